@@ -1,0 +1,142 @@
+//! The one shape of data that everything after reading works on.
+
+use crate::data::{LabelSet, Texts};
+use crate::error::{Error, Result};
+use crate::matrix::CsrMatrix;
+
+/// Points with their labels.
+///
+/// Invariants: at least one of `texts` and `features` is there; what is there has one entry a point; the label
+/// matrix has as many columns as `label_set` has names, and its values (relevance weights) are positive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dataset {
+    texts: Option<Texts>,
+    features: Option<CsrMatrix>,
+    labels: CsrMatrix,
+    label_set: LabelSet,
+    ids: Option<Texts>,
+}
+
+/// What was noticed while reading a data set, and what became of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Points read.
+    pub n_points: usize,
+    /// Points whose text or feature row is empty: kept.
+    pub n_empty_points: usize,
+    /// Points without a label: kept; training skips them, metrics skip and count them.
+    pub n_unlabelled: usize,
+    /// Labels named twice for the same point: kept once, with the highest relevance.
+    pub n_duplicate_labels: usize,
+    /// Labels that the known label set did not have: appended behind it.
+    pub n_new_labels: usize,
+}
+
+impl Dataset {
+    /// A data set over these parts.
+    ///
+    /// # Errors
+    /// [`Error::InvalidMatrix`] if the parts do not fit each other.
+    pub fn new(
+        texts: Option<Texts>,
+        features: Option<CsrMatrix>,
+        labels: CsrMatrix,
+        label_set: LabelSet,
+        ids: Option<Texts>,
+    ) -> Result<Self> {
+        let n_points = labels.n_rows();
+        let counts = [
+            ("texts", texts.as_ref().map(Texts::len)),
+            ("feature rows", features.as_ref().map(CsrMatrix::n_rows)),
+            ("ids", ids.as_ref().map(Texts::len)),
+        ];
+        for (what, count) in counts {
+            if let Some(count) = count.filter(|&count| count != n_points) {
+                return Err(Error::InvalidMatrix(format!(
+                    "{count} {what} for {n_points} label rows"
+                )));
+            }
+        }
+        if texts.is_none() && features.is_none() {
+            return Err(Error::InvalidMatrix("neither texts nor features".into()));
+        }
+        if labels.n_cols() != label_set.len() {
+            let problem = format!(
+                "{} label columns but {} label names",
+                labels.n_cols(),
+                label_set.len()
+            );
+            return Err(Error::InvalidMatrix(problem));
+        }
+        if let Some(weight) = labels.values().iter().find(|weight| **weight <= 0.0) {
+            return Err(Error::InvalidMatrix(format!(
+                "relevance {weight}, expected a positive number"
+            )));
+        }
+        Ok(Dataset {
+            texts,
+            features,
+            labels,
+            label_set,
+            ids,
+        })
+    }
+
+    /// Number of points, N.
+    pub fn n_points(&self) -> usize {
+        self.labels.n_rows()
+    }
+
+    /// Number of labels, L.
+    pub fn n_labels(&self) -> usize {
+        self.labels.n_cols()
+    }
+
+    /// The texts, where the source had them.
+    pub fn texts(&self) -> Option<&Texts> {
+        self.texts.as_ref()
+    }
+
+    /// Ready-made sparse features, where the source had them.
+    pub fn features(&self) -> Option<&CsrMatrix> {
+        self.features.as_ref()
+    }
+
+    /// Y, N×L: a value is the relevance weight of the label for the point, 1 unless the source says otherwise.
+    pub fn labels(&self) -> &CsrMatrix {
+        &self.labels
+    }
+
+    /// Names of the labels.
+    pub fn label_set(&self) -> &LabelSet {
+        &self.label_set
+    }
+
+    /// Identifiers of the points, where the source had them.
+    pub fn ids(&self) -> Option<&Texts> {
+        self.ids.as_ref()
+    }
+
+    /// The points named, in that order, over the same labels.
+    ///
+    /// # Panics
+    /// If a point is out of range.
+    pub fn select(&self, points: &[usize]) -> Dataset {
+        let pick = |texts: &Texts| {
+            points
+                .iter()
+                .map(|&point| texts.get(point))
+                .collect::<Texts>()
+        };
+        Dataset {
+            texts: self.texts.as_ref().map(pick),
+            features: self
+                .features
+                .as_ref()
+                .map(|features| features.select_rows(points)),
+            labels: self.labels.select_rows(points),
+            label_set: self.label_set.clone(),
+            ids: self.ids.as_ref().map(pick),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The one error type of the library.
+//!
+//! Variants are grouped by cause; each names the place, what was found, what was expected and, where there is
+//! one, the remedy. Messages are lower case without a full stop. User input never panics: it ends here.
+
+use std::path::PathBuf;
+
+/// Everything that can go wrong in the library.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    // -- files ---------------------------------------------------------------------------------------------
+    /// The operating system refused a file operation.
+    #[error("{path}: cannot {action}: {source}", path = path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What was attempted, as a verb phrase: `open`, `read`, `create`.
+        action: &'static str,
+        /// The operating system's reason.
+        source: std::io::Error,
+    },
+
+    // -- data ----------------------------------------------------------------------------------------------
+    /// A line that does not follow its format.
+    #[error("{path}:{line}: found {found}, expected {expected}", path = path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// One-based line number.
+        line: usize,
+        /// What stands there, shortened.
+        found: String,
+        /// What should stand there.
+        expected: String,
+    },
+    /// A label id at or above the declared number of labels.
+    #[error("{path}:{line}: label {label} is out of range, the header declares {n_labels} labels (ids start at 0)", path = path.display())]
+    LabelOutOfRange {
+        /// The file.
+        path: PathBuf,
+        /// One-based line number.
+        line: usize,
+        /// The label found.
+        label: u64,
+        /// The number of labels declared.
+        n_labels: usize,
+    },
+    /// A whole file whose content contradicts itself or its siblings.
+    #[error("{path}: {problem}", path = path.display())]
+    BadFile {
+        /// The file or directory.
+        path: PathBuf,
+        /// What was found, what was expected and what to do, as one phrase.
+        problem: String,
+    },
+
+    // -- matrices ------------------------------------------------------------------------------------------
+    /// Arrays that do not form a matrix.
+    #[error("not a valid sparse matrix: {0}")]
+    InvalidMatrix(String),
+
+    // -- configuration -------------------------------------------------------------------------------------
+    /// A configuration value that cannot be used.
+    #[error("config {key}: found {found}, expected {expected}")]
+    Config {
+        /// The dotted key.
+        key: String,
+        /// The value found.
+        found: String,
+        /// What would do.
+        expected: String,
+    },
+
+    // -- training ------------------------------------------------------------------------------------------
+    /// Data that cannot be trained on.
+    #[error("cannot train: {0}")]
+    Untrainable(String),
+    /// Training left the finite or the sensible.
+    #[error("training diverged at step {step}: {what}; {remedy}")]
+    Diverged {
+        /// The step at which it was noticed.
+        step: usize,
+        /// What was noticed.
+        what: String,
+        /// What to try.
+        remedy: String,
+    },
+    /// The observer asked to stop.
+    #[error("stopped on request")]
+    Stopped,
+}
+
+/// A result whose error is [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// Wraps an operating-system error with the path and the attempted action.
+    pub fn io(path: impl Into<PathBuf>, action: &'static str, source: std::io::Error) -> Self {
+        Error::Io {
+            path: path.into(),
+            action,
+            source,
+        }
+    }
+}

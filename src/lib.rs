@@ -1,0 +1,17 @@
+//! Extreme multi-label classification: given a text, find the right few among thousands to millions of labels.
+//!
+//! The crate implements ELIAS (End-to-End Learning to Index and Search in Large Output Spaces) and its
+//! extension ELIAS++: an encoder φ, a learned cluster→label graph as search index, and label classifiers,
+//! trained together.
+//!
+//! Modules stand in reading order; each may use only those above it.
+//! The library never prints, reads the environment, exits, or configures a global thread pool: work runs on the
+//! caller's rayon pool.
+
+pub mod error;
+pub mod ids;
+pub mod matrix;
+
+pub mod data;
+
+pub use error::{Error, Result};

@@ -1,0 +1,250 @@
+//! A sparse row-major matrix whose invariants its constructor enforces.
+
+use crate::error::{Error, Result};
+
+/// A sparse row-major matrix.
+///
+/// Invariants: `indptr` starts at 0 and never decreases; within a row, column indices strictly increase and are
+/// below `n_cols`; every value is finite.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CsrMatrix {
+    indptr: Vec<usize>,
+    indices: Vec<u32>,
+    values: Vec<f32>,
+    n_cols: usize,
+}
+
+impl CsrMatrix {
+    /// A matrix over these arrays.
+    ///
+    /// # Errors
+    /// [`Error::InvalidMatrix`] if an invariant does not hold.
+    pub fn new(
+        indptr: Vec<usize>,
+        indices: Vec<u32>,
+        values: Vec<f32>,
+        n_cols: usize,
+    ) -> Result<Self> {
+        let invalid = |problem: String| Err(Error::InvalidMatrix(problem));
+        if indptr.first() != Some(&0) {
+            return invalid(format!(
+                "row offsets start with {:?}, expected 0",
+                indptr.first()
+            ));
+        }
+        if indptr.last() != Some(&indices.len()) {
+            return invalid(format!(
+                "row offsets end at {:?}, expected {}",
+                indptr.last(),
+                indices.len()
+            ));
+        }
+        if indices.len() != values.len() {
+            return invalid(format!(
+                "{} column indices but {} values",
+                indices.len(),
+                values.len()
+            ));
+        }
+        for (row_idx, ends) in indptr.windows(2).enumerate() {
+            if ends[1] < ends[0] || indices.len() < ends[1] {
+                return invalid(format!(
+                    "row {row_idx} runs from {} to {}",
+                    ends[0], ends[1]
+                ));
+            }
+            let row = &indices[ends[0]..ends[1]];
+            if let Some(pair) = row.windows(2).find(|pair| pair[1] <= pair[0]) {
+                return invalid(format!(
+                    "row {row_idx} has column {} after column {}",
+                    pair[1], pair[0]
+                ));
+            }
+            if let Some(last) = row.last().filter(|&&last| n_cols <= last as usize) {
+                return invalid(format!(
+                    "row {row_idx} has column {last}, the matrix has {n_cols} columns"
+                ));
+            }
+        }
+        if let Some(at) = values.iter().position(|value| !value.is_finite()) {
+            return invalid(format!(
+                "value {at} is {}, expected a finite number",
+                values[at]
+            ));
+        }
+        Ok(CsrMatrix {
+            indptr,
+            indices,
+            values,
+            n_cols,
+        })
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.indptr.len() - 1
+    }
+
+    /// Number of columns.
+    pub fn n_cols(&self) -> usize {
+        self.n_cols
+    }
+
+    /// Number of stored values.
+    pub fn nnz(&self) -> usize {
+        self.indices.len()
+    }
+
+    /// The column indices and values of one row.
+    #[inline]
+    pub fn row(&self, row_idx: usize) -> (&[u32], &[f32]) {
+        let range = self.indptr[row_idx]..self.indptr[row_idx + 1];
+        (&self.indices[range.clone()], &self.values[range])
+    }
+
+    /// Row offsets: `n_rows + 1` of them.
+    pub fn indptr(&self) -> &[usize] {
+        &self.indptr
+    }
+
+    /// Column indices, row after row.
+    pub fn indices(&self) -> &[u32] {
+        &self.indices
+    }
+
+    /// Values, row after row.
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+
+    /// The same entries by column: row `j` of the result is column `j` of `self`.
+    pub fn transpose(&self) -> CsrMatrix {
+        let mut indptr = vec![0usize; self.n_cols + 1];
+        for &col in &self.indices {
+            indptr[col as usize + 1] += 1;
+        }
+        for col in 0..self.n_cols {
+            indptr[col + 1] += indptr[col];
+        }
+        let mut next = indptr.clone();
+        let mut indices = vec![0u32; self.nnz()];
+        let mut values = vec![0f32; self.nnz()];
+        for row_idx in 0..self.n_rows() {
+            let (cols, row_values) = self.row(row_idx);
+            for (&col, &value) in cols.iter().zip(row_values) {
+                let at = &mut next[col as usize];
+                indices[*at] = row_idx as u32;
+                values[*at] = value;
+                *at += 1;
+            }
+        }
+        CsrMatrix {
+            indptr,
+            indices,
+            values,
+            n_cols: self.n_rows(),
+        }
+    }
+
+    /// The rows named, in that order.
+    ///
+    /// # Panics
+    /// If a row index is out of range.
+    pub fn select_rows(&self, rows: &[usize]) -> CsrMatrix {
+        let mut builder = CsrBuilder::default();
+        for &row_idx in rows {
+            let (cols, values) = self.row(row_idx);
+            builder.push_row(cols.iter().copied().zip(values.iter().copied()));
+        }
+        builder
+            .finish(self.n_cols)
+            .expect("rows of a valid matrix are valid")
+    }
+}
+
+/// Collects rows for a [`CsrMatrix`]; validation happens in [`CsrBuilder::finish`].
+#[derive(Clone, Debug)]
+pub struct CsrBuilder {
+    indptr: Vec<usize>,
+    indices: Vec<u32>,
+    values: Vec<f32>,
+}
+
+impl Default for CsrBuilder {
+    fn default() -> Self {
+        CsrBuilder {
+            indptr: vec![0],
+            indices: Vec::new(),
+            values: Vec::new(),
+        }
+    }
+}
+
+impl CsrBuilder {
+    /// Appends a row.
+    pub fn push_row(&mut self, entries: impl IntoIterator<Item = (u32, f32)>) {
+        for (col, value) in entries {
+            self.indices.push(col);
+            self.values.push(value);
+        }
+        self.indptr.push(self.indices.len());
+    }
+
+    /// Rows so far.
+    pub fn n_rows(&self) -> usize {
+        self.indptr.len() - 1
+    }
+
+    /// The matrix.
+    ///
+    /// # Errors
+    /// [`Error::InvalidMatrix`] if an invariant of [`CsrMatrix`] does not hold.
+    pub fn finish(self, n_cols: usize) -> Result<CsrMatrix> {
+        CsrMatrix::new(self.indptr, self.indices, self.values, n_cols)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_rejected(
+        indptr: &[usize],
+        indices: &[u32],
+        values: &[f32],
+        n_cols: usize,
+        part_of_message: &str,
+    ) {
+        let error = CsrMatrix::new(indptr.to_vec(), indices.to_vec(), values.to_vec(), n_cols)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(part_of_message), "{error}");
+    }
+
+    #[test]
+    fn constructor_enforces_each_invariant() {
+        check_rejected(&[], &[], &[], 1, "start with None");
+        check_rejected(&[1, 1], &[0], &[1.0], 1, "start with Some(1)");
+        check_rejected(&[0, 2], &[0], &[1.0], 1, "end at Some(2)");
+        check_rejected(&[0, 1], &[0], &[], 1, "1 column indices but 0 values");
+        check_rejected(
+            &[0, 2, 1, 2],
+            &[0, 1],
+            &[1.0, 1.0],
+            3,
+            "row 1 runs from 2 to 1",
+        );
+        check_rejected(&[0, 2], &[1, 1], &[1.0, 1.0], 3, "column 1 after column 1");
+        check_rejected(&[0, 1], &[3], &[1.0], 3, "has column 3");
+        check_rejected(&[0, 1], &[0], &[f32::NAN], 3, "value 0 is NaN");
+    }
+
+    #[test]
+    fn transposing_twice_changes_nothing() {
+        let matrix =
+            CsrMatrix::new(vec![0, 2, 2, 3], vec![0, 3, 1], vec![1.0, 2.0, 3.0], 4).unwrap();
+        let transposed = matrix.transpose();
+        assert_eq!(transposed.row(3), (&[0u32][..], &[2.0f32][..]));
+        assert_eq!(transposed.transpose(), matrix);
+    }
+}

@@ -1,0 +1,1 @@
+//! All integration tests, one module per theme, in one binary.
