@@ -1,0 +1,78 @@
+//! Every vector kernel against its scalar version, on odd lengths and unaligned slices.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn close(a: f32, b: f32) -> bool {
+    (a - b).abs() <= 1e-5 * (1.0 + a.abs().max(b.abs()))
+}
+
+fn all_close(a: &[f32], b: &[f32]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| close(*a, *b))
+}
+
+fn values(n: usize) -> impl Strategy<Value = Vec<f32>> {
+    prop::collection::vec(-2.0f32..2.0, n)
+}
+
+/// A width, a matrix of five such rows one float off alignment, and a row of that width.
+fn rows_case() -> impl Strategy<Value = (usize, Vec<f32>, Vec<f32>, Vec<u32>)> {
+    (1usize..150).prop_flat_map(|width| {
+        (
+            Just(width),
+            values(5 * width + 1),
+            values(width),
+            prop::collection::vec(0u32..5, 0..11),
+        )
+    })
+}
+
+proptest! {
+    #[test]
+    fn products_agree_with_the_scalar_version((width, buffer, w, rows) in rows_case()) {
+        let kernels = Kernels::detect();
+        let matrix = &buffer[1..];
+        prop_assert!(close(kernels.dot(&w, &matrix[..width]), scalar::dot(&w, &matrix[..width])));
+
+        let (mut fast, mut slow) = (vec![0.0; rows.len()], vec![0.0; rows.len()]);
+        kernels.dot_rows(&w, matrix, &rows, &mut fast);
+        scalar::dot_rows(&w, matrix, &rows, &mut slow);
+        prop_assert!(all_close(&fast, &slow));
+
+        let coefficients: Vec<f32> = rows.iter().map(|&row| row as f32 - 2.5).collect();
+        let (mut fast, mut slow) = (vec![7.0; width], vec![7.0; width]);
+        kernels.sum_rows(&coefficients, matrix, &rows, &mut fast);
+        scalar::sum_rows(&coefficients, matrix, &rows, &mut slow);
+        prop_assert!(all_close(&fast, &slow));
+
+        let (mut fast, mut slow) = (buffer.clone(), buffer.clone());
+        kernels.add_to_rows(&coefficients, &w, &mut fast[1..], &rows);
+        scalar::add_to_rows(&coefficients, &w, &mut slow[1..], &rows);
+        prop_assert!(all_close(&fast, &slow));
+    }
+
+    #[test]
+    fn adamw_agrees_with_the_scalar_version(n in 1usize..70, seed in values(280)) {
+        let step = AdamWStep {
+            learning_rate: 0.01, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weight_decay: 0.01,
+            bias_correction1: 0.19, bias_correction2: 0.002,
+        };
+        let squares: Vec<f32> = seed[3 * n..4 * n].iter().map(|x| x * x).collect();
+        let (mut w, mut m, mut v) = (seed[..n].to_vec(), seed[n..2 * n].to_vec(), squares.clone());
+        Kernels::detect().adamw(&step, &mut w, &seed[2 * n..3 * n], &mut m, &mut v);
+        let (mut w_slow, mut m_slow, mut v_slow) = (seed[..n].to_vec(), seed[n..2 * n].to_vec(), squares);
+        scalar::adamw(&step, &mut w_slow, &seed[2 * n..3 * n], &mut m_slow, &mut v_slow);
+        prop_assert!(all_close(&w, &w_slow) && all_close(&m, &m_slow) && all_close(&v, &v_slow));
+    }
+
+    #[test]
+    fn exponentials_agree_with_the_scalar_version(x in prop::collection::vec(-120.0f32..10.0, 0..40), shift in -3.0f32..3.0) {
+        let (mut fast, mut slow) = (x.clone(), x);
+        let (sum_fast, sum_slow) = (Kernels::detect().exp_sum(&mut fast, shift), scalar::exp_sum(&mut slow, shift));
+        prop_assert!(close(sum_fast / sum_slow.max(1e-30), sum_slow / sum_slow.max(1e-30)));
+        for (fast, slow) in fast.iter().zip(&slow) {
+            prop_assert!((fast - slow).abs() <= 2e-6 * slow + 1e-37, "{fast} {slow}");
+        }
+    }
+}
