@@ -10,9 +10,20 @@
 
 pub mod error;
 pub mod ids;
-pub mod matrix;
 pub mod random;
 
+pub mod config;
+pub mod matrix;
+
 pub mod data;
+
+pub mod classifiers;
+pub mod encoder;
+pub mod index;
+
+pub mod loss;
+pub mod optim;
+
+pub mod train;
 
 pub use error::{Error, Result};

@@ -14,6 +14,6 @@ mod top_k;
 pub use csr::{CsrBuilder, CsrMatrix};
 pub use dense::Matrix;
 pub use group::Groups;
-pub use product::{Output, Shape, product_nn, product_nt, product_tn};
+pub use product::{Output, View, product};
 pub use simd::{AdamWStep, Kernels};
 pub use top_k::{sort_descending, top_k};

@@ -1,0 +1,40 @@
+//! Configuration of the encoder φ.
+
+use serde::{Deserialize, Serialize};
+
+/// The kind of encoder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EncoderKind {
+    /// A trainable bag of tf-idf-weighted word embeddings.
+    #[default]
+    Bag,
+}
+
+/// How texts become embeddings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EncoderConfig {
+    /// The kind of encoder.
+    pub kind: EncoderKind,
+    /// d: size of the embedding.
+    pub dim: usize,
+    /// Share of the embedding's entries dropped in training (released code: 0.5).
+    pub dropout: f32,
+    /// Share of a text's words dropped in training.
+    pub word_dropout: f32,
+    /// Whether a residual block follows the bag.
+    pub residual: bool,
+}
+
+impl Default for EncoderConfig {
+    fn default() -> Self {
+        EncoderConfig {
+            kind: EncoderKind::Bag,
+            dim: 256,
+            dropout: 0.5,
+            word_dropout: 0.0,
+            residual: true,
+        }
+    }
+}

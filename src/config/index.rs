@@ -1,0 +1,51 @@
+//! Configuration of the search index.
+
+use serde::{Deserialize, Serialize};
+
+/// Whether there is an index at all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IndexMode {
+    /// Clusters first, then the learned graph (the paper's method).
+    #[default]
+    Learned,
+    /// No index: every label is scored and trained (one against all).
+    Ova,
+}
+
+/// Clusters, edges, beam and shortlist.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct IndexConfig {
+    /// Learned index, or none.
+    pub mode: IndexMode,
+    /// C: number of clusters; left out: 2^⌈log2(L/100)⌉.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub n_clusters: Option<usize>,
+    /// α: how many clusters can be fully relevant at once.
+    pub alpha: f32,
+    /// β: how many labels can be fully assigned to a cluster; left out: 1.5·L/C.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beta: Option<f32>,
+    /// κ: edges a cluster may learn; left out: 10·L/C.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kappa: Option<usize>,
+    /// b: clusters searched.
+    pub beam_size: usize,
+    /// K: labels scored.
+    pub shortlist_size: usize,
+}
+
+impl Default for IndexConfig {
+    fn default() -> Self {
+        IndexConfig {
+            mode: IndexMode::Learned,
+            n_clusters: None,
+            alpha: 10.0,
+            beta: None,
+            kappa: None,
+            beam_size: 20,
+            shortlist_size: 2000,
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Configuration: what the user wrote (`Config`) and what will run (`Plan`).
+//!
+//! `Config` is plain and nested by component; its `Default` is what the experiments in `docs/experiments.md`
+//! chose, and the paper's values stand beside each field where they differ. Unknown keys are errors. A missing
+//! optional value is derived from the data by [`Config::resolve`], which is the only maker of a [`Plan`].
+
+mod encoder;
+mod index;
+mod optim;
+mod plan;
+mod stage;
+
+pub use encoder::{EncoderConfig, EncoderKind};
+pub use index::{IndexConfig, IndexMode};
+pub use optim::OptimConfig;
+pub use plan::{DataCounts, Plan};
+pub use stage::{LabelInit, LearningRates, LossConfig, Reduction, StageConfig, TrainConfig};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// Everything that can be set.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// φ: how texts become embeddings.
+    pub encoder: EncoderConfig,
+    /// The search index: clusters, edges, beam and shortlist.
+    pub index: IndexConfig,
+    /// The loss.
+    pub loss: LossConfig,
+    /// The optimiser.
+    pub optim: OptimConfig,
+    /// Stage 1: fixed clusters.
+    pub stage1: StageConfig,
+    /// Stage 2: everything is learned.
+    pub stage2: StageConfig,
+    /// What both stages share.
+    pub train: TrainConfig,
+}
+
+impl Config {
+    /// Reads a configuration from TOML; keys that are left out keep their defaults.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for unknown keys and values of the wrong kind.
+    pub fn from_toml(text: &str) -> Result<Self> {
+        Config::default().with_toml(text)
+    }
+
+    /// This configuration with the keys of a TOML document laid over it.
+    ///
+    /// # Errors
+    /// As [`Config::from_toml`].
+    pub fn with_toml(&self, text: &str) -> Result<Self> {
+        let broken = |error: toml::de::Error| Error::Config {
+            key: "(TOML)".into(),
+            found: error.message().to_owned(),
+            expected: "a valid configuration, see `elias config`".into(),
+        };
+        let overlay: toml::Table = toml::from_str(text).map_err(broken)?;
+        let mut table = toml::Table::try_from(self).expect("a configuration is a TOML table");
+        merge(&mut table, overlay);
+        table.try_into().map_err(broken)
+    }
+
+    /// This configuration with one dotted key set, as `--set section.key=value` does.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if the key is unknown or the value does not fit.
+    pub fn with_value(&self, assignment: &str) -> Result<Self> {
+        let misused = |found: &str| Error::Config {
+            key: assignment.to_owned(),
+            found: found.to_owned(),
+            expected: "section.key=value with a key of `elias config`".into(),
+        };
+        let (key, value) = assignment
+            .split_once('=')
+            .ok_or_else(|| misused("no `=`"))?;
+        let quoted = toml::Value::String(value.trim().to_owned()).to_string();
+        // A bare word is a string: `--set encoder.kind=bag`.
+        let as_written = self.with_toml(&format!("{} = {}", key.trim(), value.trim()));
+        as_written
+            .or_else(|written| {
+                self.with_toml(&format!("{} = {quoted}", key.trim()))
+                    .map_err(|_| written)
+            })
+            .map_err(|error| misused(&error.to_string()))
+    }
+
+    /// The configuration as TOML.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("a configuration is a TOML table")
+    }
+}
+
+fn merge(table: &mut toml::Table, overlay: toml::Table) {
+    for (key, value) in overlay {
+        match (table.get_mut(&key), value) {
+            (Some(toml::Value::Table(inner)), toml::Value::Table(over)) => merge(inner, over),
+            (_, value) => {
+                table.insert(key, value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn toml_lays_over_the_defaults_and_unknown_keys_are_errors() {
+        let config = Config::from_toml("[index]\nbeam_size = 7\n").unwrap();
+        assert_eq!(config.index.beam_size, 7);
+        assert_eq!(config.stage1, Config::default().stage1);
+        let error = Config::from_toml("[index]\nbeam = 7\n")
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("beam"), "{error}");
+    }
+
+    #[test]
+    fn single_values_are_set_by_dotted_key() {
+        let config = Config::default()
+            .with_value("stage2.rates.labels=0.125")
+            .unwrap();
+        assert_eq!(config.stage2.rates.labels, 0.125);
+        let config = config.with_value("index.mode=ova").unwrap();
+        assert_eq!(config.index.mode, IndexMode::Ova);
+        assert_eq!(
+            config
+                .with_value("index.n_clusters = 64")
+                .unwrap()
+                .index
+                .n_clusters,
+            Some(64)
+        );
+        assert!(config.with_value("index.mode=tree").is_err());
+        assert!(config.with_value("index.beam_size").is_err());
+    }
+
+    #[test]
+    fn a_configuration_survives_its_own_toml() {
+        let config = Config::default().with_value("index.kappa=5").unwrap();
+        assert_eq!(Config::from_toml(&config.to_toml()).unwrap(), config);
+    }
+}

@@ -1,0 +1,43 @@
+//! Configuration of the optimiser.
+
+use serde::{Deserialize, Serialize};
+
+/// AdamW, its schedule and averaging.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OptimConfig {
+    /// Decay of the first moment.
+    pub beta1: f32,
+    /// Decay of the second moment.
+    pub beta2: f32,
+    /// Added to the root of the second moment.
+    pub epsilon: f32,
+    /// Decoupled weight decay; not applied to biases.
+    pub weight_decay: f32,
+    /// Share of a stage's steps over which the rates rise linearly; they then fall linearly to zero.
+    pub warmup: f32,
+    /// Steps between updates of W_L and A (paper: 10 for W_L).
+    pub update_every_labels: usize,
+    /// Steps between updates of W_C.
+    pub update_every_clusters: usize,
+    /// Steps between updates of the encoder.
+    pub update_every_encoder: usize,
+    /// Share of stage 2's epochs, at its end, whose weights are averaged; 0 averages nothing.
+    pub averaging: f32,
+}
+
+impl Default for OptimConfig {
+    fn default() -> Self {
+        OptimConfig {
+            beta1: 0.9,
+            beta2: 0.999,
+            epsilon: 1e-8,
+            weight_decay: 0.01,
+            warmup: 0.1,
+            update_every_labels: 1,
+            update_every_clusters: 1,
+            update_every_encoder: 1,
+            averaging: 0.0,
+        }
+    }
+}

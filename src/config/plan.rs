@@ -1,0 +1,225 @@
+//! What will run: a configuration resolved against the data.
+
+use crate::config::{Config, IndexMode};
+use crate::error::{Error, Result};
+
+/// The sizes a plan is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataCounts {
+    /// N: training points with a label.
+    pub n_points: usize,
+    /// L: labels.
+    pub n_labels: usize,
+    /// Words of the vocabulary, or columns of given features.
+    pub n_features: usize,
+}
+
+/// A configuration with every value decided; only [`Config::resolve`] makes one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    config: Config,
+    counts: DataCounts,
+    n_clusters: usize,
+    beta: f32,
+    kappa: usize,
+    beam_size: usize,
+    shortlist_size: usize,
+}
+
+impl Config {
+    /// Decides what was left open and clamps what the data cannot fill.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for values that cannot be used, [`Error::Untrainable`] for data without points or labels.
+    pub fn resolve(&self, counts: DataCounts) -> Result<Plan> {
+        self.check()?;
+        for (count, what) in [
+            (counts.n_points, "no training point has a label"),
+            (counts.n_features, "no text has a word"),
+        ] {
+            if count == 0 {
+                return Err(Error::Untrainable(what.into()));
+            }
+        }
+        let n_labels = counts.n_labels;
+        let n_clusters = match self.index.mode {
+            IndexMode::Ova => 1,
+            IndexMode::Learned => self
+                .index
+                .n_clusters
+                .unwrap_or_else(|| default_n_clusters(n_labels))
+                .min(n_labels),
+        };
+        let labels_per_cluster = n_labels as f32 / n_clusters as f32;
+        let kappa = self
+            .index
+            .kappa
+            .unwrap_or((10.0 * labels_per_cluster).ceil() as usize);
+        Ok(Plan {
+            counts,
+            n_clusters,
+            beta: self
+                .index
+                .beta
+                .unwrap_or((1.5 * labels_per_cluster).max(1.0)),
+            kappa: kappa.min(n_labels),
+            beam_size: self.index.beam_size.min(n_clusters),
+            shortlist_size: match self.index.mode {
+                IndexMode::Ova => n_labels,
+                IndexMode::Learned => self.index.shortlist_size.min(n_labels),
+            },
+            config: self.clone(),
+        })
+    }
+
+    fn check(&self) -> Result<()> {
+        let positive = |key: &str, value: f64| match 0.0 < value && value.is_finite() {
+            true => Ok(()),
+            false => Err(unusable(key, value, "a positive number")),
+        };
+        let share = |key: &str, value: f64| match (0.0..1.0).contains(&value) {
+            true => Ok(()),
+            false => Err(unusable(key, value, "a share from 0 to below 1")),
+        };
+        positive("encoder.dim", self.encoder.dim as f64)?;
+        share("encoder.dropout", self.encoder.dropout.into())?;
+        share("encoder.word_dropout", self.encoder.word_dropout.into())?;
+        positive(
+            "index.n_clusters",
+            self.index.n_clusters.unwrap_or(1) as f64,
+        )?;
+        positive("index.alpha", self.index.alpha.into())?;
+        positive("index.beta", self.index.beta.unwrap_or(1.0).into())?;
+        positive("index.kappa", self.index.kappa.unwrap_or(1) as f64)?;
+        positive("index.beam_size", self.index.beam_size as f64)?;
+        positive("index.shortlist_size", self.index.shortlist_size as f64)?;
+        share("optim.beta1", self.optim.beta1.into())?;
+        share("optim.beta2", self.optim.beta2.into())?;
+        positive("optim.epsilon", self.optim.epsilon.into())?;
+        share("optim.warmup", self.optim.warmup.into())?;
+        positive(
+            "optim.update_every_labels",
+            self.optim.update_every_labels as f64,
+        )?;
+        positive(
+            "optim.update_every_clusters",
+            self.optim.update_every_clusters as f64,
+        )?;
+        positive(
+            "optim.update_every_encoder",
+            self.optim.update_every_encoder as f64,
+        )?;
+        positive("train.validate_every", self.train.validate_every as f64)?;
+        for (name, stage) in [("stage1", &self.stage1), ("stage2", &self.stage2)] {
+            positive(&format!("{name}.batch_size"), stage.batch_size as f64)?;
+            if u16::MAX as usize <= stage.batch_size {
+                return Err(unusable(
+                    &format!("{name}.batch_size"),
+                    stage.batch_size as f64,
+                    "below 65535",
+                ));
+            }
+            positive(&format!("{name}.rates.encoder"), stage.rates.encoder.into())?;
+            positive(&format!("{name}.rates.labels"), stage.rates.labels.into())?;
+            positive(
+                &format!("{name}.rates.clusters"),
+                stage.rates.clusters.into(),
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn unusable(key: &str, found: f64, expected: &str) -> Error {
+    Error::Config {
+        key: key.to_owned(),
+        found: found.to_string(),
+        expected: expected.to_owned(),
+    }
+}
+
+/// C = 2^⌈log2(L/100)⌉, and at least 1.
+fn default_n_clusters(n_labels: usize) -> usize {
+    n_labels.div_ceil(100).next_power_of_two()
+}
+
+impl Plan {
+    /// The configuration it was made from.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The data it was made for.
+    pub fn counts(&self) -> DataCounts {
+        self.counts
+    }
+
+    /// C.
+    pub fn n_clusters(&self) -> usize {
+        self.n_clusters
+    }
+
+    /// β.
+    pub fn beta(&self) -> f32 {
+        self.beta
+    }
+
+    /// κ.
+    pub fn kappa(&self) -> usize {
+        self.kappa
+    }
+
+    /// b.
+    pub fn beam_size(&self) -> usize {
+        self.beam_size
+    }
+
+    /// K.
+    pub fn shortlist_size(&self) -> usize {
+        self.shortlist_size
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(n_labels: usize) -> Plan {
+        Config::default()
+            .resolve(DataCounts {
+                n_points: 10,
+                n_labels,
+                n_features: 10,
+            })
+            .unwrap()
+    }
+
+    #[test]
+    fn what_is_left_open_follows_from_the_number_of_labels() {
+        assert_eq!(
+            (plan(28_484).n_clusters(), plan(28_484).kappa()),
+            (512, 557)
+        );
+        assert_eq!(plan(3_000_000).n_clusters(), 32_768);
+        let tiny = plan(1);
+        assert_eq!(
+            (
+                tiny.n_clusters(),
+                tiny.kappa(),
+                tiny.beam_size(),
+                tiny.shortlist_size()
+            ),
+            (1, 1, 1, 1)
+        );
+    }
+
+    #[test]
+    fn unusable_values_are_named() {
+        let config = Config::default().with_value("encoder.dropout=1.5").unwrap();
+        let error = config.resolve(plan(5).counts()).unwrap_err().to_string();
+        assert!(
+            error.contains("encoder.dropout") && error.contains("1.5"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,345 @@
+//! The `bag` encoder: tf-idf-weighted word embeddings, a non-linearity and a residual block.
+//!
+//! h = ReLU(Σ_w tfidf_w·E_w + b),   φ = h + ReLU(R h + c). A point without a known word has h = ReLU(b).
+//! Work is split into shards of points, whose bounds do not depend on the number of threads; the gradient of E is
+//! gathered word by word, so that only the words of a batch are touched.
+
+use rayon::prelude::*;
+
+use crate::config::EncoderConfig;
+use crate::encoder::{Encoder, Gradient, Parameter, Points, StepSeed, TrainableEncoder};
+use crate::matrix::{Groups, Kernels, Matrix, Output, View, product};
+use crate::random::Random;
+
+/// Points a shard.
+const SHARD: usize = 32;
+/// Words a task when gradients are gathered.
+const WORDS_PER_TASK: usize = 256;
+
+/// A trainable bag of words.
+#[derive(Clone, Debug)]
+pub struct BagEncoder {
+    /// E, V×d.
+    embeddings: Matrix,
+    /// b, d.
+    bias: Vec<f32>,
+    residual: Option<Residual>,
+    word_dropout: f32,
+    pass: Pass,
+}
+
+/// R and c of the residual block.
+#[derive(Clone, Debug)]
+struct Residual {
+    weights: Matrix,
+    bias: Vec<f32>,
+}
+
+/// What a forward pass leaves for the backward pass, and the gradients.
+#[derive(Clone, Debug, Default)]
+struct Pass {
+    /// h, B×d.
+    hidden: Matrix,
+    /// ReLU(R h + c), B×d.
+    block: Matrix,
+    d_block: Matrix,
+    d_hidden: Matrix,
+    words: Vec<u32>,
+    values: Vec<f32>,
+    points: Vec<u32>,
+    by_word: Groups,
+    embedding_gradient: Vec<f32>,
+    bias_gradient: Vec<f32>,
+    weight_gradient: Vec<f32>,
+    block_bias_gradient: Vec<f32>,
+}
+
+impl BagEncoder {
+    /// A randomly initialised encoder for `n_words` words.
+    pub fn new(n_words: usize, config: &EncoderConfig, seed: u64) -> Self {
+        let dim = config.dim;
+        let mut embeddings = Matrix::zeros(n_words, dim);
+        embeddings
+            .values_mut()
+            .par_chunks_mut(dim)
+            .enumerate()
+            .for_each(|(word, row)| {
+                // Rows have norm 1 in L2, so a bag of independent N(0, 1) embeddings has entries of variance 1.
+                let mut random = Random::new(seed, "word embedding", word as u64);
+                row.iter_mut().for_each(|value| *value = random.normal());
+            });
+        let residual = config.residual.then(|| {
+            let mut random = Random::new(seed, "residual block", 0);
+            let scale = (1.0 / dim as f32).sqrt();
+            let weights = (0..dim * dim).map(|_| scale * random.normal()).collect();
+            Residual {
+                weights: Matrix::from_vec(weights, dim, dim),
+                bias: vec![0.0; dim],
+            }
+        });
+        let pass = Pass {
+            by_word: Groups::new(n_words),
+            ..Pass::default()
+        };
+        BagEncoder {
+            embeddings,
+            bias: vec![0.0; dim],
+            residual,
+            word_dropout: config.word_dropout,
+            pass,
+        }
+    }
+
+    /// h of one point. words and values: the point's row
+    fn hidden(&self, words: &[u32], values: &[f32], out: &mut [f32]) {
+        Kernels::detect().sum_rows(values, self.embeddings.values(), words, out);
+        for (out, bias) in out.iter_mut().zip(&self.bias) {
+            *out = (*out + bias).max(0.0);
+        }
+    }
+
+    /// φ of a shard from its h. hidden, block, out: n×d
+    fn finish(&self, hidden: &[f32], block: &mut [f32], out: &mut [f32]) {
+        let dim = self.dim();
+        out.copy_from_slice(hidden);
+        let Some(residual) = &self.residual else {
+            return;
+        };
+        let n_points = hidden.len() / dim;
+        let weights = View::transposed(residual.weights.values(), dim);
+        product(
+            [n_points, dim, dim],
+            View::rows(hidden, dim),
+            weights,
+            block,
+            Output::Replace,
+        );
+        for (row, out) in block.chunks_exact_mut(dim).zip(out.chunks_exact_mut(dim)) {
+            for ((value, bias), out) in row.iter_mut().zip(&residual.bias).zip(out) {
+                *value = (*value + bias).max(0.0);
+                *out += *value;
+            }
+        }
+    }
+}
+
+impl Encoder for BagEncoder {
+    fn dim(&self) -> usize {
+        self.bias.len()
+    }
+
+    fn encode(&self, points: Points<'_>, rows: &[u32], out: &mut Matrix) {
+        let dim = self.dim();
+        out.reshape(rows.len(), dim);
+        let shards = rows
+            .par_chunks(SHARD)
+            .zip(out.values_mut().par_chunks_mut(SHARD * dim));
+        shards.for_each(|(rows, out)| {
+            let mut hidden = vec![0.0; out.len()];
+            let mut block = vec![0.0; out.len()];
+            for (&row_idx, hidden) in rows.iter().zip(hidden.chunks_exact_mut(dim)) {
+                let (words, values) = points.features.row(row_idx as usize);
+                self.hidden(words, values, hidden);
+            }
+            self.finish(&hidden, &mut block, out);
+        });
+    }
+}
+
+impl TrainableEncoder for BagEncoder {
+    fn forward(&mut self, points: Points<'_>, rows: &[u32], step: StepSeed, out: &mut Matrix) {
+        let dim = self.dim();
+        let mut pass = std::mem::take(&mut self.pass);
+        pass.gather_words(points, rows, self.word_dropout, step);
+        out.reshape(rows.len(), dim);
+        pass.hidden.reshape(rows.len(), dim);
+        pass.block.reshape(rows.len(), dim);
+        let (words, values, starts) = (&pass.words, &pass.values, &pass.points);
+        let shards = pass.hidden.values_mut().par_chunks_mut(SHARD * dim);
+        let shards = shards.zip(pass.block.values_mut().par_chunks_mut(SHARD * dim));
+        let shards = shards
+            .zip(out.values_mut().par_chunks_mut(SHARD * dim))
+            .enumerate();
+        shards.for_each(|(shard, ((hidden, block), out))| {
+            for (offset, hidden) in hidden.chunks_exact_mut(dim).enumerate() {
+                let point = shard * SHARD + offset;
+                let range = starts[point] as usize..starts[point + 1] as usize;
+                self.hidden(&words[range.clone()], &values[range], hidden);
+            }
+            self.finish(hidden, block, out);
+        });
+        self.pass = pass;
+    }
+
+    fn backward(&mut self, _points: Points<'_>, rows: &[u32], gradient: &Matrix) {
+        let mut pass = std::mem::take(&mut self.pass);
+        pass.d_hidden.reshape(rows.len(), self.dim());
+        pass.d_hidden
+            .values_mut()
+            .copy_from_slice(gradient.values());
+        if let Some(residual) = &self.residual {
+            pass.backward_block(residual, gradient);
+        }
+        pass.backward_bag(self.dim());
+        self.pass = pass;
+    }
+
+    fn parameters(&mut self) -> Vec<Parameter<'_>> {
+        let (n_words, dim) = (self.embeddings.n_rows(), self.embeddings.n_cols());
+        let pass = &self.pass;
+        let mut parameters = vec![
+            Parameter {
+                name: "encoder.embeddings",
+                shape: (n_words, dim),
+                values: self.embeddings.values_mut(),
+                gradient: Gradient::Rows(pass.by_word.keys(), &pass.embedding_gradient),
+                decays: true,
+            },
+            Parameter {
+                name: "encoder.bias",
+                shape: (1, dim),
+                values: &mut self.bias,
+                gradient: Gradient::Dense(&pass.bias_gradient),
+                decays: false,
+            },
+        ];
+        if let Some(residual) = &mut self.residual {
+            parameters.push(Parameter {
+                name: "encoder.block.weight",
+                shape: (dim, dim),
+                values: residual.weights.values_mut(),
+                gradient: Gradient::Dense(&pass.weight_gradient),
+                decays: true,
+            });
+            parameters.push(Parameter {
+                name: "encoder.block.bias",
+                shape: (1, dim),
+                values: &mut residual.bias,
+                gradient: Gradient::Dense(&pass.block_bias_gradient),
+                decays: false,
+            });
+        }
+        parameters
+    }
+
+    fn as_encoder(&self) -> &dyn Encoder {
+        self
+    }
+}
+
+impl Pass {
+    /// The batch's words, values and row offsets, after word dropout.
+    fn gather_words(
+        &mut self,
+        points: Points<'_>,
+        rows: &[u32],
+        word_dropout: f32,
+        step: StepSeed,
+    ) {
+        self.words.clear();
+        self.values.clear();
+        self.points.clear();
+        self.points.push(0);
+        let mut random = Random::new(step.seed, "word dropout", step.step);
+        let scale = 1.0 / (1.0 - word_dropout);
+        for &row_idx in rows {
+            let (words, values) = points.features.row(row_idx as usize);
+            for (&word, &value) in words.iter().zip(values) {
+                if word_dropout <= 0.0 || word_dropout <= random.f32() {
+                    self.words.push(word);
+                    self.values.push(value * scale);
+                }
+            }
+            self.points.push(self.words.len() as u32);
+        }
+    }
+
+    /// Through φ = h + ReLU(R h + c): d_h += Rᵀ(d_φ ∘ [block > 0]).
+    fn backward_block(&mut self, residual: &Residual, gradient: &Matrix) {
+        let (n_points, dim) = (gradient.n_rows(), gradient.n_cols());
+        self.d_block.reshape(n_points, dim);
+        let shards = self.d_block.values_mut().par_chunks_mut(SHARD * dim);
+        let shards = shards.zip(self.d_hidden.values_mut().par_chunks_mut(SHARD * dim));
+        let shards = shards
+            .zip(gradient.values().par_chunks(SHARD * dim))
+            .zip(self.block.values().par_chunks(SHARD * dim));
+        shards.for_each(|(((d_block, d_hidden), gradient), block)| {
+            for ((d_block, &gradient), &block) in d_block.iter_mut().zip(gradient).zip(block) {
+                *d_block = if 0.0 < block { gradient } else { 0.0 };
+            }
+            let weights = View::rows(residual.weights.values(), dim);
+            let shape = [d_block.len() / dim, dim, dim];
+            product(
+                shape,
+                View::rows(d_block, dim),
+                weights,
+                d_hidden,
+                Output::Add,
+            );
+        });
+        self.weight_gradient.resize(dim * dim, 0.0);
+        let rows_per_task = dim.div_ceil(8).max(1);
+        let (d_block, hidden) = (self.d_block.values(), self.hidden.values());
+        self.weight_gradient
+            .par_chunks_mut(rows_per_task * dim)
+            .enumerate()
+            .for_each(|(task, out)| {
+                let shape = [out.len() / dim, dim, n_points];
+                let left =
+                    View::transposed(&d_block[(task * rows_per_task).min(d_block.len())..], dim);
+                product(shape, left, View::rows(hidden, dim), out, Output::Replace);
+            });
+        sum_columns(d_block, dim, &mut self.block_bias_gradient);
+    }
+
+    /// Through h = ReLU(bag + b), to b and to the words of the batch.
+    fn backward_bag(&mut self, dim: usize) {
+        let relu = self
+            .d_hidden
+            .values_mut()
+            .iter_mut()
+            .zip(self.hidden.values());
+        for (gradient, &hidden) in relu {
+            if hidden <= 0.0 {
+                *gradient = 0.0;
+            }
+        }
+        sum_columns(self.d_hidden.values(), dim, &mut self.bias_gradient);
+
+        self.by_word.group(self.words.iter().copied());
+        let n_groups = self.by_word.keys().len();
+        self.embedding_gradient.resize(n_groups * dim, 0.0);
+        let (groups, starts, values, d_hidden) = (
+            &self.by_word,
+            &self.points,
+            &self.values,
+            self.d_hidden.values(),
+        );
+        let tasks = self
+            .embedding_gradient
+            .par_chunks_mut(WORDS_PER_TASK * dim)
+            .enumerate();
+        tasks.for_each(|(task, out)| {
+            let kernels = Kernels::detect();
+            let (mut rows, mut coefficients) = (Vec::new(), Vec::new());
+            for (offset, out) in out.chunks_exact_mut(dim).enumerate() {
+                rows.clear();
+                coefficients.clear();
+                for &position in groups.group_members(task * WORDS_PER_TASK + offset) {
+                    rows.push(starts.partition_point(|&start| start <= position) as u32 - 1);
+                    coefficients.push(values[position as usize]);
+                }
+                kernels.sum_rows(&coefficients, d_hidden, &rows, out);
+            }
+        });
+    }
+}
+
+fn sum_columns(values: &[f32], n_cols: usize, out: &mut Vec<f32>) {
+    out.clear();
+    out.resize(n_cols, 0.0);
+    let kernels = Kernels::detect();
+    for row in values.chunks_exact(n_cols) {
+        kernels.axpy(1.0, row, out);
+    }
+}

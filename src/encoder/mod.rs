@@ -1,0 +1,73 @@
+//! φ: from points to embeddings.
+//!
+//! [`Encoder`] is what prediction needs, [`TrainableEncoder`] what training needs besides. Neither mentions a
+//! tensor of any framework; the trainer never learns what runs inside. An encoder does not know its optimiser:
+//! it hands out its parameters with their gradients.
+
+mod bag;
+
+pub use bag::BagEncoder;
+
+use crate::matrix::{CsrMatrix, Matrix};
+
+/// The points an encoder can be asked about.
+#[derive(Clone, Copy, Debug)]
+pub struct Points<'a> {
+    /// tf-idf or given features, N×V, rows of length 1 in L2.
+    pub features: &'a CsrMatrix,
+}
+
+/// Maps points to embeddings.
+pub trait Encoder: Send + Sync {
+    /// d: size of an embedding.
+    fn dim(&self) -> usize;
+
+    /// Embeds the rows named, without dropout. out: rows×d
+    fn encode(&self, points: Points<'_>, rows: &[u32], out: &mut Matrix);
+}
+
+/// An encoder that can be trained.
+pub trait TrainableEncoder: Encoder {
+    /// Embeds the rows named and remembers what [`TrainableEncoder::backward`] needs; `step` seeds its dropout.
+    fn forward(&mut self, points: Points<'_>, rows: &[u32], step: StepSeed, out: &mut Matrix);
+
+    /// Adds the gradient of the last forward to the parameters' gradients. gradient: rows×d
+    fn backward(&mut self, points: Points<'_>, rows: &[u32], gradient: &Matrix);
+
+    /// Every parameter with its gradient, in a fixed order.
+    fn parameters(&mut self) -> Vec<Parameter<'_>>;
+
+    /// This encoder as one that only predicts.
+    fn as_encoder(&self) -> &dyn Encoder;
+}
+
+/// What random choices of one step are seeded by.
+#[derive(Clone, Copy, Debug)]
+pub struct StepSeed {
+    /// The seed of the configuration.
+    pub seed: u64,
+    /// The step since the start of training.
+    pub step: u64,
+}
+
+/// A parameter and its gradient.
+pub struct Parameter<'a> {
+    /// Its name in model files.
+    pub name: &'static str,
+    /// Its shape; row-major.
+    pub shape: (usize, usize),
+    /// Its values.
+    pub values: &'a mut [f32],
+    /// Its gradient, which whoever applies it does not need to clear.
+    pub gradient: Gradient<'a>,
+    /// Whether weight decay applies: to weights, not to biases.
+    pub decays: bool,
+}
+
+/// A gradient, of all values or of some rows.
+pub enum Gradient<'a> {
+    /// One entry a value.
+    Dense(&'a [f32]),
+    /// The rows that have any, ascending, and their entries one after the other.
+    Rows(&'a [u32], &'a [f32]),
+}

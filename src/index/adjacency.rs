@@ -1,0 +1,346 @@
+//! A: which labels a cluster leads to, and how strongly.
+//!
+//! Stage 1 has fixed edges, each of score 1. Stage 2 learns a weight a(c,ℓ) an edge; the edge score is
+//! ŝ(c,ℓ) = min(1, β·softmax over the row's own edges of a) (paper, eq. 5). Rows hold their own edges only: there
+//! is no padding and no sentinel. Scores are cached; whoever changes weights refreshes the rows it touched.
+
+use crate::error::{Error, Result};
+use crate::ids::{ClusterId, LabelId};
+use crate::matrix::Kernels;
+
+/// The labels each cluster leads to.
+///
+/// Invariants: `indptr` starts at 0, never decreases and ends at the number of edges; within a row labels
+/// strictly increase and are below `n_labels`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edges {
+    indptr: Vec<usize>,
+    labels: Vec<LabelId>,
+    n_labels: usize,
+}
+
+impl Edges {
+    /// Edges from the label lists of the clusters.
+    ///
+    /// # Errors
+    /// [`Error::InvalidMatrix`] if an invariant does not hold.
+    pub fn new(indptr: Vec<usize>, labels: Vec<LabelId>, n_labels: usize) -> Result<Self> {
+        let starts_and_ends = indptr.first() == Some(&0) && indptr.last() == Some(&labels.len());
+        let ascends = indptr.windows(2).all(|ends| ends[0] <= ends[1]);
+        if !starts_and_ends || !ascends {
+            return Err(Error::InvalidMatrix(
+                "row offsets of the adjacency do not ascend from 0 to the edges".into(),
+            ));
+        }
+        let edges = Edges {
+            indptr,
+            labels,
+            n_labels,
+        };
+        for cluster_idx in 0..edges.n_clusters() {
+            let row = &edges.labels[edges.range(ClusterId(cluster_idx as u32))];
+            let sorted = row.windows(2).all(|pair| pair[0] < pair[1]);
+            if !sorted || row.last().is_some_and(|label| n_labels <= label.idx()) {
+                let problem = format!(
+                    "edges of cluster {cluster_idx} are not ascending labels below {n_labels}"
+                );
+                return Err(Error::InvalidMatrix(problem));
+            }
+        }
+        Ok(edges)
+    }
+
+    /// Edges from one list of labels a cluster; lists are sorted.
+    ///
+    /// # Errors
+    /// [`Error::InvalidMatrix`] if a label is out of range or stands twice in a list.
+    pub fn from_lists(mut lists: Vec<Vec<LabelId>>, n_labels: usize) -> Result<Self> {
+        let mut indptr = vec![0];
+        let mut labels = Vec::new();
+        for list in &mut lists {
+            list.sort_unstable();
+            labels.append(list);
+            indptr.push(labels.len());
+        }
+        Edges::new(indptr, labels, n_labels)
+    }
+
+    /// Number of clusters, C.
+    pub fn n_clusters(&self) -> usize {
+        self.indptr.len() - 1
+    }
+
+    /// Number of labels, L.
+    pub fn n_labels(&self) -> usize {
+        self.n_labels
+    }
+
+    /// Number of edges.
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Whether there is no edge.
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty()
+    }
+
+    /// Where the edges of a cluster stand in per-edge arrays.
+    #[inline]
+    pub fn range(&self, cluster: ClusterId) -> std::ops::Range<usize> {
+        self.indptr[cluster.idx()]..self.indptr[cluster.idx() + 1]
+    }
+
+    /// The labels of all edges, cluster after cluster.
+    #[inline]
+    pub fn labels(&self) -> &[LabelId] {
+        &self.labels
+    }
+
+    /// Row offsets: one more than clusters.
+    pub fn indptr(&self) -> &[usize] {
+        &self.indptr
+    }
+
+    /// Labels that no cluster leads to.
+    pub fn unreachable(&self) -> Vec<LabelId> {
+        let mut reached = vec![false; self.n_labels];
+        for label in &self.labels {
+            reached[label.idx()] = true;
+        }
+        (0..self.n_labels)
+            .filter(|&idx| !reached[idx])
+            .map(|idx| LabelId(idx as u32))
+            .collect()
+    }
+}
+
+/// The adjacency matrix A of the search index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Adjacency {
+    edges: Edges,
+    kind: Kind,
+    /// ŝ(c,ℓ), an edge each.
+    scores: Vec<f32>,
+    /// The best edge score of each cluster.
+    best: Vec<f32>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Kind {
+    /// Every edge has score 1.
+    Fixed,
+    /// Edge scores follow from learned weights.
+    Learned { weights: Vec<f32>, beta: f32 },
+}
+
+impl Adjacency {
+    /// Fixed edges of score 1 (stage 1).
+    pub fn fixed(edges: Edges) -> Self {
+        let best = (0..edges.n_clusters())
+            .map(|c| {
+                if edges.range(ClusterId(c as u32)).is_empty() {
+                    0.0
+                } else {
+                    1.0
+                }
+            })
+            .collect();
+        Adjacency {
+            scores: vec![1.0; edges.len()],
+            best,
+            edges,
+            kind: Kind::Fixed,
+        }
+    }
+
+    /// Learned edges (stage 2).
+    ///
+    /// # Errors
+    /// [`Error::InvalidMatrix`] if there is not one finite weight an edge or β is not positive.
+    pub fn learned(edges: Edges, weights: Vec<f32>, beta: f32) -> Result<Self> {
+        let valid =
+            weights.len() == edges.len() && weights.iter().all(|a| a.is_finite()) && 0.0 < beta;
+        if !valid {
+            return Err(Error::InvalidMatrix(
+                "the adjacency needs a finite weight an edge and a positive beta".into(),
+            ));
+        }
+        let n_clusters = edges.n_clusters();
+        let (scores, best) = (vec![0.0; edges.len()], vec![0.0; n_clusters]);
+        let mut adjacency = Adjacency {
+            edges,
+            kind: Kind::Learned { weights, beta },
+            scores,
+            best,
+        };
+        for cluster_idx in 0..n_clusters {
+            adjacency.refresh(ClusterId(cluster_idx as u32));
+        }
+        Ok(adjacency)
+    }
+
+    /// The edges.
+    pub fn edges(&self) -> &Edges {
+        &self.edges
+    }
+
+    /// Edge scores ŝ(c,ℓ), in the order of the edges.
+    #[inline]
+    pub fn scores(&self) -> &[f32] {
+        &self.scores
+    }
+
+    /// The best edge score of a cluster; 0 for a cluster without edges.
+    #[inline]
+    pub fn best_score(&self, cluster: ClusterId) -> f32 {
+        self.best[cluster.idx()]
+    }
+
+    /// Raw weights a(c,ℓ), where they are learned.
+    pub fn weights(&self) -> Option<&[f32]> {
+        match &self.kind {
+            Kind::Fixed => None,
+            Kind::Learned { weights, .. } => Some(weights),
+        }
+    }
+
+    /// β, where weights are learned.
+    pub fn beta(&self) -> Option<f32> {
+        match &self.kind {
+            Kind::Fixed => None,
+            Kind::Learned { beta, .. } => Some(*beta),
+        }
+    }
+
+    /// Recomputes the scores of one cluster's edges from its weights.
+    pub fn refresh(&mut self, cluster: ClusterId) {
+        let range = self.edges.range(cluster);
+        if let Kind::Learned { weights, beta } = &self.kind {
+            self.best[cluster.idx()] =
+                edge_scores(&weights[range.clone()], *beta, &mut self.scores[range]);
+        }
+    }
+
+    /// Everything a row-wise update of learned weights needs: row offsets, weights, scores, best scores and β.
+    pub(crate) fn learned_mut(&mut self) -> Option<LearnedRows<'_>> {
+        match &mut self.kind {
+            Kind::Fixed => None,
+            Kind::Learned { weights, beta } => Some(LearnedRows {
+                indptr: &self.edges.indptr,
+                weights,
+                scores: &mut self.scores,
+                best: &mut self.best,
+                beta: *beta,
+            }),
+        }
+    }
+
+    /// For every label the cluster with the strongest edge to it, ties to the lowest cluster, and that edge.
+    ///
+    /// A label that no cluster leads to has none.
+    pub fn parents(&self) -> Vec<Option<ClusterId>> {
+        let mut parents: Vec<Option<ClusterId>> = vec![None; self.edges.n_labels];
+        let mut best = vec![f32::NEG_INFINITY; self.edges.n_labels];
+        for cluster_idx in 0..self.edges.n_clusters() {
+            let cluster = ClusterId(cluster_idx as u32);
+            for edge in self.edges.range(cluster) {
+                let label = self.edges.labels[edge].idx();
+                if best[label] < self.scores[edge] {
+                    best[label] = self.scores[edge];
+                    parents[label] = Some(cluster);
+                }
+            }
+        }
+        parents
+    }
+}
+
+/// Mutable parts of a learned adjacency, for updates row by row.
+pub(crate) struct LearnedRows<'a> {
+    pub(crate) indptr: &'a [usize],
+    pub(crate) weights: &'a mut [f32],
+    pub(crate) scores: &'a mut [f32],
+    pub(crate) best: &'a mut [f32],
+    pub(crate) beta: f32,
+}
+
+/// scores = min(1, β·softmax(weights)); returns the highest.
+pub(crate) fn edge_scores(weights: &[f32], beta: f32, scores: &mut [f32]) -> f32 {
+    let highest = weights.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    scores.copy_from_slice(weights);
+    let sum = Kernels::detect().exp_sum(scores, highest);
+    let scale = beta / sum;
+    let mut best = 0f32;
+    for score in scores.iter_mut() {
+        *score = (*score * scale).min(1.0);
+        best = best.max(*score);
+    }
+    best
+}
+
+/// Gradient of the weights of one row, in place.
+///
+/// On entry `gradient` holds g = ∂L/∂log ŝ of each edge. Where an edge is not saturated log ŝ = log β + log
+/// softmax(a), so ∂L/∂a_ℓ = g_ℓ − softmax_ℓ·Σ g over unsaturated edges; a saturated edge (ŝ = 1) passes nothing.
+pub(crate) fn edge_gradient(
+    weights: &[f32],
+    scores: &[f32],
+    gradient: &mut [f32],
+    softmax: &mut Vec<f32>,
+) {
+    let highest = weights.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    softmax.clear();
+    softmax.extend_from_slice(weights);
+    let sum = Kernels::detect().exp_sum(softmax, highest);
+    let mut total = 0f32;
+    for (g, &score) in gradient.iter_mut().zip(scores) {
+        if 1.0 <= score {
+            *g = 0.0;
+        }
+        total += *g;
+    }
+    let scale = total / sum;
+    for (g, s) in gradient.iter_mut().zip(softmax.iter()) {
+        *g -= scale * s;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(ids: &[u32]) -> Vec<LabelId> {
+        ids.iter().map(|&id| LabelId(id)).collect()
+    }
+
+    #[test]
+    fn edge_scores_are_clamped_softmax_of_the_row_only() {
+        let edges =
+            Edges::from_lists(vec![labels(&[2, 0]), vec![], labels(&[1, 2, 3])], 5).unwrap();
+        let adjacency = Adjacency::learned(edges, vec![1.0, 1.0, 0.0, 0.0, 10.0], 1.5).unwrap();
+        assert!(
+            adjacency
+                .scores()
+                .iter()
+                .zip([0.75, 0.75])
+                .all(|(s, e)| (s - e).abs() < 1e-6)
+        );
+        assert_eq!(adjacency.scores()[4], 1.0);
+        assert_eq!(adjacency.best_score(ClusterId(1)), 0.0);
+        assert_eq!(adjacency.edges().unreachable(), labels(&[4]));
+        let parents = adjacency.parents();
+        assert_eq!(parents[2], Some(ClusterId(0)));
+        assert_eq!(parents[4], None);
+    }
+
+    #[test]
+    fn constructor_refuses_labels_out_of_order_or_range() {
+        assert!(Edges::new(vec![0, 2], labels(&[1, 1]), 3).is_err());
+        assert!(Edges::new(vec![0, 1], labels(&[3]), 3).is_err());
+        assert!(Edges::new(vec![0, 2], labels(&[1]), 3).is_err());
+        let edges = Edges::new(vec![0, 1], labels(&[2]), 3).unwrap();
+        assert!(Adjacency::learned(edges.clone(), vec![f32::NAN], 1.0).is_err());
+        assert!(Adjacency::learned(edges, vec![], 1.0).is_err());
+    }
+}

@@ -1,0 +1,69 @@
+//! W_C: how relevant each cluster is to an embedding.
+//!
+//! ŝ_c = min(1, α·softmax(W_C φ + b_C)) (paper, eq. 1; the biases are the released code's).
+
+use crate::matrix::{Kernels, Matrix, Output, View, product};
+
+/// Cluster classifiers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClusterClassifiers {
+    /// W_C, C×d.
+    pub weights: Matrix,
+    /// b_C, a cluster each.
+    pub bias: Vec<f32>,
+    /// α: multiplies the softmax so that several clusters can be fully relevant at once.
+    pub alpha: f32,
+}
+
+impl ClusterClassifiers {
+    /// Number of clusters, C.
+    pub fn n_clusters(&self) -> usize {
+        self.bias.len()
+    }
+
+    /// softmax(W_C φ + b_C) of n embeddings. embeddings: n×d   probabilities: n×C
+    pub fn probabilities(&self, embeddings: &[f32], probabilities: &mut [f32]) {
+        let (n_clusters, dim) = (self.n_clusters(), self.weights.n_cols());
+        let n_points = embeddings.len() / dim.max(1);
+        let weights = View::transposed(self.weights.values(), dim);
+        product(
+            [n_points, n_clusters, dim],
+            View::rows(embeddings, dim),
+            weights,
+            probabilities,
+            Output::Replace,
+        );
+        let kernels = Kernels::detect();
+        for row in probabilities.chunks_exact_mut(n_clusters) {
+            kernels.axpy(1.0, &self.bias, row);
+            let highest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            let scale = 1.0 / kernels.exp_sum(row, highest);
+            for probability in row.iter_mut() {
+                *probability *= scale;
+            }
+        }
+    }
+
+    /// ŝ_c of a softmax probability.
+    #[inline]
+    pub fn score(&self, probability: f32) -> f32 {
+        (self.alpha * probability).min(1.0)
+    }
+}
+
+/// Gradient of the logits of one point.
+///
+/// `gradient` holds g = ∂L/∂log ŝ_c, zero where a cluster was not selected. Where ŝ_c < 1, log ŝ_c = log α + log
+/// softmax_c, so ∂L/∂logit_j = g_j − softmax_j·Σ g over unsaturated clusters; a saturated one passes nothing.
+pub(crate) fn logit_gradient(alpha: f32, probabilities: &[f32], gradient: &mut [f32]) {
+    let mut total = 0f32;
+    for (g, &probability) in gradient.iter_mut().zip(probabilities) {
+        if 1.0 <= alpha * probability {
+            *g = 0.0;
+        }
+        total += *g;
+    }
+    for (g, &probability) in gradient.iter_mut().zip(probabilities) {
+        *g -= total * probability;
+    }
+}

@@ -1,0 +1,13 @@
+//! The search index: W_C finds clusters, A leads from clusters to labels, the best paths form the shortlist.
+//!
+//! Paper, Section 3.1 and 3.2. The index sees embeddings, not text, and does not know what a classifier is.
+
+mod adjacency;
+mod clusters;
+mod shortlist;
+
+pub use adjacency::{Adjacency, Edges};
+pub(crate) use adjacency::{edge_gradient, edge_scores};
+pub use clusters::ClusterClassifiers;
+pub(crate) use clusters::logit_gradient;
+pub use shortlist::{Path, Selection, ShortlistOptions, Shortlister};

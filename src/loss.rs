@@ -1,0 +1,134 @@
+//! The loss of one shortlisted label and its derivatives: L = L_c + λ L_s (paper, Section 3.3).
+//!
+//! L_c is binary cross entropy of p = σ(z)·ŷ; the paper's negative term is printed with a slip and means
+//! (1−y)·log(1−p). L_s is −log ŷ over reached positives, before the cut at K. Derivatives are taken with respect
+//! to z and to log ŷ: log ŷ = log ŝ_c + log ŝ(c,ℓ) stays exact where the product underflows, and both factors
+//! receive the same derivative. This module is the only home of these formulas.
+
+/// Loss of one label and its derivatives.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Term {
+    /// The label's share of L_c.
+    pub loss: f32,
+    /// ∂L_c/∂z.
+    pub d_logit: f32,
+    /// ∂L_c/∂log ŷ.
+    pub d_log_path: f32,
+}
+
+/// The term of a positive: −log σ(z) − log ŷ.
+///
+/// `e` is exp(−z).
+#[inline]
+pub fn positive(e: f32, path_score: f32) -> Term {
+    // −log σ(z) = log(1 + e^−z);   ∂/∂z = −(1 − σ);   ∂/∂log ŷ = −1
+    Term {
+        loss: e.ln_1p() - log(path_score),
+        d_logit: -e / (1.0 + e),
+        d_log_path: -1.0,
+    }
+}
+
+/// The term of a negative: −log(1 − σ(z)·ŷ).
+///
+/// `e` is exp(−z).
+#[inline]
+pub fn negative(e: f32, path_score: f32) -> Term {
+    // 1 − p = (1 − σ) + σ(1 − ŷ), which keeps its digits as σ → 1 and ŷ → 1.
+    let sigma = 1.0 / (1.0 + e);
+    let sigma_complement = e * sigma;
+    let complement = (sigma_complement + sigma * (1.0 - path_score)).max(f32::MIN_POSITIVE);
+    let p = sigma * path_score;
+    // ∂/∂z = ŷσ(1−σ)/(1−p);   ∂/∂ŷ = σ/(1−p), times ŷ for log ŷ. The latter has no bound as p → 1: it stops at
+    // the resolution of f32.
+    let d_logit = p * (sigma_complement / complement).min(1.0);
+    let d_log_path = p / complement.max(f32::EPSILON);
+    Term {
+        loss: minus_log_complement(p, complement),
+        d_logit,
+        d_log_path,
+    }
+}
+
+/// The shortlist loss of a reached positive: −log ŷ; its derivative with respect to log ŷ is −1.
+#[inline]
+pub fn shortlist(path_score: f32) -> f32 {
+    -log(path_score)
+}
+
+/// log with a floor: an underflowed score counts as the smallest normal number.
+#[inline]
+fn log(score: f32) -> f32 {
+    score.max(f32::MIN_POSITIVE).ln()
+}
+
+/// −log(1 − p). Most negatives have a tiny p, where three terms of the series are exact in f32 and spare the log.
+#[inline]
+fn minus_log_complement(p: f32, complement: f32) -> f32 {
+    if p < 1e-3 {
+        p * (1.0 + p * (0.5 + p * (1.0 / 3.0)))
+    } else {
+        -complement.ln()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// L_c in f64 from its definition.
+    fn cross_entropy(z: f64, log_path: f64, is_positive: bool) -> f64 {
+        let p = log_path.exp() / (1.0 + (-z).exp());
+        if is_positive {
+            -p.ln()
+        } else {
+            -(1.0 - p).ln()
+        }
+    }
+
+    #[test]
+    fn derivatives_agree_with_finite_differences() {
+        let step = 1e-6;
+        for z in [-8.0f64, -2.0, -0.1, 0.0, 1.5, 6.0] {
+            for path_score in [1e-4f64, 0.03, 0.5, 0.97] {
+                for is_positive in [true, false] {
+                    let e = (-z).exp() as f32;
+                    let term = if is_positive {
+                        positive(e, path_score as f32)
+                    } else {
+                        negative(e, path_score as f32)
+                    };
+                    let log_path = path_score.ln();
+                    let at = |z, log_path| cross_entropy(z, log_path, is_positive);
+                    let d_logit = (at(z + step, log_path) - at(z - step, log_path)) / (2.0 * step);
+                    let d_log_path =
+                        (at(z, log_path + step) - at(z, log_path - step)) / (2.0 * step);
+                    let check = |got: f32, expected: f64| {
+                        let error = (f64::from(got) - expected).abs();
+                        assert!(
+                            error < 1e-4 * expected.abs() + 1e-9,
+                            "{got} {expected} at {z} {path_score}"
+                        );
+                    };
+                    check(term.loss, at(z, log_path));
+                    check(term.d_logit, d_logit);
+                    check(term.d_log_path, d_log_path);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn extreme_scores_stay_finite() {
+        for e in [0.0f32, f32::MIN_POSITIVE, 1e30, 1.6e38] {
+            for path_score in [0.0f32, 1e-38, 1.0] {
+                for term in [positive(e, path_score), negative(e, path_score)] {
+                    assert!(
+                        term.loss.is_finite() && term.d_logit.is_finite(),
+                        "{term:?} at {e} {path_score}"
+                    );
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Moments of AdamW and the updates that use them.
+
+use rayon::prelude::*;
+
+use crate::encoder::{Gradient, Parameter};
+use crate::matrix::{AdamWStep, Kernels};
+use crate::optim::StepRates;
+
+/// Values a task when a dense parameter is updated.
+const VALUES_PER_TASK: usize = 1 << 14;
+
+/// Moments of a parameter that every step updates.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DenseMoments {
+    /// First moment.
+    pub m: Vec<f32>,
+    /// Second moment.
+    pub v: Vec<f32>,
+    /// Updates so far.
+    pub n_updates: u32,
+}
+
+impl DenseMoments {
+    /// Zero moments for this many values.
+    pub fn new(n_values: usize) -> Self {
+        DenseMoments {
+            m: vec![0.0; n_values],
+            v: vec![0.0; n_values],
+            n_updates: 0,
+        }
+    }
+
+    /// One update.
+    pub fn update(
+        &mut self,
+        rates: &StepRates,
+        rate: f32,
+        decays: bool,
+        values: &mut [f32],
+        gradient: &[f32],
+    ) {
+        self.n_updates += 1;
+        let step = with_decay(rates.adamw(rate, self.n_updates), decays);
+        let tasks = values
+            .par_chunks_mut(VALUES_PER_TASK)
+            .zip(gradient.par_chunks(VALUES_PER_TASK));
+        let moments = self
+            .m
+            .par_chunks_mut(VALUES_PER_TASK)
+            .zip(self.v.par_chunks_mut(VALUES_PER_TASK));
+        tasks.zip(moments).for_each(|((values, gradient), (m, v))| {
+            Kernels::detect().adamw(&step, values, gradient, m, v);
+        });
+    }
+}
+
+/// Moments of a parameter whose rows are updated only when touched.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RowMoments {
+    /// First moment, row after row.
+    pub m: Vec<f32>,
+    /// Second moment, row after row.
+    pub v: Vec<f32>,
+    /// Updates so far, a row each.
+    pub n_updates: Vec<u32>,
+}
+
+impl RowMoments {
+    /// Zero moments for this many rows and values.
+    pub fn new(n_rows: usize, n_values: usize) -> Self {
+        RowMoments {
+            m: vec![0.0; n_values],
+            v: vec![0.0; n_values],
+            n_updates: vec![0; n_rows],
+        }
+    }
+
+    /// One update of the rows named, which ascend. gradients: rows×width
+    pub fn update(
+        &mut self,
+        (rates, rate, decays): (&StepRates, f32, bool),
+        values: &mut [f32],
+        rows: &[u32],
+        gradients: &[f32],
+    ) {
+        let width = if self.n_updates.is_empty() {
+            0
+        } else {
+            values.len() / self.n_updates.len()
+        };
+        let view = RowsMut {
+            first: 0,
+            width,
+            values,
+            m: &mut self.m,
+            v: &mut self.v,
+            n_updates: &mut self.n_updates,
+        };
+        update_rows(view, rows, gradients, &|n_updates| {
+            with_decay(rates.adamw(rate, n_updates), decays)
+        });
+    }
+}
+
+/// A run of rows with their moments.
+struct RowsMut<'a> {
+    first: usize,
+    width: usize,
+    values: &'a mut [f32],
+    m: &'a mut [f32],
+    v: &'a mut [f32],
+    n_updates: &'a mut [u32],
+}
+
+/// Splits the rows between threads until a task is small.
+fn update_rows(
+    rows_mut: RowsMut<'_>,
+    rows: &[u32],
+    gradients: &[f32],
+    step: &(dyn Fn(u32) -> AdamWStep + Sync),
+) {
+    let RowsMut {
+        first,
+        width,
+        values,
+        m,
+        v,
+        n_updates,
+    } = rows_mut;
+    if rows.len() * width <= VALUES_PER_TASK {
+        let kernels = Kernels::detect();
+        for (&row, gradient) in rows.iter().zip(gradients.chunks_exact(width)) {
+            let row = row as usize - first;
+            let range = row * width..(row + 1) * width;
+            n_updates[row] += 1;
+            let step = step(n_updates[row]);
+            kernels.adamw(
+                &step,
+                &mut values[range.clone()],
+                gradient,
+                &mut m[range.clone()],
+                &mut v[range],
+            );
+        }
+        return;
+    }
+    let half = rows.len() / 2;
+    let split = rows[half] as usize - first;
+    let (values_low, values_high) = values.split_at_mut(split * width);
+    let (m_low, m_high) = m.split_at_mut(split * width);
+    let (v_low, v_high) = v.split_at_mut(split * width);
+    let (n_low, n_high) = n_updates.split_at_mut(split);
+    let (gradients_low, gradients_high) = gradients.split_at(half * width);
+    let low = RowsMut {
+        first,
+        width,
+        values: values_low,
+        m: m_low,
+        v: v_low,
+        n_updates: n_low,
+    };
+    let high = RowsMut {
+        first: first + split,
+        width,
+        values: values_high,
+        m: m_high,
+        v: v_high,
+        n_updates: n_high,
+    };
+    rayon::join(
+        || update_rows(low, &rows[..half], gradients_low, step),
+        || update_rows(high, &rows[half..], gradients_high, step),
+    );
+}
+
+/// State of one encoder parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Moments {
+    /// Updated as a whole.
+    Dense(DenseMoments),
+    /// Updated row by row.
+    Rows(RowMoments),
+}
+
+impl Moments {
+    /// Zero moments that fit a parameter.
+    pub fn for_parameter(parameter: &Parameter<'_>) -> Self {
+        match parameter.gradient {
+            Gradient::Dense(_) => Moments::Dense(DenseMoments::new(parameter.values.len())),
+            Gradient::Rows(..) => {
+                Moments::Rows(RowMoments::new(parameter.shape.0, parameter.values.len()))
+            }
+        }
+    }
+}
+
+/// One update of an encoder parameter with the gradient it carries.
+pub fn update_parameter(parameter: Parameter<'_>, moments: &mut Moments, rates: &StepRates) {
+    let rate = rates.rates.encoder;
+    match (parameter.gradient, moments) {
+        (Gradient::Dense(gradient), Moments::Dense(moments)) => {
+            moments.update(rates, rate, parameter.decays, parameter.values, gradient);
+        }
+        (Gradient::Rows(rows, gradients), Moments::Rows(moments)) => {
+            moments.update(
+                (rates, rate, parameter.decays),
+                parameter.values,
+                rows,
+                gradients,
+            );
+        }
+        _ => unreachable!("moments are made by `Moments::for_parameter` for the same parameter"),
+    }
+}
+
+fn with_decay(step: AdamWStep, decays: bool) -> AdamWStep {
+    AdamWStep {
+        weight_decay: if decays { step.weight_decay } else { 0.0 },
+        ..step
+    }
+}

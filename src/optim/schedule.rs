@@ -1,0 +1,87 @@
+//! The learning-rate schedule: linear warm-up, then linear to zero, once a stage.
+
+use crate::config::{LearningRates, OptimConfig};
+use crate::matrix::AdamWStep;
+
+/// A schedule over the steps of one stage.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Schedule {
+    n_steps: usize,
+    n_warmup: usize,
+}
+
+/// The rates of one step, with what AdamW needs besides.
+#[derive(Clone, Copy, Debug)]
+pub struct StepRates {
+    /// Rates of this step.
+    pub rates: LearningRates,
+    template: AdamWStep,
+}
+
+impl Schedule {
+    /// A schedule over `n_steps` steps, of which the share `warmup` rises.
+    pub fn new(n_steps: usize, warmup: f32) -> Self {
+        Schedule {
+            n_steps,
+            n_warmup: (n_steps as f32 * warmup).round() as usize,
+        }
+    }
+
+    /// What the rates of step `step` (from 0) are multiplied by.
+    pub fn factor(&self, step: usize) -> f32 {
+        if step < self.n_warmup {
+            return (step + 1) as f32 / self.n_warmup as f32;
+        }
+        let n_left = self.n_steps.saturating_sub(step);
+        n_left as f32 / (self.n_steps - self.n_warmup).max(1) as f32
+    }
+
+    /// The rates of step `step`.
+    pub fn rates(&self, step: usize, rates: &LearningRates, config: &OptimConfig) -> StepRates {
+        let factor = self.factor(step);
+        let template = AdamWStep {
+            learning_rate: 0.0,
+            beta1: config.beta1,
+            beta2: config.beta2,
+            epsilon: config.epsilon,
+            weight_decay: config.weight_decay,
+            bias_correction1: 1.0,
+            bias_correction2: 1.0,
+        };
+        let rates = LearningRates {
+            encoder: rates.encoder * factor,
+            labels: rates.labels * factor,
+            clusters: rates.clusters * factor,
+        };
+        StepRates { rates, template }
+    }
+}
+
+impl StepRates {
+    /// The `n_updates`-th update (from 1) of something, at this rate.
+    #[inline]
+    pub fn adamw(&self, learning_rate: f32, n_updates: u32) -> AdamWStep {
+        AdamWStep {
+            learning_rate,
+            bias_correction1: 1.0 - self.template.beta1.powi(n_updates as i32),
+            bias_correction2: 1.0 - self.template.beta2.powi(n_updates as i32),
+            ..self.template
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_rise_to_one_and_fall_towards_zero() {
+        let schedule = Schedule::new(20, 0.1);
+        assert_eq!(schedule.factor(0), 0.5);
+        assert_eq!(schedule.factor(1), 1.0);
+        assert_eq!(schedule.factor(2), 1.0);
+        assert!((schedule.factor(19) - 1.0 / 18.0).abs() < 1e-6);
+        assert_eq!(schedule.factor(20), 0.0);
+        assert_eq!(Schedule::new(0, 0.1).factor(0), 0.0);
+    }
+}

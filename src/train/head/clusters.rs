@@ -1,0 +1,145 @@
+//! Part 3: gradients of the embeddings, of W_C and of b_C.
+
+use rayon::prelude::*;
+
+use super::labels::RangeBuffers;
+use super::search::ShardBuffers;
+use super::{Batch, Head, LossWeights, SHARD};
+use crate::index::{ClusterClassifiers, logit_gradient};
+use crate::matrix::{Kernels, Output, View, product};
+
+/// Clusters a task when ∂L/∂W_C is multiplied out.
+const CLUSTERS_PER_TASK: usize = 64;
+
+impl Head {
+    /// ∂L/∂φ from all ranges and from the clusters; ∂L/∂W_C and ∂L/∂b_C.
+    pub(super) fn collect_point_gradients(
+        &mut self,
+        clusters: &ClusterClassifiers,
+        batch: Batch<'_>,
+        weights: LossWeights,
+    ) {
+        let (n_points, dim, n_clusters) = (
+            batch.rows.len(),
+            batch.embeddings.n_cols(),
+            clusters.n_clusters(),
+        );
+        let gradients = &mut self.gradients;
+        gradients.embeddings.reshape(n_points, dim);
+        self.d_logits.reshape(n_points, n_clusters);
+        let (ranges, n_slots) = (&self.ranges, self.n_slots);
+        let shards = self.shards.par_iter_mut().enumerate();
+        let shards = shards.zip(
+            gradients
+                .embeddings
+                .values_mut()
+                .par_chunks_mut(SHARD * dim),
+        );
+        let shards = shards.zip(
+            self.d_logits
+                .values_mut()
+                .par_chunks_mut(SHARD * n_clusters),
+        );
+        shards.for_each(|(((shard_idx, shard), d_embeddings), d_logits)| {
+            let first_point = shard_idx * SHARD;
+            shard.logit_gradients(
+                first_point,
+                ranges,
+                n_slots,
+                weights,
+                clusters.alpha,
+                d_logits,
+            );
+            let shape = [d_logits.len() / n_clusters, dim, n_clusters];
+            let weights = View::rows(clusters.weights.values(), dim);
+            product(
+                shape,
+                View::rows(d_logits, n_clusters),
+                weights,
+                d_embeddings,
+                Output::Replace,
+            );
+            let kernels = Kernels::detect();
+            for range in ranges {
+                let share = &range.d_embeddings[first_point * dim..][..d_embeddings.len()];
+                kernels.axpy(1.0, share, d_embeddings);
+            }
+        });
+
+        gradients.cluster_weights.resize(n_clusters * dim, 0.0);
+        gradients.cluster_bias.resize(n_clusters, 0.0);
+        let d_logits = self.d_logits.values();
+        let tasks = gradients
+            .cluster_weights
+            .par_chunks_mut(CLUSTERS_PER_TASK * dim);
+        let tasks = tasks
+            .zip(gradients.cluster_bias.par_chunks_mut(CLUSTERS_PER_TASK))
+            .enumerate();
+        tasks.for_each(|(task, (weights, bias))| {
+            let columns = &d_logits[task * CLUSTERS_PER_TASK..];
+            let embeddings = View::rows(batch.embeddings.values(), dim);
+            let left = View::transposed(columns, n_clusters);
+            product(
+                [bias.len(), dim, n_points],
+                left,
+                embeddings,
+                weights,
+                Output::Replace,
+            );
+            bias.fill(0.0);
+            for row in columns.chunks(n_clusters) {
+                for (bias, d_logit) in bias.iter_mut().zip(row) {
+                    *bias += d_logit;
+                }
+            }
+        });
+    }
+}
+
+impl ShardBuffers {
+    /// ∂L/∂logits of the shard's points from ∂L/∂log ŝ_c of their selected clusters. d_logits: points×C
+    fn logit_gradients(
+        &mut self,
+        first_point: usize,
+        ranges: &[RangeBuffers],
+        n_slots: usize,
+        weights: LossWeights,
+        alpha: f32,
+        d_logits: &mut [f32],
+    ) {
+        let n_points = self.selected_starts.len() - 1;
+        let n_clusters = d_logits.len() / n_points.max(1);
+        d_logits.fill(0.0);
+        for (offset, d_logits) in d_logits.chunks_exact_mut(n_clusters).enumerate() {
+            let selected =
+                &self.selected[self.selected_starts[offset]..self.selected_starts[offset + 1]];
+            let first_slot = (first_point + offset) * n_slots;
+            for (slot, selection) in selected.iter().enumerate() {
+                d_logits[selection.cluster.idx()] = ranges
+                    .iter()
+                    .map(|range| range.d_slots[first_slot + slot])
+                    .sum::<f32>();
+            }
+        }
+        for pair in &self.dropped {
+            let offset = pair.point as usize - first_point;
+            let selection = self.selected[self.selected_starts[offset] + pair.slot()];
+            d_logits[offset * n_clusters + selection.cluster.idx()] -= weights.shortlist;
+        }
+        self.touched_clusters.clear();
+        for (offset, row) in d_logits.chunks_exact_mut(n_clusters).enumerate() {
+            let selected =
+                &self.selected[self.selected_starts[offset]..self.selected_starts[offset + 1]];
+            let touched = selected
+                .iter()
+                .filter(|selection| row[selection.cluster.idx()] != 0.0);
+            self.touched_clusters
+                .extend(touched.map(|selection| selection.cluster.0));
+            logit_gradient(
+                alpha,
+                &self.probabilities[offset * n_clusters..][..n_clusters],
+                row,
+            );
+        }
+    }
+}
