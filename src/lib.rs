@@ -10,9 +10,12 @@
 
 pub mod error;
 pub mod ids;
-pub mod matrix;
 pub mod random;
 
+pub mod config;
+pub mod matrix;
+
 pub mod data;
+pub mod features;
 
 pub use error::{Error, Result};
