@@ -18,4 +18,6 @@ pub mod matrix;
 pub mod data;
 pub mod features;
 
+pub mod clustering;
+
 pub use error::{Error, Result};
