@@ -59,6 +59,9 @@ pub enum Error {
     /// Arrays that do not form a matrix.
     #[error("not a valid sparse matrix: {0}")]
     InvalidMatrix(String),
+    /// Words and weights that do not form a vocabulary.
+    #[error("not a valid vocabulary: {0}")]
+    InvalidVocabulary(String),
 
     // -- configuration -------------------------------------------------------------------------------------
     /// A configuration value that cannot be used.

@@ -16,6 +16,9 @@ pub mod config;
 pub mod matrix;
 
 pub mod data;
+pub mod features;
+
+pub mod clustering;
 
 pub mod classifiers;
 pub mod encoder;

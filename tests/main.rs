@@ -1,1 +1,13 @@
 //! All integration tests, one module per theme, in one binary.
+
+mod clustering;
+mod features;
+
+/// Runs the work on a pool of this many threads.
+fn on_threads<T: Send>(n_threads: usize, work: impl FnOnce() -> T + Send) -> T {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(n_threads)
+        .build()
+        .unwrap()
+        .install(work)
+}

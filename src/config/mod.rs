@@ -4,13 +4,17 @@
 //! chose, and the paper's values stand beside each field where they differ. Unknown keys are errors. A missing
 //! optional value is derived from the data by [`Config::resolve`], which is the only maker of a [`Plan`].
 
+mod clustering;
 mod encoder;
+mod features;
 mod index;
 mod optim;
 mod plan;
 mod stage;
 
+pub use clustering::ClusteringConfig;
 pub use encoder::{EncoderConfig, EncoderKind};
+pub use features::{FeaturesConfig, TokenPattern};
 pub use index::{IndexConfig, IndexMode};
 pub use optim::OptimConfig;
 pub use plan::{DataCounts, Plan};
@@ -24,6 +28,10 @@ use crate::error::{Error, Result};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
+    /// tf-idf features.
+    pub features: FeaturesConfig,
+    /// Initial clusters.
+    pub clustering: ClusteringConfig,
     /// φ: how texts become embeddings.
     pub encoder: EncoderConfig,
     /// The search index: clusters, edges, beam and shortlist.

@@ -1,0 +1,139 @@
+//! The initial clusters: labels grouped by the texts they occur with.
+//!
+//! Each label is described by the normalised sum of its points' features ([`label_centroids`]); the labels are then
+//! halved again and again by balanced spherical 2-means ([`cluster_labels`]) until there are C clusters. Stage 1
+//! trains on these clusters; the adjacency learnt later replaces them.
+
+mod centroids;
+mod quality;
+mod two_means;
+
+use crate::config::ClusteringConfig;
+use crate::error::{Error, Result};
+use crate::ids::{ClusterId, LabelId};
+use crate::matrix::CsrMatrix;
+
+pub use centroids::{PointFeatures, label_centroids};
+pub use quality::mean_cosine;
+
+/// A partition of the labels.
+///
+/// Invariants: every label is in exactly one cluster; no cluster is empty; members ascend by label.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Clustering {
+    cluster_of: Vec<ClusterId>,
+    /// The members of cluster 0, then those of cluster 1, and so on.
+    members: Vec<LabelId>,
+    /// Where the members of each cluster end.
+    ends: Vec<usize>,
+}
+
+/// Groups labels into `n_clusters` clusters whose sizes differ by at most one.
+///
+/// `centroids` is L×D with rows of length 1, or empty for a label without points; such labels fill up whichever
+/// cluster has room, lowest ids first. The seed fixes the result on any number of threads. Neighbouring clusters are
+/// siblings of the recursive halving.
+///
+/// # Errors
+/// [`Error::Config`] if `n_clusters` is 0 or above the number of labels.
+pub fn cluster_labels(
+    centroids: &CsrMatrix,
+    n_clusters: usize,
+    config: &ClusteringConfig,
+    seed: u64,
+) -> Result<Clustering> {
+    let n_labels = centroids.n_rows();
+    if n_clusters == 0 || n_labels < n_clusters {
+        return Err(Error::Config {
+            key: "clustering.n_clusters".into(),
+            found: n_clusters.to_string(),
+            expected: format!("1 to {n_labels}, the number of labels"),
+        });
+    }
+    let mut order: Vec<LabelId> = (0..n_labels as u32).map(LabelId).collect();
+    let sizes = two_means::halve_into(centroids, &mut order, n_clusters, config, seed);
+    Ok(Clustering::from_order(order, &sizes))
+}
+
+/// The paper's number of clusters for L labels: 2^⌈log2(L/100)⌉, which makes clusters of 50 to 100 labels; at least 1.
+pub fn default_n_clusters(n_labels: usize) -> usize {
+    n_labels.div_ceil(100).next_power_of_two()
+}
+
+impl Clustering {
+    /// The partition that puts each label into the cluster named.
+    ///
+    /// # Errors
+    /// [`Error::Untrainable`] if a cluster is at or above `n_clusters`, or has no label.
+    pub fn new(cluster_of: Vec<ClusterId>, n_clusters: usize) -> Result<Clustering> {
+        let mut sizes = vec![0; n_clusters];
+        for (label_idx, cluster) in cluster_of.iter().enumerate() {
+            let Some(size) = sizes.get_mut(cluster.idx()) else {
+                return Err(Error::Untrainable(format!(
+                    "label {label_idx} is in cluster {}, there are {n_clusters} clusters",
+                    cluster.0
+                )));
+            };
+            *size += 1;
+        }
+        if let Some(empty) = sizes.iter().position(|&size| size == 0) {
+            return Err(Error::Untrainable(format!("cluster {empty} has no label")));
+        }
+        let mut order: Vec<LabelId> = (0..cluster_of.len() as u32).map(LabelId).collect();
+        order.sort_by_key(|label| cluster_of[label.idx()]);
+        Ok(Clustering::from_order(order, &sizes))
+    }
+
+    /// The partition whose first cluster is the first `sizes[0]` labels, and so on.
+    fn from_order(mut order: Vec<LabelId>, sizes: &[usize]) -> Clustering {
+        let mut cluster_of = vec![ClusterId(0); order.len()];
+        let mut ends = Vec::with_capacity(sizes.len());
+        let mut start = 0;
+        for (cluster_idx, size) in sizes.iter().enumerate() {
+            let members = &mut order[start..start + size];
+            members.sort_unstable();
+            for label in members {
+                cluster_of[label.idx()] = ClusterId(cluster_idx as u32);
+            }
+            start += size;
+            ends.push(start);
+        }
+        Clustering {
+            cluster_of,
+            members: order,
+            ends,
+        }
+    }
+
+    /// Number of clusters, C.
+    pub fn n_clusters(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Number of labels, L.
+    pub fn n_labels(&self) -> usize {
+        self.cluster_of.len()
+    }
+
+    /// The cluster of each label.
+    pub fn cluster_of(&self) -> &[ClusterId] {
+        &self.cluster_of
+    }
+
+    /// The labels of a cluster, in ascending order.
+    ///
+    /// # Panics
+    /// If there is no such cluster.
+    pub fn members(&self, cluster: ClusterId) -> &[LabelId] {
+        let start = match cluster.idx() {
+            0 => 0,
+            cluster_idx => self.ends[cluster_idx - 1],
+        };
+        &self.members[start..self.ends[cluster.idx()]]
+    }
+
+    /// The labels of each cluster, cluster after cluster.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[LabelId]> {
+        (0..self.n_clusters()).map(|cluster_idx| self.members(ClusterId(cluster_idx as u32)))
+    }
+}

@@ -1,0 +1,16 @@
+//! Sparse text features: words, their inverse document frequencies, and tf-idf rows.
+//!
+//! A [`Vectorizer`] learns a vocabulary from texts and turns texts into rows of length 1. Its formulas are those of
+//! scikit-learn's `TfidfVectorizer`: `idf = ln((1 + N) / (1 + df)) + 1`, `tf` or `1 + ln tf`, rows divided by their
+//! L2 norm. Columns are ordered by the bytes of their words. The result is the same on any number of threads.
+
+mod counting;
+mod merging;
+mod terms;
+mod token_table;
+mod tokens;
+mod vectorizer;
+mod word_chars;
+
+pub use terms::TokenScratch;
+pub use vectorizer::Vectorizer;

@@ -1,0 +1,274 @@
+//! The vectoriser: a vocabulary with idf weights, and the rows it makes.
+
+use rayon::prelude::*;
+
+use crate::config::FeaturesConfig;
+use crate::data::Texts;
+use crate::error::{Error, Result};
+use crate::features::counting::{ChunkCounts, chunks, count_terms};
+use crate::features::merging::merge;
+use crate::features::terms::{Terms, TokenScratch};
+use crate::features::token_table::TokenTable;
+use crate::matrix::CsrMatrix;
+
+/// Turns texts into tf-idf rows over the vocabulary it was fitted on.
+///
+/// Invariants: the words strictly ascend by bytes, so that a word's position, which is its column, is unique; every
+/// word has a positive, finite idf.
+#[derive(Clone, Debug)]
+pub struct Vectorizer {
+    vocabulary: Texts,
+    idf: Vec<f32>,
+    config: FeaturesConfig,
+    terms: Terms,
+    column_of: TokenTable,
+}
+
+impl Vectorizer {
+    /// Learns vocabulary and idf from texts.
+    ///
+    /// # Errors
+    /// [`Error::Untrainable`] if no text holds a word, [`Error::Config`] if a setting cannot be used.
+    pub fn fit(texts: &Texts, config: &FeaturesConfig) -> Result<Vectorizer> {
+        Ok(Vectorizer::fit_transform(texts, config)?.0)
+    }
+
+    /// Learns vocabulary and idf from texts, and gives their rows, for little more than the price of the first.
+    ///
+    /// The rows are those that [`Vectorizer::transform`] would give.
+    ///
+    /// # Errors
+    /// As [`Vectorizer::fit`].
+    pub fn fit_transform(
+        texts: &Texts,
+        config: &FeaturesConfig,
+    ) -> Result<(Vectorizer, CsrMatrix)> {
+        check_config(config)?;
+        let counted = count_terms(texts, &Terms::new(config));
+        let merged = merge(&counted, config);
+        if merged.words.is_empty() {
+            return Err(Error::Untrainable(format!(
+                "none of the {} texts holds a word to learn from",
+                texts.len()
+            )));
+        }
+        let idf = merged
+            .document_counts
+            .iter()
+            .map(|&document_count| idf(texts.len(), document_count as usize))
+            .collect();
+        let vectorizer = Vectorizer::from_parts(merged.words, idf, config.clone())?;
+        let parts = counted
+            .into_par_iter()
+            .zip(merged.columns)
+            .map(|(chunk, columns)| vectorizer.weigh_chunk(&chunk, &columns))
+            .collect();
+        let rows = concatenate(parts, vectorizer.n_columns());
+        Ok((vectorizer, rows))
+    }
+
+    /// A vectoriser over a vocabulary learnt before, as a model file holds it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidVocabulary`] if an invariant does not hold, [`Error::Config`] if a setting cannot be used.
+    pub fn from_parts(vocabulary: Texts, idf: Vec<f32>, config: FeaturesConfig) -> Result<Self> {
+        check_config(&config)?;
+        let invalid = |problem: String| Err(Error::InvalidVocabulary(problem));
+        if vocabulary.len() != idf.len() {
+            return invalid(format!(
+                "{} words but {} idf weights",
+                vocabulary.len(),
+                idf.len()
+            ));
+        }
+        for column in 1..vocabulary.len() {
+            if vocabulary.get(column) <= vocabulary.get(column - 1) {
+                return invalid(format!(
+                    "word {column} is {:?}, expected one above {:?}",
+                    vocabulary.get(column),
+                    vocabulary.get(column - 1)
+                ));
+            }
+        }
+        let is_usable = |weight: &f32| weight.is_finite() && 0.0 < *weight;
+        if let Some(column) = idf.iter().position(|weight| !is_usable(weight)) {
+            return invalid(format!(
+                "the idf of word {column} is {}, expected a positive number",
+                idf[column]
+            ));
+        }
+        Ok(Vectorizer {
+            column_of: TokenTable::from(&vocabulary),
+            terms: Terms::new(&config),
+            vocabulary,
+            idf,
+            config,
+        })
+    }
+
+    /// The rows of texts, N×D. A text without a known word gets an empty row.
+    pub fn transform(&self, texts: &Texts) -> CsrMatrix {
+        let parts = chunks(texts)
+            .into_par_iter()
+            .map(|chunk| {
+                let mut rows = Rows::default();
+                let mut scratch = TokenScratch::default();
+                let mut row = Vec::new();
+                for text_idx in chunk {
+                    self.transform_one(texts.get(text_idx), &mut scratch, &mut row);
+                    rows.push(&row);
+                }
+                rows
+            })
+            .collect();
+        concatenate(parts, self.n_columns())
+    }
+
+    /// The row of one text: columns in ascending order with weights whose squares sum to 1, or nothing if the text
+    /// holds no known word. What `out` held is lost.
+    ///
+    /// Once `scratch` and `out` are as large as the texts need, nothing is allocated, save for the rare text with a
+    /// capital sigma.
+    pub fn transform_one(&self, text: &str, scratch: &mut TokenScratch, out: &mut Vec<(u32, f32)>) {
+        let mut columns = std::mem::take(&mut scratch.columns);
+        columns.clear();
+        self.terms.for_each(text, scratch, |term| {
+            columns.extend(self.column_of.find(term))
+        });
+        columns.sort_unstable();
+        out.clear();
+        for run in columns.chunk_by(|a, b| a == b) {
+            out.push((run[0], self.weight(run[0], run.len())));
+        }
+        scratch.columns = columns;
+        normalize(out);
+    }
+
+    /// Number of columns, D.
+    pub fn n_columns(&self) -> usize {
+        self.vocabulary.len()
+    }
+
+    /// The words (or n-grams) of the columns, in column order, which is the order of their bytes.
+    pub fn vocabulary(&self) -> &Texts {
+        &self.vocabulary
+    }
+
+    /// The column of a word (or n-gram), written as it comes out of the tokeniser.
+    pub fn column(&self, word: &str) -> Option<u32> {
+        self.column_of.find(word.as_bytes())
+    }
+
+    /// Inverse document frequencies, one a column.
+    pub fn idf(&self) -> &[f32] {
+        &self.idf
+    }
+
+    /// The settings it was fitted with.
+    pub fn config(&self) -> &FeaturesConfig {
+        &self.config
+    }
+
+    fn weigh_chunk(&self, chunk: &ChunkCounts, columns: &[Option<u32>]) -> Rows {
+        let mut rows = Rows::default();
+        let mut counted: Vec<u64> = Vec::new();
+        let mut row = Vec::new();
+        for text in chunk.texts() {
+            // Column and count in one number sort faster than as a pair.
+            counted.clear();
+            for &(term_idx, count) in text {
+                if let Some(column) = columns[term_idx as usize] {
+                    counted.push(u64::from(column) << 32 | u64::from(count));
+                }
+            }
+            counted.sort_unstable();
+            row.clear();
+            for &packed in &counted {
+                let column = (packed >> 32) as u32;
+                row.push((column, self.weight(column, packed as u32 as usize)));
+            }
+            normalize(&mut row);
+            rows.push(&row);
+        }
+        rows
+    }
+
+    #[inline]
+    fn weight(&self, column: u32, count: usize) -> f32 {
+        let term_frequency = match count {
+            1 => 1.0,
+            _ if self.config.sublinear_tf => 1.0 + (count as f32).ln(),
+            _ => count as f32,
+        };
+        term_frequency * self.idf[column as usize]
+    }
+}
+
+/// `ln((1 + N) / (1 + df)) + 1`, as if one more text held every word.
+fn idf(n_texts: usize, document_count: usize) -> f32 {
+    let ratio = (1 + n_texts) as f64 / (1 + document_count) as f64;
+    (ratio.ln() + 1.0) as f32
+}
+
+/// Divides by the L2 norm, which is summed in `f64`. An empty row stays empty.
+fn normalize(row: &mut [(u32, f32)]) {
+    let squares: f64 = row
+        .iter()
+        .map(|&(_, weight)| f64::from(weight) * f64::from(weight))
+        .sum();
+    let scale = (1.0 / squares.sqrt()) as f32;
+    for (_, weight) in row {
+        *weight *= scale;
+    }
+}
+
+/// Rows of one chunk on their way into the matrix.
+#[derive(Default)]
+struct Rows {
+    lengths: Vec<usize>,
+    indices: Vec<u32>,
+    values: Vec<f32>,
+}
+
+impl Rows {
+    fn push(&mut self, row: &[(u32, f32)]) {
+        self.lengths.push(row.len());
+        self.indices.extend(row.iter().map(|&(column, _)| column));
+        self.values.extend(row.iter().map(|&(_, weight)| weight));
+    }
+}
+
+fn concatenate(parts: Vec<Rows>, n_columns: usize) -> CsrMatrix {
+    let nnz = parts.iter().map(|part| part.indices.len()).sum();
+    let mut indptr = vec![0];
+    let mut indices = Vec::with_capacity(nnz);
+    let mut values = Vec::with_capacity(nnz);
+    let mut end = 0;
+    for part in parts {
+        for length in part.lengths {
+            end += length;
+            indptr.push(end);
+        }
+        indices.extend_from_slice(&part.indices);
+        values.extend_from_slice(&part.values);
+    }
+    CsrMatrix::new(indptr, indices, values, n_columns).expect("rows are sorted and finite")
+}
+
+fn check_config(config: &FeaturesConfig) -> Result<()> {
+    let counts = [
+        ("features.ngrams", Some(config.ngrams)),
+        ("features.min_df", Some(config.min_df)),
+        ("features.max_features", config.max_features),
+    ];
+    for (key, count) in counts {
+        if count == Some(0) {
+            return Err(Error::Config {
+                key: key.into(),
+                found: "0".into(),
+                expected: "at least 1".into(),
+            });
+        }
+    }
+    Ok(())
+}
