@@ -1,1 +1,3 @@
 //! All integration tests, one module per theme, in one binary.
+
+mod data;
