@@ -1,6 +1,7 @@
 //! All integration tests, one module per theme, in one binary.
 
 mod clustering;
+mod data;
 mod features;
 
 /// Runs the work on a pool of this many threads.

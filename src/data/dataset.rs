@@ -28,6 +28,8 @@ pub struct Summary {
     pub n_unlabelled: usize,
     /// Labels named twice for the same point: kept once, with the highest relevance.
     pub n_duplicate_labels: usize,
+    /// Labels with relevance 0: left out.
+    pub n_zero_labels: usize,
     /// Labels that the known label set did not have: appended behind it.
     pub n_new_labels: usize,
 }

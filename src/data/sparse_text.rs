@@ -1,0 +1,126 @@
+//! Sparse rows as text: a header of counts, then `idx:val idx:val …` a line.
+
+use crate::data::number::{parse_finite, parse_integer};
+use crate::data::source::{Line, Lines, excerpt};
+use crate::error::{Error, Result};
+
+/// Reads a header of exactly `N` counts.
+pub(super) fn read_header<const N: usize>(
+    lines: &mut Lines<'_>,
+    expected: &str,
+) -> Result<[u64; N]> {
+    let Some(line) = lines.next()? else {
+        return Err(lines.bad_file(format!("is empty, expected the header `{expected}`")));
+    };
+    parse_header(line.text).ok_or_else(|| {
+        line.malformed(
+            excerpt(line.text),
+            format!("the header `{expected}` of {N} counts"),
+        )
+    })
+}
+
+/// The counts of a header, if there are exactly `N`.
+pub(super) fn parse_header<const N: usize>(line: &str) -> Option<[u64; N]> {
+    let mut counts = [0u64; N];
+    let mut fields = line.split_ascii_whitespace();
+    for count in &mut counts {
+        *count = parse_integer(fields.next()?.as_bytes())?;
+    }
+    fields.next().is_none().then_some(counts)
+}
+
+/// A number of columns that 32-bit indices can address.
+pub(super) fn check_columns(lines: &Lines<'_>, what: &str, n_columns: u64) -> Result<usize> {
+    if u64::from(u32::MAX) < n_columns {
+        return Err(lines.bad_file(format!(
+            "the header declares {n_columns} {what}, expected at most {}",
+            u32::MAX
+        )));
+    }
+    Ok(n_columns as usize)
+}
+
+/// Where rows stand against the count in the header.
+pub(super) enum RowCheck {
+    /// The line is a row.
+    Row,
+    /// The line is blank and behind the last row.
+    Blank,
+}
+
+/// Whether the line is one more of the declared rows.
+///
+/// # Errors
+/// If there are more rows than declared.
+pub(super) fn check_row(line: &Line<'_>, n_rows_read: usize, n_declared: u64) -> Result<RowCheck> {
+    if (n_rows_read as u64) < n_declared {
+        return Ok(RowCheck::Row);
+    }
+    if line.text.trim_ascii().is_empty() {
+        return Ok(RowCheck::Blank);
+    }
+    Err(line.malformed(
+        format!("row {}", n_rows_read + 1),
+        format!("the end of the file: the header declares {n_declared} rows"),
+    ))
+}
+
+/// That all declared rows were there.
+pub(super) fn check_end(lines: &Lines<'_>, n_rows_read: usize, n_declared: u64) -> Result<()> {
+    if n_rows_read as u64 == n_declared {
+        return Ok(());
+    }
+    Err(lines.bad_file(format!(
+        "ends after {n_rows_read} rows (line {}), expected {n_declared} as the header declares",
+        lines.n_lines()
+    )))
+}
+
+/// Calls `entry` for each `idx:val` of the text, a part of the line.
+///
+/// # Errors
+/// At the first pair that is none, and whatever `entry` returns.
+pub(super) fn parse_pairs(
+    line: &Line<'_>,
+    mut text: &str,
+    mut entry: impl FnMut(u64, &str) -> Result<()>,
+) -> Result<()> {
+    loop {
+        text = text.trim_ascii_start();
+        if text.is_empty() {
+            return Ok(());
+        }
+        let end = memchr::memchr2(b' ', b'\t', text.as_bytes()).unwrap_or(text.len());
+        let pair = &text[..end];
+        text = &text[end..];
+        let parsed = pair
+            .split_once(':')
+            .and_then(|(index, value)| Some((parse_integer(index.as_bytes())?, value)));
+        let Some((index, value)) = parsed else {
+            return Err(line.malformed(excerpt(pair), "index:value, the index counted from 0"));
+        };
+        entry(index, value)?;
+    }
+}
+
+/// A column below the declared count, and its finite value.
+pub(super) fn check_entry(
+    line: &Line<'_>,
+    (index, value): (u64, &str),
+    n_columns: usize,
+) -> Result<(u32, f32)> {
+    if n_columns as u64 <= index {
+        return Err(line.malformed(
+            format!("column {index}"),
+            format!("one below {n_columns}, which the header declares (columns start at 0)"),
+        ));
+    }
+    Ok((index as u32, finite(line, value)?))
+}
+
+/// A finite value.
+pub(super) fn finite(line: &Line<'_>, value: &str) -> Result<f32, Error> {
+    parse_finite(value)
+        .ok_or_else(|| line.malformed(format!("value {}", excerpt(value)), "a finite number"))
+}

@@ -1,0 +1,98 @@
+//! Reading and writing data sets through the public interface.
+
+use std::fs;
+use std::path::Path;
+
+use elias::data::{self, Dataset, Format, Part, ReadOptions, Summary};
+
+fn read(path: &Path) -> (Dataset, Summary) {
+    data::read(path, &ReadOptions::default()).unwrap()
+}
+
+/// A readable dump: a point a line, with id, text, features and labels by name.
+fn dump(dataset: &Dataset) -> String {
+    let mut out = String::new();
+    for point in 0..dataset.n_points() {
+        if let Some(ids) = dataset.ids() {
+            out += &format!("#{} ", ids.get(point));
+        }
+        if let Some(texts) = dataset.texts() {
+            out += &format!("{:?} ", texts.get(point));
+        }
+        if let Some(features) = dataset.features() {
+            let (columns, values) = features.row(point);
+            for (column, value) in columns.iter().zip(values) {
+                out += &format!("{column}:{value} ");
+            }
+        }
+        let (labels, relevances) = dataset.labels().row(point);
+        let named = labels.iter().zip(relevances).map(|(&label, relevance)| {
+            let name = dataset.label_set().name(elias::ids::LabelId(label));
+            match *relevance {
+                1.0 => name.to_owned(),
+                relevance => format!("{name}={relevance}"),
+            }
+        });
+        out += &format!("-> {}\n", named.collect::<Vec<_>>().join(" | "));
+    }
+    out
+}
+
+#[test]
+fn json_lines_hold_texts_ids_and_relevances() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("some.jsonl");
+    let lines = concat!(
+        "\u{feff}{\"text\": \"a \\u00e9\\n\", \"labels\": [\"x y\", 7, \"x y\"], \"other\": {\"k\": [1]}}\r\n",
+        "\n",
+        "{\"id\": 12, \"labels\": {\"7\": 0.5, \"z\": 0}, \"text\": \"\"}\n",
+        "{\"text\": \"last\"}",
+    );
+    fs::write(&path, lines).unwrap();
+    let (dataset, summary) = read(&path);
+    assert_eq!(
+        dump(&dataset),
+        "# \"a é\\n\" -> x y | 7\n#12 \"\" -> 7=0.5\n# \"last\" -> \n"
+    );
+    let expected = Summary {
+        n_points: 3,
+        n_empty_points: 1,
+        n_unlabelled: 1,
+        n_duplicate_labels: 1,
+        n_zero_labels: 1,
+        n_new_labels: 0,
+    };
+    assert_eq!(summary, expected);
+}
+
+#[test]
+fn sparse_text_holds_features_and_numbered_labels() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("train.txt");
+    fs::write(&path, "4 10 5\n2,0 3:0.5 1:1\n 9:1e-2\n\n4\n\n").unwrap();
+    let (dataset, summary) = read(directory.path());
+    assert_eq!(
+        dump(&dataset),
+        "1:1 3:0.5 -> 0 | 2\n9:0.01 -> \n-> \n-> 4\n"
+    );
+    assert_eq!((summary.n_empty_points, summary.n_unlabelled), (2, 2));
+    assert_eq!(
+        (dataset.n_labels(), dataset.features().unwrap().n_cols()),
+        (5, 10)
+    );
+
+    fs::write(directory.path().join("labels.txt"), "a\nb\nc\nd\ne\n").unwrap();
+    let (train, _) = read(directory.path());
+    assert_eq!(train.label_set().name(elias::ids::LabelId(4)), "e");
+    let test = directory.path().join("other.jsonl");
+    fs::write(&test, "{\"text\": \"t\", \"labels\": [\"new\", \"c\"]}").unwrap();
+    let options = ReadOptions {
+        known_labels: Some(train.label_set()),
+        part: Part::Test,
+        format: Some(Format::Jsonl),
+        ..ReadOptions::default()
+    };
+    let (test, summary) = data::read(&test, &options).unwrap();
+    assert_eq!(test.labels().row(0).0, [2, 5]);
+    assert_eq!(summary.n_new_labels, 1);
+}
