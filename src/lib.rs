@@ -25,6 +25,7 @@ pub mod encoder;
 pub mod index;
 
 pub mod loss;
+pub mod model;
 pub mod optim;
 
 pub mod train;

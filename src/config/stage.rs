@@ -93,6 +93,10 @@ pub struct TrainConfig {
     pub score_floor: f32,
     /// A negative whose |∂L/∂z| and |∂L/∂log ŷ| are both lower passes no gradient; 0 lets all pass.
     pub gradient_floor: f32,
+    /// What U(±√(6/d)), from which W_L starts, is multiplied by.
+    pub label_scale: f32,
+    /// What b_L starts from (released code: random in (0, 1)).
+    pub label_bias: f32,
     /// Points held out to watch the training; 0 holds out none.
     pub validation_points: usize,
     /// Epochs between validations.
@@ -107,6 +111,8 @@ impl Default for TrainConfig {
             seed: 42,
             score_floor: 1e-4,
             gradient_floor: 1e-5,
+            label_scale: 1.0,
+            label_bias: 0.0,
             validation_points: 0,
             validate_every: 2,
             keep_best: false,

@@ -33,15 +33,27 @@ impl ClusterClassifiers {
             probabilities,
             Output::Replace,
         );
+        probabilities
+            .chunks_exact_mut(n_clusters)
+            .for_each(|row| self.normalise(row));
+    }
+
+    /// softmax(W_C φ + b_C) of one embedding, row by row of W_C: a matrix product has nothing to reuse here.
+    pub fn probabilities_of_one(&self, embedding: &[f32], probabilities: &mut [f32]) {
         let kernels = Kernels::detect();
-        for row in probabilities.chunks_exact_mut(n_clusters) {
-            kernels.axpy(1.0, &self.bias, row);
-            let highest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            let scale = 1.0 / kernels.exp_sum(row, highest);
-            for probability in row.iter_mut() {
-                *probability *= scale;
-            }
+        for (cluster_idx, probability) in probabilities.iter_mut().enumerate() {
+            *probability = kernels.dot(self.weights.row(cluster_idx), embedding);
         }
+        self.normalise(probabilities);
+    }
+
+    /// From products W_C φ to probabilities.
+    fn normalise(&self, row: &mut [f32]) {
+        let kernels = Kernels::detect();
+        kernels.axpy(1.0, &self.bias, row);
+        let highest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let scale = 1.0 / kernels.exp_sum(row, highest);
+        row.iter_mut().for_each(|probability| *probability *= scale);
     }
 
     /// ŝ_c of a softmax probability.

@@ -1,0 +1,74 @@
+//! Trains on a data set and prints losses and validation metrics: the workbench of `docs/experiments.md`.
+//!
+//! `cargo run --release --example experiment -- DATA [section.key=value ...]`
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Instant;
+
+use elias::config::{Config, DataCounts};
+use elias::data::{Part, ReadOptions, read};
+use elias::encoder::Points;
+use elias::features::Vectorizer;
+use elias::train::{Event, Observer, TrainingData, Watched, train};
+
+struct Printer(Instant);
+
+impl Observer for Printer {
+    fn on_event(&self, event: &Event) -> ControlFlow<()> {
+        if !matches!(event, Event::Step { .. }) {
+            println!("{:7.1}s {event:?}", self.0.elapsed().as_secs_f64());
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let path = arguments.next().ok_or("DATA is missing")?;
+    let mut config = Config::default();
+    for assignment in arguments {
+        config = config.with_value(&assignment)?;
+    }
+    let start = Instant::now();
+    let (train_set, _) = read(Path::new(&path), &ReadOptions::default())?;
+    let known_labels = Some(train_set.label_set());
+    let options = ReadOptions {
+        part: Part::Test,
+        known_labels,
+        ..ReadOptions::default()
+    };
+    let (test_set, _) = read(Path::new(&path), &options)?;
+    let (vectorizer, features) =
+        Vectorizer::fit_transform(train_set.texts().ok_or("no texts")?, &config.features)?;
+    let test_features = vectorizer.transform(test_set.texts().ok_or("no texts")?);
+    println!(
+        "{:7.1}s {} points, {} labels, {} words",
+        start.elapsed().as_secs_f64(),
+        train_set.n_points(),
+        train_set.n_labels(),
+        features.n_cols()
+    );
+    let counts = DataCounts {
+        n_points: train_set.n_points(),
+        n_labels: train_set.n_labels(),
+        n_features: features.n_cols(),
+    };
+    let plan = config.resolve(counts)?;
+    let watched = Watched {
+        points: Points {
+            features: &test_features,
+        },
+        labels: test_set.labels(),
+    };
+    let data = TrainingData {
+        points: Points {
+            features: &features,
+        },
+        labels: train_set.labels(),
+        watched: Some(watched),
+    };
+    train(data, &plan, &Printer(start))?;
+    println!("{:7.1}s done", start.elapsed().as_secs_f64());
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! From the stage-1 model to the edges of stage 2 (paper, eqs. 9–10).
+//!
+//! M holds ŝ_c of every training point's best b clusters; A' = MᵀY counts how often a label's points met a
+//! cluster. Every cluster keeps its κ heaviest labels, ties to the lower label, with random weights in (0, 1).
+//! A label that no cluster kept gets its stage-1 edge back: no label is ever out of reach.
+
+use rayon::prelude::*;
+
+use crate::error::Result;
+use crate::ids::{ClusterId, LabelId, Scored};
+use crate::index::{Adjacency, Edges};
+use crate::matrix::{CsrMatrix, top_k};
+use crate::random::Random;
+
+/// The best clusters of every training point with their scores: M, row by row.
+pub(crate) type Matches = Vec<Vec<(ClusterId, f32)>>;
+
+/// Edges of stage 2 and how many labels had to be repaired.
+pub(crate) fn initial_adjacency(
+    stage1: &Edges,
+    matches: &Matches,
+    labels: &CsrMatrix,
+    rows: &[u32],
+    (kappa, beta, seed): (usize, f32, u64),
+) -> Result<(Adjacency, usize)> {
+    let n_labels = labels.n_cols();
+    let mut points_of_cluster = vec![Vec::new(); stage1.n_clusters()];
+    for (&row, clusters) in rows.iter().zip(matches) {
+        for &(cluster, score) in clusters {
+            points_of_cluster[cluster.idx()].push((row, score));
+        }
+    }
+    let mut lists: Vec<Vec<LabelId>> = points_of_cluster
+        .par_iter()
+        .map_init(
+            || vec![0f32; n_labels],
+            |weights, points| heaviest_labels(points, labels, kappa, weights),
+        )
+        .collect();
+
+    let mut is_reached = vec![false; n_labels];
+    lists
+        .iter()
+        .flatten()
+        .for_each(|label| is_reached[label.idx()] = true);
+    let mut n_repaired = 0;
+    for (cluster_idx, list) in lists.iter_mut().enumerate() {
+        for &label in &stage1.labels()[stage1.range(ClusterId(cluster_idx as u32))] {
+            if !is_reached[label.idx()] {
+                list.push(label);
+                n_repaired += 1;
+            }
+        }
+    }
+    let edges = Edges::from_lists(lists, n_labels)?;
+    let mut random = Random::new(seed, "edge weights", 0);
+    let weights = (0..edges.len()).map(|_| random.f32()).collect();
+    Ok((Adjacency::learned(edges, weights, beta)?, n_repaired))
+}
+
+/// The κ labels with the greatest sums of scores over a cluster's points. weights: L zeros, left as zeros
+fn heaviest_labels(
+    points: &[(u32, f32)],
+    labels: &CsrMatrix,
+    kappa: usize,
+    weights: &mut [f32],
+) -> Vec<LabelId> {
+    let mut met = Vec::new();
+    for &(row, score) in points {
+        for &label in labels.row(row as usize).0 {
+            if weights[label as usize] == 0.0 {
+                met.push(label);
+            }
+            weights[label as usize] += score.max(f32::MIN_POSITIVE);
+        }
+    }
+    let mut scored: Vec<Scored> = met
+        .iter()
+        .map(|&label| Scored {
+            label: LabelId(label),
+            score: weights[label as usize],
+        })
+        .collect();
+    met.iter().for_each(|&label| weights[label as usize] = 0.0);
+    top_k(&mut scored, kappa);
+    scored.iter().map(|scored| scored.label).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::CsrBuilder;
+
+    #[test]
+    fn clusters_keep_their_heaviest_labels_and_lost_labels_come_back() {
+        let mut builder = CsrBuilder::default();
+        for row in [&[0u32, 1][..], &[1], &[2, 3]] {
+            builder.push_row(row.iter().map(|&label| (label, 1.0)));
+        }
+        let labels = builder.finish(4).unwrap();
+        let ids = |ids: &[u32]| ids.iter().map(|&id| LabelId(id)).collect::<Vec<_>>();
+        let stage1 = Edges::from_lists(vec![ids(&[0, 1]), ids(&[2, 3])], 4).unwrap();
+        let matches = vec![
+            vec![(ClusterId(0), 1.0), (ClusterId(1), 0.1)],
+            vec![(ClusterId(0), 0.5)],
+            vec![(ClusterId(0), 0.2), (ClusterId(1), 0.9)],
+        ];
+        let (adjacency, n_repaired) =
+            initial_adjacency(&stage1, &matches, &labels, &[0, 1, 2], (1, 2.0, 7)).unwrap();
+        // Cluster 0 met label 1 with weight 1.5; cluster 1 met labels 2 and 3 alike, and the lower stays.
+        assert_eq!(adjacency.edges().labels(), ids(&[0, 1, 2, 3]));
+        assert_eq!(adjacency.edges().indptr(), [0, 2, 4]);
+        assert_eq!(n_repaired, 2);
+        assert!(adjacency.edges().unreachable().is_empty());
+    }
+}

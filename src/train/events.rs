@@ -1,0 +1,111 @@
+//! What training tells while it runs.
+
+use std::ops::ControlFlow;
+
+/// A part of the training.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Phase {
+    /// tf-idf features.
+    Features,
+    /// Initial clusters.
+    Clustering,
+    /// Fixed clusters, trained to make better ones.
+    WarmUp,
+    /// Stage 1.
+    Stage1,
+    /// From stage 1 to the adjacency of stage 2.
+    Adjacency,
+    /// Stage 2.
+    Stage2,
+}
+
+impl Phase {
+    /// Its name in words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Features => "features",
+            Phase::Clustering => "clustering",
+            Phase::WarmUp => "warm-up",
+            Phase::Stage1 => "stage 1",
+            Phase::Adjacency => "adjacency",
+            Phase::Stage2 => "stage 2",
+        }
+    }
+}
+
+/// Something worth telling.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Event {
+    /// A phase begins; it has this many steps, 0 if it is one piece.
+    PhaseStarted {
+        /// The phase.
+        phase: Phase,
+        /// Its steps.
+        n_steps: usize,
+    },
+    /// A step is done.
+    Step {
+        /// The phase.
+        phase: Phase,
+        /// Steps done in the phase.
+        step: usize,
+        /// Points of the step.
+        n_points: usize,
+        /// Mean loss a point, smoothed.
+        loss: f64,
+    },
+    /// An epoch is done.
+    Epoch {
+        /// The phase.
+        phase: Phase,
+        /// Epochs done in the phase.
+        epoch: usize,
+        /// Mean L_c + λ L_s a point.
+        loss: f64,
+        /// Mean L_c a point.
+        classification_loss: f64,
+        /// Mean L_s a point.
+        shortlist_loss: f64,
+        /// Labels scored a point.
+        labels_scored: f64,
+    },
+    /// The held-out points were predicted.
+    Validation {
+        /// The phase.
+        phase: Phase,
+        /// Epochs done in the phase.
+        epoch: usize,
+        /// P@1, in percent.
+        precision_at_1: f64,
+        /// P@5, in percent.
+        precision_at_5: f64,
+        /// R@100, in percent.
+        recall_at_100: f64,
+    },
+    /// The adjacency of stage 2 stands.
+    AdjacencyReady {
+        /// Edges.
+        n_edges: usize,
+        /// Labels that no row had kept and that got their stage-1 edge back.
+        n_repaired: usize,
+    },
+}
+
+/// Whoever watches a training.
+///
+/// `Break` stops it at once; what was trained so far is returned as an error of its own.
+pub trait Observer: Sync {
+    /// Called from the training thread.
+    fn on_event(&self, event: &Event) -> ControlFlow<()>;
+}
+
+/// An observer that sees nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Observer for Silent {
+    fn on_event(&self, _event: &Event) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,435 @@
+//! The loop of steps that both stages share.
+
+use rayon::prelude::*;
+
+use super::adjacency::Matches;
+use super::head::{
+    Batch, BatchCounts, EdgeState, Head, HeadMut, HeadOptions, LabelMoments, LabelState,
+    LossWeights,
+};
+use super::{Event, Observer, Phase, TrainingData, Watched, tell};
+use crate::config::{Plan, Reduction, StageConfig};
+use crate::encoder::{Encoder, StepSeed, TrainableEncoder};
+use crate::error::{Error, Result};
+use crate::ids::ClusterId;
+use crate::index::{ShortlistOptions, Shortlister};
+use crate::matrix::{CsrMatrix, Matrix};
+use crate::model::{Model, RankScratch};
+use crate::optim::{DenseMoments, Moments, Schedule, StepRates, update_parameter};
+use crate::random::Random;
+
+/// What a stage works on.
+pub(super) struct Stage<'a> {
+    pub(super) data: TrainingData<'a>,
+    pub(super) plan: &'a Plan,
+    /// Y in the model's numbering.
+    pub(super) labels: &'a CsrMatrix,
+    /// Points to train on.
+    pub(super) rows: &'a [u32],
+    pub(super) observer: &'a dyn Observer,
+}
+
+/// AdamW's state of everything, and buffers of a step.
+struct Optimiser {
+    labels: LabelMoments,
+    edges: Option<EdgeState>,
+    cluster_weights: DenseMoments,
+    cluster_bias: DenseMoments,
+    encoder: Vec<Moments>,
+}
+
+impl Optimiser {
+    fn new(model: &Model, encoder: &mut dyn TrainableEncoder) -> Self {
+        let (n_labels, dim) = (
+            model.classifiers.n_labels(),
+            model.classifiers.weights.n_cols(),
+        );
+        let n_clusters = model.clusters.n_clusters();
+        Optimiser {
+            labels: LabelMoments::new(n_labels, dim),
+            edges: model
+                .adjacency
+                .weights()
+                .map(|_| EdgeState::new(&model.adjacency)),
+            cluster_weights: DenseMoments::new(n_clusters * dim),
+            cluster_bias: DenseMoments::new(n_clusters),
+            encoder: encoder
+                .parameters()
+                .iter()
+                .map(Moments::for_parameter)
+                .collect(),
+        }
+    }
+}
+
+impl Stage<'_> {
+    pub(super) fn run(
+        &mut self,
+        phase: Phase,
+        config: &StageConfig,
+        model: &mut Model,
+        encoder: &mut dyn TrainableEncoder,
+    ) -> Result<()> {
+        let n_batches = self.rows.len().div_ceil(config.batch_size);
+        let n_steps = n_batches * config.epochs;
+        tell(self.observer, Event::PhaseStarted { phase, n_steps })?;
+        let train = &self.plan.config().train;
+        let schedule = Schedule::new(n_steps, self.plan.config().optim.warmup);
+        let mut optimiser = Optimiser::new(model, encoder);
+        let mut head = Head::new(model.classifiers.n_labels());
+        let mut buffers = StepBuffers::default();
+        let mut order = self.rows.to_vec();
+        let mut step = 0;
+        let mut first_loss = f64::INFINITY;
+        for epoch in 0..config.epochs {
+            order.copy_from_slice(self.rows);
+            Random::new(train.seed, phase.name(), epoch as u64).shuffle(&mut order);
+            let parents = model.adjacency.parents();
+            let mut sums = EpochSums::default();
+            for rows in order.chunks(config.batch_size) {
+                let rates = schedule.rates(step, &config.rates, &self.plan.config().optim);
+                let seed = StepSeed {
+                    seed: train.seed,
+                    step: (step as u64) << 1 | u64::from(phase == Phase::Stage2),
+                };
+                let job = StepJob {
+                    rows,
+                    parents: &parents,
+                    lambda: config.lambda,
+                    rates,
+                    seed,
+                };
+                let loss = self.step(
+                    &job,
+                    model,
+                    encoder,
+                    &mut optimiser,
+                    &mut head,
+                    &mut buffers,
+                );
+                step += 1;
+                if !loss.is_finite() {
+                    return Err(diverged(step, format!("the loss is {loss}")));
+                }
+                sums.add(&head_loss(&buffers), loss);
+                tell(
+                    self.observer,
+                    Event::Step {
+                        phase,
+                        step,
+                        n_points: rows.len(),
+                        loss: sums.recent,
+                    },
+                )?;
+            }
+            let event = sums.event(phase, epoch + 1);
+            if epoch == 0 {
+                first_loss = sums.mean();
+            } else if 3.0 * first_loss < sums.mean() {
+                return Err(diverged(
+                    step,
+                    format!("the loss rose from {first_loss:.3} to {:.3}", sums.mean()),
+                ));
+            }
+            tell(self.observer, event)?;
+            let is_due = (epoch + 1) % train.validate_every == 0 || epoch + 1 == config.epochs;
+            if let Some(watched) = self.data.watched.filter(|_| is_due) {
+                let event = self.validate(phase, epoch + 1, watched, model, encoder.as_encoder());
+                tell(self.observer, event)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn shortlist_options(&self, score_floor: f32) -> ShortlistOptions {
+        ShortlistOptions {
+            beam_size: self.plan.beam_size(),
+            shortlist_size: self.plan.shortlist_size(),
+            score_floor,
+        }
+    }
+
+    /// One step; returns the mean loss a point.
+    fn step(
+        &self,
+        job: &StepJob<'_>,
+        model: &mut Model,
+        encoder: &mut dyn TrainableEncoder,
+        optimiser: &mut Optimiser,
+        head: &mut Head,
+        buffers: &mut StepBuffers,
+    ) -> f64 {
+        let config = self.plan.config();
+        encoder.forward(
+            self.data.points,
+            job.rows,
+            job.seed,
+            &mut buffers.embeddings,
+        );
+        buffers.drop_out(config.encoder.dropout, job.seed);
+
+        let weights =
+            |counts: &BatchCounts| loss_weights(config.loss.reduction, job.lambda, counts);
+        let options = HeadOptions {
+            shortlist: self.shortlist_options(config.train.score_floor),
+            gradient_floor: config.train.gradient_floor,
+            weights: &weights,
+        };
+        let batch = Batch {
+            embeddings: &buffers.embeddings,
+            labels: self.labels,
+            rows: job.rows,
+            parents: job.parents,
+        };
+        let parts = HeadMut {
+            clusters: &model.clusters,
+            adjacency: &model.adjacency,
+            classifiers: &mut model.classifiers,
+        };
+        let mut label_state = LabelState::Apply(&mut optimiser.labels, job.rates);
+        buffers.loss = head.step(
+            parts,
+            batch,
+            &options,
+            &mut label_state,
+            optimiser.edges.as_mut(),
+        );
+
+        buffers.undo_drop_out(&mut head.gradients.embeddings);
+        encoder.backward(self.data.points, job.rows, &head.gradients.embeddings);
+        for (parameter, moments) in encoder.parameters().into_iter().zip(&mut optimiser.encoder) {
+            update_parameter(parameter, moments, &job.rates);
+        }
+        let rate = job.rates.rates.clusters;
+        let (weight_values, bias_values) = (
+            model.clusters.weights.values_mut(),
+            &mut model.clusters.bias,
+        );
+        let gradients = &head.gradients;
+        optimiser.cluster_weights.update(
+            &job.rates,
+            rate,
+            true,
+            weight_values,
+            &gradients.cluster_weights,
+        );
+        optimiser.cluster_bias.update(
+            &job.rates,
+            rate,
+            false,
+            bias_values,
+            &gradients.cluster_bias,
+        );
+        if let Some(edges) = &mut optimiser.edges {
+            edges.apply(&mut model.adjacency, &job.rates);
+        }
+        let n_points = job.rows.len() as f64;
+        (buffers.loss.classification + f64::from(job.lambda) * buffers.loss.shortlist) / n_points
+    }
+
+    /// The best clusters of every training point, without dropout and without parents.
+    pub(super) fn matches(&self, model: &Model, encoder: &dyn TrainableEncoder) -> Matches {
+        let options = ShortlistOptions {
+            shortlist_size: 0,
+            ..self.shortlist_options(f32::INFINITY)
+        };
+        let chunks = self.rows.chunks(1024).map(|rows| {
+            let mut embeddings = Matrix::default();
+            encoder
+                .as_encoder()
+                .encode(self.data.points, rows, &mut embeddings);
+            let of_point = |searcher: &mut (Shortlister, Vec<f32>), embedding: &[f32]| {
+                let (searcher, probabilities) = searcher;
+                model
+                    .clusters
+                    .probabilities_of_one(embedding, probabilities);
+                searcher.search(&model.clusters, &model.adjacency, probabilities, &options);
+                searcher
+                    .selected
+                    .iter()
+                    .map(|s| (s.cluster, s.score))
+                    .collect::<Vec<_>>()
+            };
+            let init = || {
+                (
+                    Shortlister::new(model.classifiers.n_labels()),
+                    vec![0.0; model.clusters.n_clusters()],
+                )
+            };
+            let rows = embeddings.values().par_chunks(embeddings.n_cols());
+            rows.map_init(init, of_point).collect::<Vec<_>>()
+        });
+        chunks.flatten().collect()
+    }
+
+    fn validate(
+        &self,
+        phase: Phase,
+        epoch: usize,
+        watched: Watched<'_>,
+        model: &Model,
+        encoder: &dyn Encoder,
+    ) -> Event {
+        let options = self.shortlist_options(0.0);
+        let rows: Vec<u32> = (0..watched.labels.n_rows() as u32).collect();
+        let mut sums = [0f64; 3];
+        let mut n_points = 0;
+        for rows in rows.chunks(1024) {
+            let mut embeddings = Matrix::default();
+            encoder.encode(watched.points, rows, &mut embeddings);
+            let ranked: Vec<_> = embeddings
+                .values()
+                .par_chunks(embeddings.n_cols())
+                .map_init(
+                    || RankScratch::new(model),
+                    |scratch, embedding| model.rank(embedding, &options, 100, scratch),
+                )
+                .collect();
+            for (&row, ranked) in rows.iter().zip(&ranked) {
+                let truth = watched.labels.row(row as usize).0;
+                if truth.is_empty() {
+                    continue;
+                }
+                n_points += 1;
+                let hits = |k: usize| {
+                    ranked
+                        .iter()
+                        .take(k)
+                        .filter(|scored| truth.binary_search(&scored.label.0).is_ok())
+                        .count() as f64
+                };
+                sums[0] += hits(1);
+                sums[1] += hits(5) / 5.0;
+                sums[2] += hits(100) / truth.len() as f64;
+            }
+        }
+        let percent = |sum: f64| 100.0 * sum / f64::from(n_points.max(1));
+        Event::Validation {
+            phase,
+            epoch,
+            precision_at_1: percent(sums[0]),
+            precision_at_5: percent(sums[1]),
+            recall_at_100: percent(sums[2]),
+        }
+    }
+}
+
+/// One step's points and rates.
+struct StepJob<'a> {
+    rows: &'a [u32],
+    parents: &'a [Option<ClusterId>],
+    lambda: f32,
+    rates: StepRates,
+    seed: StepSeed,
+}
+
+fn loss_weights(reduction: Reduction, lambda: f32, counts: &BatchCounts) -> LossWeights {
+    let share = |count: usize| 1.0 / count.max(1) as f32;
+    match reduction {
+        Reduction::Sum => LossWeights {
+            classification: share(counts.n_points),
+            shortlist: lambda * share(counts.n_points),
+        },
+        Reduction::Mean => LossWeights {
+            classification: share(counts.n_pairs),
+            shortlist: lambda * share(counts.n_positives),
+        },
+    }
+}
+
+fn diverged(step: usize, what: String) -> Error {
+    let remedy = "lower stage1.rates and stage2.rates, or raise lambda".into();
+    Error::Diverged { step, what, remedy }
+}
+
+/// Buffers of a step outside the head.
+#[derive(Default)]
+struct StepBuffers {
+    /// φ, after dropout.
+    embeddings: Matrix,
+    /// What dropout multiplied each entry by.
+    mask: Matrix,
+    loss: super::head::HeadLoss,
+}
+
+fn head_loss(buffers: &StepBuffers) -> super::head::HeadLoss {
+    buffers.loss
+}
+
+impl StepBuffers {
+    fn drop_out(&mut self, dropout: f32, seed: StepSeed) {
+        let dim = self.embeddings.n_cols();
+        self.mask.reshape(self.embeddings.n_rows(), dim);
+        let scale = 1.0 / (1.0 - dropout);
+        let threshold = (dropout * 65536.0) as u64;
+        let rows = self
+            .embeddings
+            .values_mut()
+            .par_chunks_mut(dim)
+            .zip(self.mask.values_mut().par_chunks_mut(dim));
+        rows.enumerate().for_each(|(point, (row, mask))| {
+            let mut random = Random::new(seed.seed, "dropout", seed.step << 16 | point as u64);
+            // Four draws of 16 bits from each random number.
+            for (values, mask) in row.chunks_mut(4).zip(mask.chunks_mut(4)) {
+                let mut bits = random.u64();
+                for (value, mask) in values.iter_mut().zip(mask) {
+                    *mask = if bits & 0xFFFF < threshold {
+                        0.0
+                    } else {
+                        scale
+                    };
+                    *value *= *mask;
+                    bits >>= 16;
+                }
+            }
+        });
+    }
+
+    fn undo_drop_out(&self, gradient: &mut Matrix) {
+        for (gradient, mask) in gradient.values_mut().iter_mut().zip(self.mask.values()) {
+            *gradient *= mask;
+        }
+    }
+}
+
+/// Sums over the steps of an epoch.
+#[derive(Default)]
+struct EpochSums {
+    classification: f64,
+    shortlist: f64,
+    total: f64,
+    n_pairs: usize,
+    n_points: usize,
+    recent: f64,
+}
+
+impl EpochSums {
+    fn add(&mut self, loss: &super::head::HeadLoss, mean: f64) {
+        self.classification += loss.classification;
+        self.shortlist += loss.shortlist;
+        self.total += mean * loss.counts.n_points as f64;
+        self.n_pairs += loss.counts.n_pairs;
+        self.n_points += loss.counts.n_points;
+        self.recent = if self.recent == 0.0 {
+            mean
+        } else {
+            0.95 * self.recent + 0.05 * mean
+        };
+    }
+
+    fn mean(&self) -> f64 {
+        self.total / self.n_points.max(1) as f64
+    }
+
+    fn event(&self, phase: Phase, epoch: usize) -> Event {
+        let n_points = self.n_points.max(1) as f64;
+        Event::Epoch {
+            phase,
+            epoch,
+            loss: self.mean(),
+            classification_loss: self.classification / n_points,
+            shortlist_loss: self.shortlist / n_points,
+            labels_scored: self.n_pairs as f64 / n_points,
+        }
+    }
+}
