@@ -3,6 +3,8 @@
 mod clustering;
 mod data;
 mod features;
+mod goldens;
+mod metrics;
 
 /// Runs the work on a pool of this many threads.
 fn on_threads<T: Send>(n_threads: usize, work: impl FnOnce() -> T + Send) -> T {
