@@ -76,7 +76,10 @@ fn sparse_text_holds_features_and_numbered_labels() {
         "1:1 3:0.5 -> 0 | 2\n9:0.01 -> \n-> \n-> 4\n"
     );
     assert_eq!((summary.n_empty_points, summary.n_unlabelled), (2, 2));
-    assert_eq!((dataset.n_labels(), dataset.features().unwrap().n_cols()), (5, 10));
+    assert_eq!(
+        (dataset.n_labels(), dataset.features().unwrap().n_cols()),
+        (5, 10)
+    );
 
     fs::write(directory.path().join("labels.txt"), "a\nb\nc\nd\ne\n").unwrap();
     let (train, _) = read(directory.path());
