@@ -17,6 +17,7 @@ pub mod matrix;
 
 pub mod data;
 pub mod features;
+pub mod metrics;
 
 pub mod clustering;
 

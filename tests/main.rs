@@ -3,6 +3,9 @@
 mod clustering;
 mod data;
 mod features;
+mod goldens;
+mod metrics;
+mod tidy;
 
 /// Runs the work on a pool of this many threads.
 fn on_threads<T: Send>(n_threads: usize, work: impl FnOnce() -> T + Send) -> T {

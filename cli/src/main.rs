@@ -1,30 +1,100 @@
-//! The `elias` command: parse, run, report.
+//! The `elias` command: parse, resolve, run, report.
 //!
-//! One file per verb. stdout carries data, stderr words and progress. Exit 0 done, 1 failed, 2 misused.
+//! One file per verb. stdout carries data, stderr words and progress. Exit 0 done, 1 failed, 2 misused; a reader
+//! that closes the pipe early has what it wanted, so that is success.
+
+mod bundled;
+mod completions;
+mod console;
+mod demo;
+mod evaluate;
+mod figures;
+mod progress;
+mod reading;
+mod table;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
+
+use crate::console::{Console, Verbosity};
 
 /// Extreme multi-label classification: text in, the right few of very many labels out.
 #[derive(Parser)]
-#[command(name = "elias", version, about, max_term_width = 100)]
+#[command(name = "elias", version, max_term_width = 100)]
+#[command(arg_required_else_help = true, subcommand_value_name = "VERB")]
+#[command(disable_help_subcommand = true, subcommand_help_heading = "Verbs")]
 struct Cli {
+    #[command(flatten)]
+    common: Common,
     #[command(subcommand)]
     verb: Verb,
 }
 
+/// What every verb understands.
+#[derive(Args)]
+#[command(next_help_heading = "Everywhere")]
+struct Common {
+    /// Say nothing but errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Say more
+    #[arg(short, long, global = true)]
+    verbose: bool,
+    /// Threads to use; all cores unless given
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+}
+
+/// The documentation of each verb's options is its help.
 #[derive(Subcommand)]
-enum Verb {}
+enum Verb {
+    Demo(demo::Demo),
+    Evaluate(evaluate::Evaluate),
+    Completions(completions::Completions),
+}
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let outcome: anyhow::Result<()> = match cli.verb {};
+    let console = resolve(&cli.common);
+    let outcome = set_threads(cli.common.threads).and_then(|()| run(cli.verb, &console));
+    report(outcome, &console)
+}
+
+fn resolve(common: &Common) -> Console {
+    Console::new(match (common.quiet, common.verbose) {
+        (true, _) => Verbosity::Quiet,
+        (false, false) => Verbosity::Normal,
+        (false, true) => Verbosity::Verbose,
+    })
+}
+
+/// The library works on the caller's pool; the command is the caller.
+fn set_threads(n_threads: Option<u16>) -> anyhow::Result<()> {
+    if let Some(n_threads) = n_threads {
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(n_threads.into())
+            .build_global()?;
+    }
+    Ok(())
+}
+
+fn run(verb: Verb, console: &Console) -> anyhow::Result<()> {
+    match verb {
+        Verb::Demo(demo) => demo.run(console),
+        Verb::Evaluate(evaluate) => evaluate.run(console),
+        Verb::Completions(completions) => completions.run(),
+    }
+}
+
+fn report(outcome: anyhow::Result<()>, console: &Console) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
+        Err(error) if console::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
+            console.fail(&error);
+            // Misuse that shows only after parsing is told as a parsing error.
+            ExitCode::from(if error.is::<clap::Error>() { 2 } else { 1 })
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::data::{LabelSet, Texts};
 use crate::error::{Error, Result};
+use crate::ids::LabelId;
 use crate::matrix::CsrMatrix;
 
 /// Points with their labels.
@@ -112,6 +113,41 @@ impl Dataset {
     /// Names of the labels.
     pub fn label_set(&self) -> &LabelSet {
         &self.label_set
+    }
+
+    /// Names of the labels of one point, in the order of their ids.
+    ///
+    /// # Panics
+    /// If the point is out of range.
+    pub fn label_names(&self, point: usize) -> impl Iterator<Item = &str> {
+        let (labels, _) = self.labels.row(point);
+        labels
+            .iter()
+            .map(|&label| self.label_set.name(LabelId(label)))
+    }
+
+    /// The same points over a larger label set, which must start with the labels of this one.
+    ///
+    /// # Errors
+    /// [`Error::InvalidMatrix`] if it does not.
+    pub fn with_label_set(self, label_set: LabelSet) -> Result<Dataset> {
+        let own = self.label_set.names().iter();
+        if label_set.len() < own.len() || !own.eq(label_set.names().iter().take(self.n_labels())) {
+            return Err(Error::InvalidMatrix(
+                "the label set does not start with the labels of the data set".into(),
+            ));
+        }
+        let labels = CsrMatrix::new(
+            self.labels.indptr().to_vec(),
+            self.labels.indices().to_vec(),
+            self.labels.values().to_vec(),
+            label_set.len(),
+        )?;
+        Ok(Dataset {
+            labels,
+            label_set,
+            ..self
+        })
     }
 
     /// Identifiers of the points, where the source had them.

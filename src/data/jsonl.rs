@@ -3,11 +3,14 @@
 //! `"labels"` may also be an object of names and relevances, and may be missing for a point without labels. Labels
 //! and `"id"` may be integers, which stand for their decimal spelling. Other keys are ignored, blank lines too.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::io::{self, Write};
 
 use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use crate::data::Dataset;
 use crate::data::builder::Builder;
 use crate::data::source::{Line, Lines, excerpt};
 use crate::error::{Error, Result};
@@ -27,6 +30,61 @@ pub(super) fn read(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<()> {
             .map_err(|error| json_error(&line, &error, EXPECTED))?;
     }
     Ok(())
+}
+
+/// Writes all points.
+pub(super) fn write(dataset: &Dataset, out: &mut impl Write) -> io::Result<()> {
+    let Some(texts) = dataset.texts() else {
+        return Ok(());
+    };
+    for (point, text) in texts.iter().enumerate() {
+        out.write_all(b"{")?;
+        if let Some(ids) = dataset.ids() {
+            out.write_all(b"\"id\": ")?;
+            serde_json::to_writer(&mut *out, ids.get(point))?;
+            out.write_all(b", ")?;
+        }
+        out.write_all(b"\"text\": ")?;
+        serde_json::to_writer(&mut *out, text)?;
+        out.write_all(b", \"labels\": ")?;
+        write_labels(dataset, point, out)?;
+        out.write_all(b"}\n")?;
+    }
+    Ok(())
+}
+
+fn write_labels(dataset: &Dataset, point: usize, out: &mut impl Write) -> io::Result<()> {
+    let (_, relevances) = dataset.labels().row(point);
+    let is_weighted = relevances.iter().any(|relevance| *relevance != 1.0);
+    out.write_all(if is_weighted { b"{" } else { b"[" })?;
+    let mut separator = "";
+    for (name, relevance) in dataset.label_names(point).zip(relevances) {
+        out.write_all(separator.as_bytes())?;
+        serde_json::to_writer(&mut *out, name)?;
+        if is_weighted {
+            write!(out, ": {relevance}")?;
+        }
+        separator = ", ";
+    }
+    out.write_all(if is_weighted { b"}" } else { b"]" })
+}
+
+/// An identifier: a string or an integer.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum Uid<'a> {
+    Text(#[serde(borrow)] Cow<'a, str>),
+    Number(i64),
+}
+
+impl Uid<'_> {
+    /// As text.
+    pub(super) fn into_text(self) -> String {
+        match self {
+            Uid::Text(text) => text.into_owned(),
+            Uid::Number(number) => number.to_string(),
+        }
+    }
 }
 
 /// The error of a line that is not the JSON it should be.
@@ -179,11 +237,15 @@ impl<'de> Visitor<'de> for Labels<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<(), A::Error> {
         let builder = self.0;
+        let mut is_blank = false;
         while names
-            .next_element_seed(WordOrNumber(|name: &str| builder.push_label(name, 1.0)))?
+            .next_element_seed(WordOrNumber(|name: &str| {
+                is_blank |= name.is_empty();
+                builder.push_label(name, 1.0);
+            }))?
             .is_some()
         {}
-        Ok(())
+        check_named(is_blank)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut relevances: A) -> Result<(), A::Error> {
@@ -200,7 +262,15 @@ impl<'de> Visitor<'de> for Labels<'_> {
                     "relevance {relevance}, which is not a finite number of at least 0"
                 )));
             }
+            check_named(name.is_empty())?;
             self.0.push_label(&name, relevance);
         }
+    }
+}
+
+fn check_named<E: de::Error>(is_blank: bool) -> Result<(), E> {
+    match is_blank {
+        true => Err(E::custom("an empty label name")),
+        false => Ok(()),
     }
 }

@@ -4,9 +4,13 @@ use std::path::Path;
 
 use crate::data::builder::{Builder, Numbering};
 use crate::data::layout::{Layout, locate};
+use crate::data::npz::UnsortedRows;
 use crate::data::recognise::recognise;
-use crate::data::source::{Lines, Progress, Source};
-use crate::data::{Dataset, Format, LabelSet, Part, Summary, Texts, jsonl, xc};
+use crate::data::source::{Line, Progress, Source};
+use crate::data::{
+    Dataset, Format, LabelSet, Part, Summary, Texts, annif, fasttext, jsonl, libmultilabel, raw,
+    sparse_text, text2text, xc, xc_json,
+};
 use crate::error::{Error, Result};
 
 /// How to read a data set.
@@ -34,8 +38,13 @@ pub fn read(path: &Path, options: &ReadOptions<'_>) -> Result<(Dataset, Summary)
         .map(|file| Source::file(file).n_bytes())
         .sum();
     let progress = Progress::new(n_total, options.on_progress);
-    let builder = Builder::new(options.known_labels);
-    read_single(&Source::file(&layout.points), &layout, builder, &progress)
+    let reader = Reader {
+        points: Source::file(&layout.points),
+        layout: &layout,
+        builder: Builder::new(options.known_labels),
+        progress: &progress,
+    };
+    reader.read()
 }
 
 /// Reads a data set of a single-file format from memory; errors call it `name`.
@@ -52,6 +61,12 @@ pub fn read_bytes(
         Some(format) => format,
         None => recognise(&source)?,
     };
+    if !format.is_single_file() {
+        return Err(Error::BadFile {
+            path: source.path().to_path_buf(),
+            problem: format!("a {format} data set has several files, expected a format of one"),
+        });
+    }
     let layout = Layout {
         format,
         points: source.path().to_path_buf(),
@@ -60,87 +75,232 @@ pub fn read_bytes(
         texts: None,
     };
     let progress = Progress::new(source.n_bytes(), options.on_progress);
-    read_single(
-        &source,
-        &layout,
-        Builder::new(options.known_labels),
-        &progress,
-    )
+    let reader = Reader {
+        points: source,
+        layout: &layout,
+        builder: Builder::new(options.known_labels),
+        progress: &progress,
+    };
+    reader.read()
 }
 
-fn read_single(
-    source: &Source<'_>,
-    layout: &Layout,
-    mut builder: Builder,
-    progress: &Progress<'_>,
-) -> Result<(Dataset, Summary)> {
-    // An empty file is reported as such, whatever the format.
-    source.head(1)?;
-    let path = source.path();
-    let mut lines = source.lines(progress)?;
-    match layout.format {
-        Format::Jsonl => {
-            jsonl::read(&mut lines, &mut builder)?;
-            builder.finish(path, 0)
+/// One run over the files of a part.
+struct Reader<'a> {
+    points: Source<'a>,
+    layout: &'a Layout,
+    builder: Builder,
+    progress: &'a Progress<'a>,
+}
+
+impl Reader<'_> {
+    fn read(self) -> Result<(Dataset, Summary)> {
+        // An empty file is reported as such, whatever the format.
+        self.points.head(1)?;
+        match self.layout.format {
+            Format::Jsonl | Format::FastText | Format::LibMultiLabel | Format::Annif => {
+                self.read_named()
+            }
+            Format::Xc => self.read_xc(),
+            Format::XcJson => self.read_xc_json(),
+            Format::XcSplit => self.read_xc_split(),
+            Format::Raw => self.read_raw(),
+            Format::Pecos => self.read_pecos(),
+            Format::Text2Text => self.read_text2text(),
         }
-        Format::Xc => {
-            let shape = xc::read(&mut lines, &mut builder)?;
-            let numbering = read_numbering(layout, Some(shape.n_labels), &builder, progress)?;
-            builder.finish_numbered(path, shape.n_features, numbering)
-        }
-        format => Err(Error::BadFile {
-            path: path.to_path_buf(),
-            problem: format!("a {format} data set has several files, expected a directory"),
-        }),
     }
-}
 
-/// The names of numbered labels, from the file beside the data if there is one.
-///
-/// # Errors
-/// If there are fewer names than labels, or not as many as the data declare.
-fn read_numbering(
-    layout: &Layout,
-    declared: Option<usize>,
-    builder: &Builder,
-    progress: &Progress<'_>,
-) -> Result<Numbering> {
-    let n_seen = builder.n_labels_seen();
-    let Some(path) = &layout.names else {
-        return Ok(Numbering {
-            n_labels: declared.unwrap_or(n_seen),
-            names: None,
-        });
-    };
-    let names = read_names(path, progress)?;
-    let fits = match declared {
-        Some(n_labels) => names.len() == n_labels,
-        None => n_seen <= names.len(),
-    };
-    if !fits {
-        return Err(Error::BadFile {
-            path: path.clone(),
-            problem: format!(
-                "holds {} label names, expected {} as {} has",
+    /// The formats of one file whose labels are names.
+    fn read_named(mut self) -> Result<(Dataset, Summary)> {
+        let mut lines = self.points.lines(self.progress)?;
+        match self.layout.format {
+            Format::FastText => fasttext::read(&mut lines, &mut self.builder)?,
+            Format::LibMultiLabel => libmultilabel::read(&mut lines, &mut self.builder)?,
+            Format::Annif => annif::read(&mut lines, &mut self.builder)?,
+            _ => jsonl::read(&mut lines, &mut self.builder)?,
+        }
+        if self.builder.n_points() == 0 {
+            return Err(lines.bad_file("has only blank lines, expected at least one point"));
+        }
+        self.builder.finish(self.points.path(), 0)
+    }
+
+    fn read_xc(mut self) -> Result<(Dataset, Summary)> {
+        let shape = xc::read(&mut self.points.lines(self.progress)?, &mut self.builder)?;
+        let numbering = self.numbering(Some(shape.n_labels))?;
+        self.builder
+            .finish_numbered(self.points.path(), shape.n_features, numbering)
+    }
+
+    fn read_text2text(mut self) -> Result<(Dataset, Summary)> {
+        text2text::read(&mut self.points.lines(self.progress)?, &mut self.builder)?;
+        let numbering = self.numbering(None)?;
+        self.builder
+            .finish_numbered(self.points.path(), 0, numbering)
+    }
+
+    fn read_xc_json(mut self) -> Result<(Dataset, Summary)> {
+        let names = match &self.layout.names {
+            Some(path) => Some(xc_json::read_names(
+                &mut Source::file(path).lines(self.progress)?,
+            )?),
+            None => None,
+        };
+        let mut lines = self.points.lines(self.progress)?;
+        xc_json::read(
+            &mut lines,
+            names.as_ref().map(Texts::len),
+            &mut self.builder,
+        )?;
+        let n_labels = names
+            .as_ref()
+            .map_or(self.builder.n_labels_seen(), Texts::len);
+        self.builder
+            .finish_numbered(self.points.path(), 0, Numbering { n_labels, names })
+    }
+
+    fn read_xc_split(mut self) -> Result<(Dataset, Summary)> {
+        let builder = &mut self.builder;
+        let mut lines = self.points.lines(self.progress)?;
+        let n_features = sparse_text::read_rows(&mut lines, |line, row| {
+            push_features(builder, row.drain(..))
+                .map_err(|found| line.malformed(found, "finite values"))
+        })?;
+        let labels = Source::file(self.labels_path()?);
+        let builder = &mut self.builder;
+        let mut lines = labels.lines(self.progress)?;
+        let n_labels = sparse_text::read_rows(&mut lines, |line, row| {
+            push_labels(builder, row.drain(..))
+                .map_err(|found| line.malformed(found, "relevances of at least 0"))
+        })?;
+        let numbering = self.numbering(Some(n_labels))?;
+        self.builder
+            .finish_numbered(self.points.path(), n_features, numbering)
+    }
+
+    fn read_raw(mut self) -> Result<(Dataset, Summary)> {
+        raw::read_texts(&mut self.points.lines(self.progress)?, &mut self.builder)?;
+        let labels = Source::file(self.labels_path()?);
+        let mut lines = labels.lines(self.progress)?;
+        let Some(names_path) = &self.layout.names else {
+            raw::read_named_labels(&mut lines, &mut self.builder)?;
+            return self.builder.finish(labels.path(), 0);
+        };
+        let names = read_names(names_path, self.progress)?;
+        raw::read_labels(&mut lines, &names, &mut self.builder)?;
+        let numbering = Numbering {
+            n_labels: names.len(),
+            names: Some(names),
+        };
+        self.builder.finish_numbered(labels.path(), 0, numbering)
+    }
+
+    fn read_pecos(mut self) -> Result<(Dataset, Summary)> {
+        let mut n_features = 0;
+        let mut texts_path = self.layout.texts.as_deref();
+        if self.points.path().to_string_lossy().ends_with(".npz") {
+            let rows = self.read_npz(self.points.path())?;
+            for point in 0..rows.n_rows() {
+                push_features(&mut self.builder, rows.row(point))
+                    .map_err(|found| self.bad_file(self.points.path(), &found))?;
+            }
+            n_features = rows.n_columns;
+        } else {
+            texts_path = Some(self.points.path());
+        }
+        if let Some(path) = texts_path {
+            let texts = Source::file(path);
+            raw::read_texts(&mut texts.lines(self.progress)?, &mut self.builder)?;
+        }
+        let labels_path = self.labels_path()?.to_path_buf();
+        let rows = self.read_npz(&labels_path)?;
+        for point in 0..rows.n_rows() {
+            push_labels(&mut self.builder, rows.row(point))
+                .map_err(|found| self.bad_file(&labels_path, &found))?;
+        }
+        let numbering = self.numbering(Some(rows.n_columns))?;
+        self.builder
+            .finish_numbered(&labels_path, n_features, numbering)
+    }
+
+    fn read_npz(&self, path: &Path) -> Result<UnsortedRows> {
+        let rows = UnsortedRows::read(path)?;
+        self.progress.advance(Source::file(path).n_bytes());
+        Ok(rows)
+    }
+
+    fn labels_path(&self) -> Result<&Path> {
+        let missing = || self.bad_file(self.points.path(), "has no file of labels beside it");
+        self.layout.labels.as_deref().ok_or_else(missing)
+    }
+
+    fn bad_file(&self, path: &Path, problem: &str) -> Error {
+        Error::BadFile {
+            path: path.to_path_buf(),
+            problem: problem.to_owned(),
+        }
+    }
+
+    /// The names of numbered labels, from the file beside the data if there is one.
+    ///
+    /// # Errors
+    /// If there are fewer names than labels, or not as many as the data declare.
+    fn numbering(&self, declared: Option<usize>) -> Result<Numbering> {
+        let n_seen = self.builder.n_labels_seen();
+        let Some(path) = &self.layout.names else {
+            return Ok(Numbering {
+                n_labels: declared.unwrap_or(n_seen),
+                names: None,
+            });
+        };
+        let names = read_names(path, self.progress)?;
+        let fits = match declared {
+            Some(n_labels) => names.len() == n_labels,
+            None => n_seen <= names.len(),
+        };
+        if !fits {
+            let problem = format!(
+                "holds {} label names, expected {} as in {}",
                 names.len(),
                 declared.unwrap_or(n_seen),
-                layout.points.display()
-            ),
-        });
+                self.points.path().display()
+            );
+            return Err(self.bad_file(path, &problem));
+        }
+        Ok(Numbering {
+            n_labels: names.len(),
+            names: Some(names),
+        })
     }
-    Ok(Numbering {
-        n_labels: names.len(),
-        names: Some(names),
-    })
+}
+
+fn push_features(
+    builder: &mut Builder,
+    row: impl Iterator<Item = (u32, f32)>,
+) -> Result<(), String> {
+    for (feature, value) in row {
+        builder.push_feature(feature, value);
+    }
+    builder.end_features()
+}
+
+fn push_labels(builder: &mut Builder, row: impl Iterator<Item = (u32, f32)>) -> Result<(), String> {
+    for (label, relevance) in row {
+        if relevance < 0.0 {
+            return Err(format!("relevance {relevance} of label {label}"));
+        }
+        builder.push_label_number(label, relevance);
+    }
+    builder.end_labels();
+    Ok(())
 }
 
 /// Label names, one a line.
 fn read_names(path: &Path, progress: &Progress<'_>) -> Result<Texts> {
     let source = Source::file(path);
-    let mut lines: Lines<'_> = source.lines(progress)?;
+    let mut lines = source.lines(progress)?;
     let mut names = Texts::default();
-    while let Some(line) = lines.next()? {
-        names.push(line.text.trim_ascii());
+    while let Some(Line { text, .. }) = lines.next()? {
+        names.push(text);
     }
     Ok(names)
 }

@@ -1,8 +1,11 @@
 //! Sparse rows as text: a header of counts, then `idx:val idx:val …` a line.
 
+use std::io::{self, Write};
+
 use crate::data::number::{parse_finite, parse_integer};
 use crate::data::source::{Line, Lines, excerpt};
 use crate::error::{Error, Result};
+use crate::matrix::CsrMatrix;
 
 /// Reads a header of exactly `N` counts.
 pub(super) fn read_header<const N: usize>(
@@ -123,4 +126,53 @@ pub(super) fn check_entry(
 pub(super) fn finite(line: &Line<'_>, value: &str) -> Result<f32, Error> {
     parse_finite(value)
         .ok_or_else(|| line.malformed(format!("value {}", excerpt(value)), "a finite number"))
+}
+
+/// Reads a whole file of header `rows cols` and a row a line; `row` gets each row as it stands.
+///
+/// Returns the number of columns.
+pub(super) fn read_rows(
+    lines: &mut Lines<'_>,
+    mut row: impl FnMut(&Line<'_>, &mut Vec<(u32, f32)>) -> Result<()>,
+) -> Result<usize> {
+    let [n_rows, n_columns] = read_header::<2>(lines, "rows cols")?;
+    let n_columns = check_columns(lines, "columns", n_columns)?;
+    let mut n_rows_read = 0;
+    let mut entries = Vec::new();
+    while let Some(line) = lines.next()? {
+        if let RowCheck::Blank = check_row(&line, n_rows_read, n_rows)? {
+            continue;
+        }
+        entries.clear();
+        parse_pairs(&line, line.text, |index, value| {
+            entries.push(check_entry(&line, (index, value), n_columns)?);
+            Ok(())
+        })?;
+        row(&line, &mut entries)?;
+        n_rows_read += 1;
+    }
+    check_end(lines, n_rows_read, n_rows)?;
+    Ok(n_columns)
+}
+
+/// Writes `idx:val idx:val …` and the end of the line.
+pub(super) fn write_pairs(
+    out: &mut impl Write,
+    (columns, values): (&[u32], &[f32]),
+) -> io::Result<()> {
+    let mut separator = "";
+    for (column, value) in columns.iter().zip(values) {
+        write!(out, "{separator}{column}:{value}")?;
+        separator = " ";
+    }
+    out.write_all(b"\n")
+}
+
+/// Writes a whole file of header `rows cols` and a row a line.
+pub(super) fn write_rows(out: &mut impl Write, matrix: &CsrMatrix) -> io::Result<()> {
+    writeln!(out, "{} {}", matrix.n_rows(), matrix.n_cols())?;
+    for row_idx in 0..matrix.n_rows() {
+        write_pairs(out, matrix.row(row_idx))?;
+    }
+    Ok(())
 }

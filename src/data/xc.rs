@@ -2,11 +2,15 @@
 //!
 //! A line without labels starts with a space, or directly with a feature. Label names may stand in a file beside it.
 
+use std::io::{self, Write};
+
+use crate::data::Dataset;
 use crate::data::builder::Builder;
 use crate::data::number::parse_integer;
 use crate::data::source::{Lines, excerpt};
 use crate::data::sparse_text::{
     RowCheck, check_columns, check_end, check_entry, check_row, parse_pairs, read_header,
+    write_pairs,
 };
 use crate::error::Result;
 
@@ -60,4 +64,28 @@ pub(super) fn read(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<Shape
         n_features,
         n_labels,
     })
+}
+
+/// Writes all points.
+pub(super) fn write(dataset: &Dataset, out: &mut impl Write) -> io::Result<()> {
+    let Some(features) = dataset.features() else {
+        return Ok(());
+    };
+    writeln!(
+        out,
+        "{} {} {}",
+        dataset.n_points(),
+        features.n_cols(),
+        dataset.n_labels()
+    )?;
+    for point in 0..dataset.n_points() {
+        let mut separator = "";
+        for label in dataset.labels().row(point).0 {
+            write!(out, "{separator}{label}")?;
+            separator = ",";
+        }
+        out.write_all(b" ")?;
+        write_pairs(out, features.row(point))?;
+    }
+    Ok(())
 }

@@ -1,0 +1,25 @@
+//! `elias completions`: a script that completes verbs and options.
+
+use std::io::{self, Write};
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+/// Print a completion script for a shell
+///
+/// For bash: elias completions bash > ~/.local/share/bash-completion/completions/elias
+#[derive(Args)]
+pub(crate) struct Completions {
+    /// The shell
+    shell: Shell,
+}
+
+impl Completions {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        // Into memory first: the generator panics where it cannot write.
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut crate::Cli::command(), "elias", &mut script);
+        io::stdout().write_all(&script)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,73 @@
+//! Reading data for a verb: with progress, a context for errors, and a word on what was noticed.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::Context;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use elias::data::{self, Dataset, Format, ReadOptions, Summary};
+
+use crate::console::Console;
+use crate::progress::{Progress, Unit};
+
+/// Reads a data set and says on stderr what it holds.
+pub(crate) fn read(
+    console: &Console,
+    path: &Path,
+    options: ReadOptions<'_>,
+) -> anyhow::Result<Dataset> {
+    let part = options.part;
+    let started = Instant::now();
+    let (dataset, summary) = read_with_progress(console, path, options)
+        .with_context(|| format!("while reading the {part} data"))?;
+    console.say(format_args!(
+        "read {} as {} data: {}",
+        path.display(),
+        part,
+        describe(&dataset, &summary)
+    ));
+    console.detail(format_args!("reading took {:.2?}", started.elapsed()));
+    Ok(dataset)
+}
+
+fn read_with_progress(
+    console: &Console,
+    path: &Path,
+    options: ReadOptions<'_>,
+) -> elias::Result<(Dataset, Summary)> {
+    let progress = Progress::start(console, "reading", Unit::Bytes);
+    let on_progress = |done: u64, total: u64| progress.set(done, total);
+    let options = ReadOptions {
+        on_progress: Some(&on_progress),
+        ..options
+    };
+    data::read(path, &options)
+}
+
+fn describe(dataset: &Dataset, summary: &Summary) -> String {
+    let mut words = format!(
+        "{} points, {} labels",
+        dataset.n_points(),
+        dataset.n_labels()
+    );
+    let noticed = [
+        (summary.n_empty_points, "points are empty"),
+        (summary.n_unlabelled, "points have no label"),
+        (summary.n_duplicate_labels, "repeated labels count once"),
+        (
+            summary.n_new_labels,
+            "labels are not among the training labels",
+        ),
+    ];
+    for (count, what) in noticed {
+        if count != 0 {
+            words.push_str(&format!("; {count} {what}"));
+        }
+    }
+    words
+}
+
+/// Parses `--format`, and lists the formats in its help.
+pub(crate) fn format_parser() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(Format::ALL.map(Format::name)).try_map(|name| name.parse::<Format>())
+}

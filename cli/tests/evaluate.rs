@@ -1,0 +1,148 @@
+//! `elias evaluate` on predictions: the same figures however they are given.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::command::{Ran, run, write};
+
+const TRAIN: &str = r#"{"text": "a", "labels": ["red", "blue"]}
+{"text": "b", "labels": ["red", "green"]}
+{"text": "c", "labels": ["red"]}
+{"text": "d", "labels": ["blue"]}
+"#;
+
+const TEST: &str = r#"{"text": "a", "labels": ["red", "blue"]}
+{"text": "b", "labels": ["green"]}
+{"text": "c", "labels": []}
+"#;
+
+const PREDICTIONS: &str = r#"{"labels": [{"label": "red", "score": 0.9}, {"label": "green", "score": 0.5}]}
+{"labels": [{"label": "blue", "score": 0.9}, {"label": "green", "score": 0.5}]}
+{"labels": [{"label": "blue", "score": 0.9}]}
+"#;
+
+fn data(dir: &Path) -> (String, String) {
+    write(dir, "data/train.jsonl", TRAIN);
+    let test = write(dir, "data/test.jsonl", TEST);
+    let predictions = write(dir, "predictions.jsonl", PREDICTIONS);
+    (test, predictions)
+}
+
+fn evaluate(predictions: &str, more: &[&str]) -> Ran {
+    run(["evaluate", "--predictions", predictions]
+        .iter()
+        .chain(more))
+}
+
+fn parse(ran: &Ran) -> Value {
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    serde_json::from_str(&ran.stdout).unwrap()
+}
+
+#[test]
+fn json_has_the_keys_of_the_contract_in_their_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let (test, predictions) = data(dir.path());
+    let ran = evaluate(&predictions, &[&test, "--json"]);
+    let keys: Vec<&str> = ran
+        .stdout
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix('"')?.split('"').next())
+        .collect();
+    assert_eq!(
+        keys.join(" "),
+        "p@1 p@3 p@5 ndcg@1 ndcg@3 ndcg@5 psp@1 psp@3 psp@5 r@1 r@3 r@5 r@10 r@20 r@100 \
+         n_points n_skipped n_labels ms_per_point ms_per_query_p50 ms_per_query_p99"
+    );
+    let json = parse(&ran);
+    assert_eq!(json["p@1"], 50.0);
+    assert_eq!(json["r@3"], 75.0);
+    assert_eq!(json["n_points"], 2);
+    assert_eq!(json["n_skipped"], 1);
+    assert_eq!(json["n_labels"], 3);
+}
+
+#[test]
+fn psp_needs_training_data_and_says_which_was_used() {
+    let dir = tempfile::tempdir().unwrap();
+    let (test, predictions) = data(dir.path());
+    let without = evaluate(&predictions, &[&test, "--json"]);
+    assert_eq!(parse(&without)["psp@1"], Value::Null);
+    assert!(without.stderr.contains("--train"), "{}", without.stderr);
+
+    let folder = dir.path().join("data");
+    let folder = folder.to_str().unwrap();
+    let with_folder = evaluate(&predictions, &[folder, "--json"]);
+    assert!(
+        with_folder.stderr.contains(folder),
+        "{}",
+        with_folder.stderr
+    );
+    let train = dir.path().join("data/train.jsonl");
+    let train = train.to_str().unwrap();
+    let with_train = evaluate(&predictions, &[&test, "--train", train, "--json"]);
+    assert_eq!(parse(&with_folder), parse(&with_train));
+
+    // By hand: red is hit, blue leads the second point; N is 4, counts are 3 for red and 1 for green.
+    let weigh = |n: f64| 1.0 + (4f64.ln() - 1.0) * 2.5f64.powf(0.55) * (n + 1.5).powf(-0.55);
+    let expected = 100.0 * weigh(3.0) / (weigh(2.0) + weigh(1.0));
+    let found = parse(&with_train)["psp@1"].as_f64().unwrap();
+    assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+}
+
+#[test]
+fn filtered_pairs_do_not_count() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, predictions) = data(dir.path());
+    let folder = dir.path().join("data");
+    // Row 1 without label 1 (blue): green becomes its first place.
+    let filter = write(dir.path(), "filter.txt", "1 1\n");
+    let more = [folder.to_str().unwrap(), "--json", "--filter", &filter];
+    assert_eq!(parse(&evaluate(&predictions, &more))["p@1"], 100.0);
+}
+
+#[test]
+fn recall_by_decile_adds_up_to_recall() {
+    let dir = tempfile::tempdir().unwrap();
+    let (test, predictions) = data(dir.path());
+    let folder = dir.path().join("data");
+    let more = [folder.to_str().unwrap(), "--json", "--by-decile"];
+    let json = parse(&evaluate(&predictions, &more));
+    let deciles = json["by_decile"].as_array().unwrap();
+    assert_eq!(deciles.len(), 10);
+    let parts = deciles.iter().map(|decile| decile["contribution"].as_f64());
+    let sum: f64 = parts.map(Option::unwrap).sum();
+    assert!((sum - json["r@100"].as_f64().unwrap()).abs() < 1e-9);
+
+    let without = evaluate(&predictions, &[&test, "--by-decile"]);
+    assert_eq!(without.code, Some(2));
+    assert!(without.stderr.contains("--train"), "{}", without.stderr);
+}
+
+#[test]
+fn the_table_shows_the_same_figures() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, predictions) = data(dir.path());
+    let folder = dir.path().join("data");
+    let ran = evaluate(&predictions, &[folder.to_str().unwrap(), "--by-decile"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let line = ran.stdout.lines().find(|line| line.starts_with("P "));
+    let figures: Vec<&str> = line.unwrap().split_whitespace().collect();
+    assert_eq!(figures, ["P", "50.00", "33.33", "20.00"]);
+    assert!(ran.stdout.lines().all(|line| line.chars().count() <= 80));
+}
+
+#[test]
+fn too_few_predictions_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (test, _) = data(dir.path());
+    let few = write(dir.path(), "few.jsonl", PREDICTIONS.lines().next().unwrap());
+    let ran = evaluate(&few, &[&test]);
+    assert_eq!(ran.code, Some(1));
+    assert!(
+        ran.stderr.contains("few.jsonl") && ran.stderr.contains("expected 3"),
+        "{}",
+        ran.stderr
+    );
+}

@@ -1,0 +1,5 @@
+//! Tests that run the `elias` binary, one module per theme.
+
+mod command;
+mod evaluate;
+mod shell;

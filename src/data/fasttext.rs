@@ -1,0 +1,81 @@
+//! fastText: `__label__a __label__b text`.
+//!
+//! As in fastText, a word with the prefix is a label wherever it stands. White space in label names is escaped.
+
+use std::io::{self, Write};
+
+use crate::data::Dataset;
+use crate::data::builder::Builder;
+use crate::data::label_token::{escape, unescape};
+use crate::data::line_text::write_line_text;
+use crate::data::source::{Line, Lines};
+use crate::error::Result;
+
+pub(super) const PREFIX: &str = "__label__";
+
+/// Reads all lines into the builder.
+pub(super) fn read(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<()> {
+    let finder = memchr::memmem::Finder::new(PREFIX);
+    let mut text = String::new();
+    while let Some(line) = lines.next()? {
+        let mut rest = line.text;
+        while let Some(after) = rest.strip_prefix(PREFIX) {
+            let end = memchr::memchr2(b' ', b'\t', after.as_bytes()).unwrap_or(after.len());
+            push_label(&line, builder, &after[..end])?;
+            // The separator is one character; what follows belongs to the text, even a space.
+            rest = after.get(end + 1..).unwrap_or_default();
+        }
+        if finder.find(rest.as_bytes()).is_none() {
+            builder.push_text(rest);
+        } else {
+            text.clear();
+            for word in rest.split([' ', '\t']) {
+                match word.strip_prefix(PREFIX) {
+                    Some(name) => push_label(&line, builder, name)?,
+                    None => {
+                        text.push_str(if text.is_empty() { "" } else { " " });
+                        text.push_str(word);
+                    }
+                }
+            }
+            builder.push_text(&text);
+        }
+        builder.end_labels();
+    }
+    Ok(())
+}
+
+fn push_label(line: &Line<'_>, builder: &mut Builder, token: &str) -> Result<()> {
+    if token.is_empty() {
+        return Err(line.malformed(format!("{PREFIX} without a name"), "__label__name"));
+    }
+    builder.push_label(&unescape(token), 1.0);
+    Ok(())
+}
+
+/// Writes all points.
+pub(super) fn write(dataset: &Dataset, out: &mut impl Write) -> io::Result<()> {
+    let Some(texts) = dataset.texts() else {
+        return Ok(());
+    };
+    for (point, text) in texts.iter().enumerate() {
+        let mut separator = "";
+        for name in dataset.label_names(point) {
+            write!(out, "{separator}{PREFIX}{}", escape(name))?;
+            separator = " ";
+        }
+        out.write_all(separator.as_bytes())?;
+        if has_label_word(text) {
+            write_line_text(out, &text.replace(PREFIX, "_label_"), b"")?;
+        } else {
+            write_line_text(out, text, b"")?;
+        }
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+/// Whether the text holds what would be read as a label.
+pub(super) fn has_label_word(text: &str) -> bool {
+    text.contains(PREFIX)
+}

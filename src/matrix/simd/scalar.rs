@@ -1,0 +1,74 @@
+//! The readable kernels: what every fast one is held to.
+
+use super::AdamWStep;
+
+pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let mut lanes = [0f32; 8];
+    for (a, b) in a.chunks(8).zip(b.chunks(8)) {
+        for (lane, (a, b)) in lanes.iter_mut().zip(a.iter().zip(b)) {
+            *lane += a * b;
+        }
+    }
+    lanes.iter().sum()
+}
+
+pub(super) fn axpy(alpha: f32, x: &[f32], y: &mut [f32]) {
+    for (y, x) in y.iter_mut().zip(x) {
+        *y += alpha * x;
+    }
+}
+
+fn row(matrix: &[f32], width: usize, row_idx: u32) -> &[f32] {
+    &matrix[row_idx as usize * width..][..width]
+}
+
+pub(super) fn dot_rows(w: &[f32], matrix: &[f32], rows: &[u32], out: &mut [f32]) {
+    for (&row_idx, out) in rows.iter().zip(out) {
+        *out = dot(w, row(matrix, w.len(), row_idx));
+    }
+}
+
+pub(super) fn sum_rows(coefficients: &[f32], matrix: &[f32], rows: &[u32], out: &mut [f32]) {
+    out.fill(0.0);
+    for (&row_idx, &coefficient) in rows.iter().zip(coefficients) {
+        axpy(coefficient, row(matrix, out.len(), row_idx), out);
+    }
+}
+
+pub(super) fn add_to_rows(coefficients: &[f32], w: &[f32], matrix: &mut [f32], rows: &[u32]) {
+    for (&row_idx, &coefficient) in rows.iter().zip(coefficients) {
+        axpy(
+            coefficient,
+            w,
+            &mut matrix[row_idx as usize * w.len()..][..w.len()],
+        );
+    }
+}
+
+pub(super) fn adamw(
+    step: &AdamWStep,
+    w: &mut [f32],
+    gradient: &[f32],
+    m: &mut [f32],
+    v: &mut [f32],
+) {
+    let moments = m.iter_mut().zip(v.iter_mut());
+    for ((w, &g), (m, v)) in w.iter_mut().zip(gradient).zip(moments) {
+        *m = step.beta1 * *m + (1.0 - step.beta1) * g;
+        *v = step.beta2 * *v + (1.0 - step.beta2) * (g * g);
+        let m_hat = *m / step.bias_correction1;
+        let v_hat = *v / step.bias_correction2;
+        *w -= step.learning_rate * (m_hat / (v_hat.sqrt() + step.epsilon) + step.weight_decay * *w);
+    }
+}
+
+pub(super) fn exp_sum(x: &mut [f32], shift: f32) -> f32 {
+    let mut lanes = [0f32; 8];
+    for chunk in x.chunks_mut(8) {
+        for (lane, x) in lanes.iter_mut().zip(chunk) {
+            *x = (*x - shift).exp();
+            *lane += *x;
+        }
+    }
+    lanes.iter().sum()
+}

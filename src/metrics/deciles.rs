@@ -1,0 +1,177 @@
+//! Recall by label frequency: where a ranking finds its labels, and which it misses.
+//!
+//! Labels are ordered by falling training frequency, ties by id, and cut into ten parts of as equal size as
+//! can be. A model that only knows frequent labels looks good on average and bad in the last deciles.
+
+use super::ranking::{FilterPairs, Judge};
+use crate::ids::Scored;
+use crate::matrix::CsrMatrix;
+
+const N_DECILES: usize = 10;
+
+/// One tenth of the labels.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Decile {
+    /// How many labels it holds.
+    pub n_labels: usize,
+    /// The highest number of training points among its labels.
+    pub most_points: usize,
+    /// The lowest number of training points among its labels.
+    pub fewest_points: usize,
+    /// True (point, label) pairs with one of its labels.
+    pub n_pairs: usize,
+    /// Those of them that the ranking holds within the first k places.
+    pub n_found: usize,
+    /// Its part of R@k, in percent: the contributions of all deciles add up to R@k.
+    pub contribution: f64,
+}
+
+impl Decile {
+    /// The share of its true pairs that were found, in percent; 0 where there is none.
+    pub fn recall(&self) -> f64 {
+        if self.n_pairs == 0 {
+            0.0
+        } else {
+            100.0 * self.n_found as f64 / self.n_pairs as f64
+        }
+    }
+}
+
+/// Collects recall by decile point after point.
+#[derive(Debug)]
+pub struct DecilesBuilder {
+    decile_of_label: Vec<u8>,
+    deciles: Vec<Decile>,
+    judge: Judge,
+    n_points: usize,
+}
+
+impl DecilesBuilder {
+    /// A builder for labels with these numbers of training points, looking at the first `k` places.
+    ///
+    /// A label behind those counted belongs to the last decile.
+    pub fn new(train_label_counts: &[usize], k: usize, filter: FilterPairs) -> Self {
+        let n_labels = train_label_counts.len();
+        let mut by_frequency: Vec<usize> = (0..n_labels).collect();
+        by_frequency.sort_by_key(|&label| (usize::MAX - train_label_counts[label], label));
+
+        let mut decile_of_label = vec![0; n_labels];
+        let mut deciles = Vec::with_capacity(N_DECILES);
+        for decile_idx in 0..N_DECILES {
+            let start = decile_idx * n_labels / N_DECILES;
+            let end = (decile_idx + 1) * n_labels / N_DECILES;
+            let labels = &by_frequency[start..end];
+            for &label in labels {
+                decile_of_label[label] = decile_idx as u8;
+            }
+            let points_of = |label: Option<&usize>| label.map_or(0, |&at| train_label_counts[at]);
+            deciles.push(Decile {
+                n_labels: labels.len(),
+                most_points: points_of(labels.first()),
+                fewest_points: points_of(labels.last()),
+                ..Decile::default()
+            });
+        }
+        DecilesBuilder {
+            decile_of_label,
+            deciles,
+            judge: Judge::new(filter, k),
+            n_points: 0,
+        }
+    }
+
+    /// Adds the next point: its true labels, and its ranked labels in any order.
+    pub fn push(&mut self, truth_row: &[u32], ranked: &[Scored]) {
+        let judged = self.judge.judge(truth_row, ranked);
+        if judged.truth.is_empty() {
+            return;
+        }
+        self.n_points += 1;
+        let decile_idx = |label: usize| {
+            let known = self.decile_of_label.get(label);
+            known.map_or(N_DECILES - 1, |&decile_idx| usize::from(decile_idx))
+        };
+        for label in judged.truth {
+            self.deciles[decile_idx(label.idx())].n_pairs += 1;
+        }
+        for (_, label) in &judged.hits {
+            let decile = &mut self.deciles[decile_idx(label.idx())];
+            decile.n_found += 1;
+            decile.contribution += 1.0 / judged.truth.len() as f64;
+        }
+    }
+
+    /// The ten deciles, the most frequent labels first.
+    pub fn finish(mut self) -> Vec<Decile> {
+        for decile in &mut self.deciles {
+            decile.contribution *= 100.0 / self.n_points.max(1) as f64;
+        }
+        self.deciles
+    }
+}
+
+/// Recall@100 by decile of one ranking a point; row `i` of `truth` belongs to `predictions[i]`.
+///
+/// # Panics
+/// If there are not as many predictions as points.
+pub fn by_decile(
+    truth: &CsrMatrix,
+    predictions: &[Vec<Scored>],
+    train_label_counts: &[usize],
+    filter: FilterPairs,
+) -> Vec<Decile> {
+    assert_eq!(truth.n_rows(), predictions.len(), "one prediction a point");
+    let mut builder = DecilesBuilder::new(train_label_counts, 100, filter);
+    for (point_idx, prediction) in predictions.iter().enumerate() {
+        builder.push(truth.row(point_idx).0, prediction);
+    }
+    builder.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{MetricsOptions, evaluate};
+    use super::*;
+    use crate::ids::LabelId;
+
+    fn ranking(labels: &[u32]) -> Vec<Scored> {
+        labels
+            .iter()
+            .map(|&label| Scored {
+                label: LabelId(label),
+                score: -(label as f32),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn each_label_falls_into_the_decile_of_its_frequency() {
+        // Label i has i points, so the most frequent decile holds labels 19 and 18.
+        let counts: Vec<usize> = (0..20).collect();
+        let truth =
+            CsrMatrix::new(vec![0, 3, 5], vec![0, 18, 19, 0, 25], vec![1.0; 5], 26).unwrap();
+        let predictions = [ranking(&[19, 3]), ranking(&[25])];
+        let deciles = by_decile(&truth, &predictions, &counts, FilterPairs::default());
+
+        assert!(deciles.iter().all(|decile| decile.n_labels == 2));
+        let (first, last) = (&deciles[0], &deciles[9]);
+        assert_eq!((first.most_points, first.fewest_points), (19, 18));
+        assert_eq!((first.n_pairs, first.n_found), (2, 1));
+        assert_eq!(first.recall(), 50.0);
+        // Label 25 was never seen in training: it counts as rare.
+        assert_eq!((last.n_pairs, last.n_found), (3, 1));
+
+        let metrics = evaluate(&truth, &predictions, MetricsOptions::default());
+        let sum: f64 = deciles.iter().map(|decile| decile.contribution).sum();
+        assert!((sum - metrics.get("r@100").unwrap()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn fewer_than_ten_labels_leave_deciles_empty() {
+        let deciles = DecilesBuilder::new(&[4, 9, 1], 100, FilterPairs::default()).finish();
+        assert_eq!(deciles.len(), 10);
+        let sizes: usize = deciles.iter().map(|decile| decile.n_labels).sum();
+        assert_eq!(sizes, 3);
+        assert!(deciles.iter().all(|decile| decile.recall() == 0.0));
+    }
+}

@@ -1,0 +1,41 @@
+//! Golden values: made by independent programs, never by this one.
+//!
+//! They are read from the directory that the environment variable `ELIAS_GOLDENS` names, where it is set and
+//! holds files of the kind asked for; else from the project's own copy.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// Every golden file of a kind, by the start of its name, with its path for messages.
+pub(crate) fn of_kind(prefix: &str) -> Vec<(PathBuf, Value)> {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/goldens");
+    let given = std::env::var_os("ELIAS_GOLDENS").map(PathBuf::from);
+    let mut paths: Vec<PathBuf> = given.iter().flat_map(|dir| list(dir, prefix)).collect();
+    if paths.is_empty() {
+        paths = list(&own, prefix);
+    }
+    assert!(!paths.is_empty(), "no golden file {prefix}*.json");
+    paths
+        .into_iter()
+        .map(|path| {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let value = serde_json::from_str(&text).unwrap();
+            (path, value)
+        })
+        .collect()
+}
+
+fn list(dir: &Path, prefix: &str) -> Vec<PathBuf> {
+    let entries =
+        std::fs::read_dir(dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| {
+            let name = path.file_name().unwrap().to_string_lossy();
+            name.starts_with(prefix) && name.ends_with(".json")
+        })
+        .collect();
+    paths.sort();
+    paths
+}
