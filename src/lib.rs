@@ -11,6 +11,7 @@
 pub mod error;
 pub mod ids;
 pub mod matrix;
+pub mod random;
 
 pub mod data;
 
