@@ -8,11 +8,14 @@
 //! The library never prints, reads the environment, exits, or configures a global thread pool: work runs on the
 //! caller's rayon pool.
 
+pub mod config;
 pub mod error;
 pub mod ids;
 pub mod matrix;
 pub mod random;
 
 pub mod data;
+
+pub mod ranker;
 
 pub use error::{Error, Result};
