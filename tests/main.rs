@@ -1,1 +1,2 @@
 //! All integration tests, one module per theme, in one binary.
+mod ranker;

@@ -5,13 +5,10 @@
 //! contiguous block whose columns are renumbered from 0: the passes of the solver then stay in the cache. Labels
 //! too large for that read the shared matrices in place.
 
-use crate::matrix::{CsrMatrix, Matrix};
+use crate::matrix::{CsrMatrix, Kernels, Matrix};
 
 use super::RankerProblem;
 use super::candidates::TrainingPoints;
-
-/// Bytes of copied rows above which a label reads the shared matrices: about a core's share of the last cache.
-const MAX_COPIED_BYTES: usize = 8 << 20;
 
 /// 1/‖bow‖ and 1/‖φ‖ of every point; 0 for a row without length.
 pub(super) struct Norms {
@@ -59,6 +56,7 @@ pub(super) struct Rows<'a> {
     dense: &'a [f32],
     n_dense: usize,
     bias: f32,
+    kernels: Kernels,
     /// How many of the rows, the first ones, have the label.
     pub(super) n_positive: usize,
 }
@@ -100,7 +98,7 @@ impl Rows<'_> {
             &self.values[span.start..span.end],
             weights.words,
         );
-        let dense = dot(
+        let dense = self.kernels.dot(
             &self.dense[span.dense_start..][..self.n_dense],
             weights.dense,
         );
@@ -119,9 +117,7 @@ impl Rows<'_> {
         }
         let dense_step = step * span.dense_scale;
         let dense = &self.dense[span.dense_start..][..self.n_dense];
-        for (weight, &value) in weights.dense.iter_mut().zip(dense) {
-            *weight += dense_step * value;
-        }
+        self.kernels.axpy(dense_step, dense, weights.dense);
         weights.bias += step * self.bias;
     }
 }
@@ -129,6 +125,7 @@ impl Rows<'_> {
 /// Memory for the rows and weights of one label after another; one a thread.
 #[derive(Default)]
 pub(super) struct RowScratch {
+    max_copied_bytes: usize,
     spans: Vec<Span>,
     columns: Vec<u32>,
     values: Vec<f32>,
@@ -150,6 +147,14 @@ pub(super) struct Prepared<'a> {
 }
 
 impl RowScratch {
+    /// Scratch that copies the rows of a label up to this size.
+    pub(super) fn new(max_copied_bytes: usize) -> Self {
+        RowScratch {
+            max_copied_bytes,
+            ..RowScratch::default()
+        }
+    }
+
     /// Lays out the rows of `points`.
     pub(super) fn prepare<'a>(
         &'a mut self,
@@ -165,7 +170,7 @@ impl RowScratch {
             .map(|&point| problem.bow.row(point as usize).0.len())
             .sum();
         let copied_bytes = 8 * n_entries + 4 * n_dense * points.points.len();
-        let copy = copied_bytes <= MAX_COPIED_BYTES;
+        let copy = copied_bytes <= self.max_copied_bytes;
         self.spans.clear();
         self.dense_weights.clear();
         self.dense_weights.resize(n_dense, 0.0);
@@ -191,6 +196,7 @@ impl RowScratch {
                 dense,
                 n_dense,
                 bias,
+                kernels: Kernels::detect(),
                 n_positive: points.n_positive,
             },
             weights: Weights {
@@ -280,25 +286,4 @@ pub(super) fn sparse_dot(columns: &[u32], values: &[f32], weights: &[f32]) -> f3
         total += value * weights[column as usize];
     }
     total
-}
-
-/// a·b in sixteen running sums, which the compiler turns into vector instructions.
-#[inline]
-pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let mut sums = [0.0f32; 16];
-    let (a_chunks, a_rest) = a.as_chunks::<16>();
-    let (b_chunks, b_rest) = b.as_chunks::<16>();
-    for (a, b) in a_chunks.iter().zip(b_chunks) {
-        for lane in 0..16 {
-            sums[lane] += a[lane] * b[lane];
-        }
-    }
-    let mut width = 8;
-    while 0 < width {
-        for lane in 0..width {
-            sums[lane] += sums[lane + width];
-        }
-        width /= 2;
-    }
-    sums[0] + a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum::<f32>()
 }

@@ -3,8 +3,9 @@
 //! The text's words are scattered into an array of V floats; every candidate then gathers its own words from there.
 
 use crate::ids::LabelId;
+use crate::matrix::Kernels;
 
-use super::rows::{dot, inverse_norm, sparse_dot};
+use super::rows::{inverse_norm, sparse_dot};
 use super::weights::Ranker;
 
 /// The features of one point; neither part need be normalised.
@@ -49,10 +50,13 @@ impl Ranker {
         out: &mut Vec<f32>,
     ) {
         self.scatter(point, scratch);
+        let kernels = Kernels::detect();
         out.clear();
         out.extend(candidates.iter().map(|&label| {
             let (columns, weights, dense, intercept) = self.label(label);
-            sparse_dot(columns, weights, &scratch.words) + dot(dense, &scratch.dense) + intercept
+            sparse_dot(columns, weights, &scratch.words)
+                + kernels.dot(dense, &scratch.dense)
+                + intercept
         }));
         for &column in point.bow.0 {
             if let Some(value) = scratch.words.get_mut(column as usize) {
@@ -80,7 +84,7 @@ impl Ranker {
             0.0
         } else {
             self.check_embedding(point.dense);
-            dot(dense_weights, point.dense) * inverse_norm(point.dense)
+            Kernels::detect().dot(dense_weights, point.dense) * inverse_norm(point.dense)
         };
         Explanation {
             words,

@@ -21,6 +21,9 @@ use super::weights::{Ranker, RankerParts};
 /// Labels between two progress reports.
 const BLOCK: usize = 1024;
 
+/// Bytes of copied rows above which a label reads the shared matrices instead: what a thread's scratch may hold.
+const MAX_COPIED_BYTES: usize = 8 << 20;
+
 /// What the ranker is trained on: N points, V words, d embedding dimensions, L labels.
 #[derive(Clone, Copy)]
 pub struct RankerProblem<'a> {
@@ -77,10 +80,18 @@ struct Trained {
 }
 
 /// A thread's memory.
-#[derive(Default)]
 struct Scratch {
     rows: RowScratch,
     solver: Solver,
+}
+
+impl Scratch {
+    fn new() -> Self {
+        Scratch {
+            rows: RowScratch::new(MAX_COPIED_BYTES),
+            solver: Solver::default(),
+        }
+    }
 }
 
 impl Ranker {
@@ -120,7 +131,7 @@ impl Ranker {
             let of_block: Vec<Trained> = block
                 .par_iter()
                 .with_max_len(1)
-                .map_init(Scratch::default, |scratch, &label| {
+                .map_init(Scratch::new, |scratch, &label| {
                     let points = label_points.get(label as usize);
                     let mut random = Random::new(seed, "ranker", u64::from(label));
                     let prepared = scratch.rows.prepare(&problem, &norms, points, config.bias);
@@ -191,4 +202,55 @@ fn assemble(
         dense,
         intercepts,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The weights of label 0, words by shared column.
+    fn solve(problem: &RankerProblem<'_>, max_copied_bytes: usize) -> Trained {
+        let config = RankerConfig {
+            threshold: 0.0,
+            ..RankerConfig::default()
+        };
+        let label_points = LabelPoints::invert(problem.candidates, problem.labels, 100).unwrap();
+        let mut rows = RowScratch::new(max_copied_bytes);
+        let norms = Norms::new(problem.bow, problem.dense);
+        let prepared = rows.prepare(problem, &norms, label_points.get(0), config.bias);
+        let mut random = Random::new(1, "layouts", 0);
+        train_label(prepared, &config, &mut random, &mut Solver::default())
+    }
+
+    #[test]
+    fn copied_rows_and_rows_in_place_give_the_same_classifier() {
+        let mut bow = CsrBuilder::default();
+        let mut labels = CsrBuilder::default();
+        let mut candidates = CandidateLists::default();
+        let mut dense = Matrix::zeros(30, 3);
+        let mut random = Random::new(1, "problem", 0);
+        for point_idx in 0..30 {
+            bow.push_row(
+                (0..20)
+                    .filter_map(|word| (random.below(3) == 0).then_some((19 - word, 1.0)))
+                    .rev()
+                    .collect::<Vec<_>>(),
+            );
+            labels.push_row((random.below(3) == 0).then_some((0, 1.0)));
+            candidates.push([crate::ids::LabelId(0)]);
+            dense.row_mut(point_idx).fill_with(|| random.normal());
+        }
+        let (bow, labels) = (bow.finish(20).unwrap(), labels.finish(1).unwrap());
+        let problem = RankerProblem {
+            bow: &bow,
+            dense: Some(&dense),
+            labels: &labels,
+            candidates: &candidates,
+        };
+        let (in_place, copied) = (solve(&problem, 0), solve(&problem, usize::MAX));
+        assert!(!in_place.words.is_empty());
+        assert_eq!(in_place.words, copied.words);
+        assert_eq!(in_place.dense, copied.dense);
+        assert_eq!(in_place.intercept, copied.intercept);
+    }
 }
