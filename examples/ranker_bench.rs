@@ -2,6 +2,8 @@
 //!
 //! Prints one JSON object; with `--out DIR` also writes the weights as raw little-endian arrays.
 
+#![allow(clippy::print_stdout)] // a program, not the library
+
 use std::error::Error;
 use std::fs::File;
 use std::io::BufReader;

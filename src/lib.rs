@@ -16,6 +16,9 @@ pub mod random;
 
 pub mod data;
 
+pub mod calibration;
 pub mod ranker;
+
+pub mod ensemble;
 
 pub use error::{Error, Result};

@@ -5,9 +5,11 @@
 //! in training behind them.
 
 mod dataset;
+mod hold_out;
 mod label_set;
 mod texts;
 
 pub use dataset::{Dataset, Summary};
+pub use hold_out::HoldOut;
 pub use label_set::LabelSet;
 pub use texts::Texts;

@@ -72,6 +72,7 @@ fn solve_one(guess: f64, alpha: f64, cost: f64, curvature: f64, signed_margin: f
     let mut high = curvature * alpha - signed_margin;
     let mut low = high - curvature * cost;
     let mut logit = guess.clamp(low, high);
+    let mut last_excess = f64::INFINITY;
     for _ in 0..50 {
         let sigmoid = 1.0 / (1.0 + (-logit).exp());
         let excess = logit + curvature * (cost * sigmoid - alpha) + signed_margin;
@@ -85,7 +86,10 @@ fn solve_one(guess: f64, alpha: f64, cost: f64, curvature: f64, signed_margin: f
         }
         let slope = 1.0 + curvature * cost * sigmoid * (1.0 - sigmoid);
         let newton = logit - excess / slope;
-        logit = if low < newton && newton < high {
+        // With a large cost Newton's steps can run in a cycle: they must at least halve the excess.
+        let halves = excess.abs() <= 0.5 * last_excess;
+        last_excess = excess.abs();
+        logit = if halves && low < newton && newton < high {
             newton
         } else {
             0.5 * (low + high)
@@ -99,17 +103,26 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn check(guess: f64, share: f64, cost: f64, curvature: f64, signed_margin: f64) {
+        let alpha = share * cost;
+        let (logit, updated) = solve_one(guess, alpha, cost, curvature, signed_margin);
+        let excess = logit + curvature * (updated - alpha) + signed_margin;
+        assert!(excess.abs() < 1e-6, "excess {excess} at {logit}");
+        assert!((0.0..=cost).contains(&updated));
+    }
+
+    #[test]
+    fn steps_that_would_run_in_a_cycle_are_bisected() {
+        check(-17.0, 0.018, 269.0, 1.57, 5.07);
+    }
+
     proptest! {
         #[test]
         fn one_variable_is_solved_from_any_start(
             guess in -50.0f64..50.0, share in 0.0f64..1.0, cost in 1e-3f64..1e3, curvature in 0.0f64..5.0,
             signed_margin in -40.0f64..40.0,
         ) {
-            let alpha = share * cost;
-            let (logit, updated) = solve_one(guess, alpha, cost, curvature, signed_margin);
-            let excess = logit + curvature * (updated - alpha) + signed_margin;
-            prop_assert!(excess.abs() < 1e-6, "{}", excess);
-            prop_assert!((0.0..=cost).contains(&updated));
+            check(guess, share, cost, curvature, signed_margin);
         }
     }
 }
