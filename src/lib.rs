@@ -19,9 +19,8 @@ pub mod data;
 pub mod features;
 pub mod metrics;
 
-pub mod clustering;
-
 pub mod classifiers;
+pub mod clustering;
 pub mod encoder;
 pub mod index;
 
@@ -29,6 +28,10 @@ pub mod loss;
 pub mod model;
 pub mod optim;
 
+pub mod calibration;
+pub mod ranker;
 pub mod train;
+
+pub mod ensemble;
 
 pub use error::{Error, Result};

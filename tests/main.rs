@@ -5,6 +5,7 @@ mod data;
 mod features;
 mod goldens;
 mod metrics;
+mod ranker;
 mod tidy;
 
 /// Runs the work on a pool of this many threads.

@@ -4,20 +4,24 @@
 //! chose, and the paper's values stand beside each field where they differ. Unknown keys are errors. A missing
 //! optional value is derived from the data by [`Config::resolve`], which is the only maker of a [`Plan`].
 
+mod calibration;
 mod clustering;
 mod encoder;
 mod features;
 mod index;
 mod optim;
 mod plan;
+mod ranker;
 mod stage;
 
+pub use calibration::{CalibrationConfig, HoldOutConfig};
 pub use clustering::ClusteringConfig;
 pub use encoder::{EncoderConfig, EncoderKind};
 pub use features::{FeaturesConfig, TokenPattern};
 pub use index::{IndexConfig, IndexMode};
 pub use optim::OptimConfig;
 pub use plan::{DataCounts, Plan};
+pub use ranker::{RankerConfig, RankerLoss};
 pub use stage::{LabelInit, LearningRates, LossConfig, Reduction, StageConfig, TrainConfig};
 
 use serde::{Deserialize, Serialize};
@@ -46,6 +50,10 @@ pub struct Config {
     pub stage2: StageConfig,
     /// What both stages share.
     pub train: TrainConfig,
+    /// The sparse ranker.
+    pub ranker: RankerConfig,
+    /// Score calibration.
+    pub calibration: CalibrationConfig,
 }
 
 impl Config {

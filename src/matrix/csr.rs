@@ -181,6 +181,17 @@ impl Default for CsrBuilder {
 }
 
 impl CsrBuilder {
+    /// Empty, with room for this many rows and values.
+    pub fn with_capacity(n_rows: usize, nnz: usize) -> Self {
+        let mut indptr = Vec::with_capacity(n_rows + 1);
+        indptr.push(0);
+        CsrBuilder {
+            indptr,
+            indices: Vec::with_capacity(nnz),
+            values: Vec::with_capacity(nnz),
+        }
+    }
+
     /// Appends a row.
     pub fn push_row(&mut self, entries: impl IntoIterator<Item = (u32, f32)>) {
         for (col, value) in entries {

@@ -1,0 +1,18 @@
+//! Score calibration of ELIAS++: from the model's p and the ranker's q to one score, and to a probability
+//! (Section 3.5 and appendix C.2 of the paper).
+//!
+//! The final score is T(p, q, p·q, f) + p·q, where f is the label's number of training points and T a decision tree
+//! fitted on held-out points. [`Isotonic`] turns scores into probabilities that mean what they say, and
+//! [`Reliability`] measures whether they do. This module sees scores, never the models that made them.
+
+mod calibrator;
+mod isotonic;
+mod reliability;
+mod tree;
+mod tree_fit;
+
+pub use calibrator::{Calibrator, CandidateScores};
+pub use isotonic::Isotonic;
+pub use reliability::{Reliability, ReliabilityBin};
+pub use tree::{DecisionTree, Node};
+pub use tree_fit::TreeLimits;

@@ -1,0 +1,22 @@
+//! The sparse ranker of ELIAS++: a linear classifier per label that re-ranks the model's best candidates
+//! (Section 3.5 and appendix C.2 of the paper).
+//!
+//! A point is ψ = [bow/‖bow‖, φ/‖φ‖]. The classifier of a label is trained on the points that have the label among
+//! their best candidates, and on those that have the label. Its margin is z = w·ψ + b and its score q a function of
+//! z, see [`Ranker::probability`].
+//!
+//! This module sees candidates and features, never the model that made them.
+
+mod candidates;
+mod logistic;
+mod rows;
+mod score;
+mod solver;
+mod squared_hinge;
+mod train;
+mod weights;
+
+pub use candidates::CandidateLists;
+pub use score::{Explanation, PointView, RankerScratch};
+pub use train::RankerProblem;
+pub use weights::{Ranker, RankerParts};

@@ -1,0 +1,289 @@
+//! The feature rows ψ of one label's training points, laid out for many passes.
+//!
+//! ψ = [bow/‖bow‖, φ/‖φ‖]: the words stay sparse and the embedding dense, and both norms are factors kept beside
+//! the row, so no row is ever normalised in memory. For all but the largest labels the rows are copied into one
+//! contiguous block whose columns are renumbered from 0: the passes of the solver then stay in the cache. Labels
+//! too large for that read the shared matrices in place.
+
+use crate::matrix::{CsrMatrix, Kernels, Matrix};
+
+use super::RankerProblem;
+use super::candidates::TrainingPoints;
+
+/// 1/‖bow‖ and 1/‖φ‖ of every point; 0 for a row without length.
+pub(super) struct Norms {
+    words: Vec<f32>,
+    dense: Vec<f32>,
+}
+
+impl Norms {
+    pub(super) fn new(bow: &CsrMatrix, dense: Option<&Matrix>) -> Self {
+        let words = (0..bow.n_rows())
+            .map(|row_idx| inverse_norm(bow.row(row_idx).1))
+            .collect();
+        let dense = match dense {
+            Some(dense) => (0..dense.n_rows())
+                .map(|row_idx| inverse_norm(dense.row(row_idx)))
+                .collect(),
+            None => vec![0.0; bow.n_rows()],
+        };
+        Norms { words, dense }
+    }
+}
+
+/// 1/‖x‖, or 0 where that is not a finite number.
+pub(super) fn inverse_norm(values: &[f32]) -> f32 {
+    let squares: f64 = values.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
+    let inverse = (1.0 / squares.sqrt()) as f32;
+    if inverse.is_finite() { inverse } else { 0.0 }
+}
+
+/// Where one training point's row lies, and what it is.
+#[derive(Clone, Copy)]
+struct Span {
+    start: usize,
+    end: usize,
+    dense_start: usize,
+    word_scale: f32,
+    dense_scale: f32,
+}
+
+/// The rows of one label's training points; row `i` is the label's point number `i`.
+pub(super) struct Rows<'a> {
+    spans: &'a [Span],
+    columns: &'a [u32],
+    values: &'a [f32],
+    dense: &'a [f32],
+    n_dense: usize,
+    bias: f32,
+    kernels: Kernels,
+    /// How many of the rows, the first ones, have the label.
+    pub(super) n_positive: usize,
+}
+
+/// A linear classifier while it is being trained; `words` is indexed by the columns of [`Rows`].
+pub(super) struct Weights<'a> {
+    pub(super) words: &'a mut [f32],
+    pub(super) dense: &'a mut [f32],
+    /// Weight of the constant feature.
+    pub(super) bias: f32,
+}
+
+impl Rows<'_> {
+    pub(super) fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// y of a row: 1 or -1.
+    #[inline]
+    pub(super) fn sign(&self, row_idx: usize) -> f64 {
+        if row_idx < self.n_positive { 1.0 } else { -1.0 }
+    }
+
+    /// ‖ψ‖² including the constant feature.
+    #[inline]
+    pub(super) fn squared_norm(&self, row_idx: usize) -> f64 {
+        let span = &self.spans[row_idx];
+        let parts = u8::from(span.word_scale != 0.0)
+            + u8::from(span.dense_scale != 0.0 && 0 < self.n_dense);
+        f64::from(parts) + f64::from(self.bias) * f64::from(self.bias)
+    }
+
+    /// w·ψ including the constant feature.
+    #[inline]
+    pub(super) fn margin(&self, row_idx: usize, weights: &Weights<'_>) -> f64 {
+        let span = &self.spans[row_idx];
+        let words = sparse_dot(
+            &self.columns[span.start..span.end],
+            &self.values[span.start..span.end],
+            weights.words,
+        );
+        let dense = self.kernels.dot(
+            &self.dense[span.dense_start..][..self.n_dense],
+            weights.dense,
+        );
+        f64::from(span.word_scale * words + span.dense_scale * dense + self.bias * weights.bias)
+    }
+
+    /// w += step·ψ including the constant feature.
+    #[inline]
+    pub(super) fn add_to(&self, row_idx: usize, step: f64, weights: &mut Weights<'_>) {
+        let span = &self.spans[row_idx];
+        let step = step as f32;
+        let word_step = step * span.word_scale;
+        let columns = &self.columns[span.start..span.end];
+        for (&column, &value) in columns.iter().zip(&self.values[span.start..span.end]) {
+            weights.words[column as usize] += word_step * value;
+        }
+        let dense_step = step * span.dense_scale;
+        let dense = &self.dense[span.dense_start..][..self.n_dense];
+        self.kernels.axpy(dense_step, dense, weights.dense);
+        weights.bias += step * self.bias;
+    }
+}
+
+/// Memory for the rows and weights of one label after another; one a thread.
+#[derive(Default)]
+pub(super) struct RowScratch {
+    max_copied_bytes: usize,
+    spans: Vec<Span>,
+    columns: Vec<u32>,
+    values: Vec<f32>,
+    dense: Vec<f32>,
+    /// Shared column → renumbered column of the label at hand; only entries named by `shared_columns` count.
+    renumbered: Vec<u32>,
+    /// Renumbered column → shared column.
+    shared_columns: Vec<u32>,
+    word_weights: Vec<f32>,
+    dense_weights: Vec<f32>,
+}
+
+/// The rows of one label, zero weights for them, and the shared column of every word weight where that differs
+/// from its position.
+pub(super) struct Prepared<'a> {
+    pub(super) rows: Rows<'a>,
+    pub(super) weights: Weights<'a>,
+    pub(super) shared_columns: Option<&'a [u32]>,
+}
+
+impl RowScratch {
+    /// Scratch that copies the rows of a label up to this size.
+    pub(super) fn new(max_copied_bytes: usize) -> Self {
+        RowScratch {
+            max_copied_bytes,
+            ..RowScratch::default()
+        }
+    }
+
+    /// Lays out the rows of `points`.
+    pub(super) fn prepare<'a>(
+        &'a mut self,
+        problem: &RankerProblem<'a>,
+        norms: &Norms,
+        points: TrainingPoints<'_>,
+        bias: f32,
+    ) -> Prepared<'a> {
+        let n_dense = problem.n_dense();
+        let n_entries: usize = points
+            .points
+            .iter()
+            .map(|&point| problem.bow.row(point as usize).0.len())
+            .sum();
+        let copied_bytes = 8 * n_entries + 4 * n_dense * points.points.len();
+        let copy = copied_bytes <= self.max_copied_bytes;
+        self.spans.clear();
+        self.dense_weights.clear();
+        self.dense_weights.resize(n_dense, 0.0);
+        self.word_weights.clear();
+        if copy {
+            self.copy_rows(problem, norms, points);
+            self.word_weights.resize(self.shared_columns.len(), 0.0);
+        } else {
+            self.point_at_rows(problem, norms, points);
+            self.word_weights.resize(problem.bow.n_cols(), 0.0);
+        }
+        let (columns, values, dense) = if copy {
+            (&self.columns[..], &self.values[..], &self.dense[..])
+        } else {
+            let dense = problem.dense.map_or(&[][..], Matrix::values);
+            (problem.bow.indices(), problem.bow.values(), dense)
+        };
+        Prepared {
+            rows: Rows {
+                spans: &self.spans,
+                columns,
+                values,
+                dense,
+                n_dense,
+                bias,
+                kernels: Kernels::detect(),
+                n_positive: points.n_positive,
+            },
+            weights: Weights {
+                words: &mut self.word_weights,
+                dense: &mut self.dense_weights,
+                bias: 0.0,
+            },
+            shared_columns: copy.then_some(&self.shared_columns[..]),
+        }
+    }
+
+    fn copy_rows(
+        &mut self,
+        problem: &RankerProblem<'_>,
+        norms: &Norms,
+        points: TrainingPoints<'_>,
+    ) {
+        self.columns.clear();
+        self.values.clear();
+        self.dense.clear();
+        self.shared_columns.clear();
+        self.renumbered.resize(problem.bow.n_cols(), 0);
+        for &point in points.points {
+            let point_idx = point as usize;
+            let (columns, values) = problem.bow.row(point_idx);
+            let start = self.columns.len();
+            for &column in columns {
+                // An entry is of this label exactly if the column it claims names it back (Briggs and Torczon's
+                // sparse set), so nothing needs clearing between labels.
+                let claimed = self.renumbered[column as usize];
+                if self.shared_columns.get(claimed as usize) == Some(&column) {
+                    self.columns.push(claimed);
+                } else {
+                    let fresh = self.shared_columns.len() as u32;
+                    self.renumbered[column as usize] = fresh;
+                    self.shared_columns.push(column);
+                    self.columns.push(fresh);
+                }
+            }
+            self.values.extend_from_slice(values);
+            self.spans.push(Span {
+                start,
+                end: self.columns.len(),
+                dense_start: self.dense.len(),
+                word_scale: norms.words[point_idx],
+                dense_scale: norms.dense[point_idx],
+            });
+            if let Some(dense) = problem.dense {
+                self.dense.extend_from_slice(dense.row(point_idx));
+            }
+        }
+    }
+
+    fn point_at_rows(
+        &mut self,
+        problem: &RankerProblem<'_>,
+        norms: &Norms,
+        points: TrainingPoints<'_>,
+    ) {
+        let indptr = problem.bow.indptr();
+        self.spans.extend(points.points.iter().map(|&point| {
+            let point_idx = point as usize;
+            Span {
+                start: indptr[point_idx],
+                end: indptr[point_idx + 1],
+                dense_start: point_idx * problem.n_dense(),
+                word_scale: norms.words[point_idx],
+                dense_scale: norms.dense[point_idx],
+            }
+        }));
+    }
+}
+
+/// Σ values[i]·weights[columns[i]], in four running sums so that additions need not wait for each other.
+#[inline]
+pub(super) fn sparse_dot(columns: &[u32], values: &[f32], weights: &[f32]) -> f32 {
+    let mut sums = [0.0f32; 4];
+    let (column_chunks, column_rest) = columns.as_chunks::<4>();
+    let (value_chunks, value_rest) = values.as_chunks::<4>();
+    for (columns, values) in column_chunks.iter().zip(value_chunks) {
+        for lane in 0..4 {
+            sums[lane] += values[lane] * weights[columns[lane] as usize];
+        }
+    }
+    let mut total = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    for (&column, &value) in column_rest.iter().zip(value_rest) {
+        total += value * weights[column as usize];
+    }
+    total
+}

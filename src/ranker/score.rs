@@ -1,0 +1,121 @@
+//! Scoring candidates of one text, and saying which words made a score.
+//!
+//! The text's words are scattered into an array of V floats; every candidate then gathers its own words from there.
+
+use crate::ids::LabelId;
+use crate::matrix::Kernels;
+
+use super::rows::{inverse_norm, sparse_dot};
+use super::weights::Ranker;
+
+/// The features of one point; neither part need be normalised.
+#[derive(Clone, Copy, Debug)]
+pub struct PointView<'a> {
+    /// Words, ascending and distinct, and their values. Words the ranker does not know are ignored, but count
+    /// for the norm.
+    pub bow: (&'a [u32], &'a [f32]),
+    /// The embedding; not read by a ranker over words only.
+    pub dense: &'a [f32],
+}
+
+/// Memory for scoring, kept from text to text; one a thread.
+#[derive(Clone, Debug, Default)]
+pub struct RankerScratch {
+    /// All zero between calls.
+    words: Vec<f32>,
+    dense: Vec<f32>,
+}
+
+/// What made a margin: intercept + dense + Σ words (those listed and the weaker ones left out).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// Words and what each adds, the largest magnitude first; ties to the lower word.
+    pub words: Vec<(u32, f32)>,
+    /// What the embedding adds.
+    pub dense: f32,
+    /// The label's intercept.
+    pub intercept: f32,
+}
+
+impl Ranker {
+    /// The margins z of the candidates, in their order, in `out` (what it held is lost).
+    ///
+    /// # Panics
+    /// If a candidate is not a label of the ranker, or the embedding has another size than the ranker's.
+    pub fn score(
+        &self,
+        point: PointView<'_>,
+        candidates: &[LabelId],
+        scratch: &mut RankerScratch,
+        out: &mut Vec<f32>,
+    ) {
+        self.scatter(point, scratch);
+        let kernels = Kernels::detect();
+        out.clear();
+        out.extend(candidates.iter().map(|&label| {
+            let (columns, weights, dense, intercept) = self.label(label);
+            sparse_dot(columns, weights, &scratch.words)
+                + kernels.dot(dense, &scratch.dense)
+                + intercept
+        }));
+        for &column in point.bow.0 {
+            if let Some(value) = scratch.words.get_mut(column as usize) {
+                *value = 0.0;
+            }
+        }
+    }
+
+    /// The `n_words` words of the point that contribute most to its margin for the label.
+    ///
+    /// # Panics
+    /// As [`Ranker::score`].
+    pub fn explain(&self, point: PointView<'_>, label: LabelId, n_words: usize) -> Explanation {
+        let (columns, weights, dense_weights, intercept) = self.label(label);
+        let scale = inverse_norm(point.bow.1);
+        let mut words: Vec<(u32, f32)> = std::iter::zip(point.bow.0, point.bow.1)
+            .filter_map(|(&column, &value)| {
+                let place = columns.binary_search(&column).ok()?;
+                Some((column, weights[place] * value * scale))
+            })
+            .collect();
+        words.sort_unstable_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then(a.0.cmp(&b.0)));
+        words.truncate(n_words);
+        let dense = if self.n_dense() == 0 {
+            0.0
+        } else {
+            self.check_embedding(point.dense);
+            Kernels::detect().dot(dense_weights, point.dense) * inverse_norm(point.dense)
+        };
+        Explanation {
+            words,
+            dense,
+            intercept,
+        }
+    }
+
+    fn scatter(&self, point: PointView<'_>, scratch: &mut RankerScratch) {
+        scratch.words.resize(self.n_words(), 0.0);
+        let scale = inverse_norm(point.bow.1);
+        for (&column, &value) in std::iter::zip(point.bow.0, point.bow.1) {
+            if let Some(place) = scratch.words.get_mut(column as usize) {
+                *place = value * scale;
+            }
+        }
+        scratch.dense.clear();
+        if 0 < self.n_dense() {
+            self.check_embedding(point.dense);
+            let scale = inverse_norm(point.dense);
+            scratch
+                .dense
+                .extend(point.dense.iter().map(|value| value * scale));
+        }
+    }
+
+    fn check_embedding(&self, dense: &[f32]) {
+        assert_eq!(
+            dense.len(),
+            self.n_dense(),
+            "the ranker was trained on embeddings of another size"
+        );
+    }
+}

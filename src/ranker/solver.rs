@@ -1,0 +1,61 @@
+//! What both dual solvers share: when to stop, and the memory they work in.
+
+use crate::config::{RankerConfig, RankerLoss};
+use crate::random::Random;
+
+use super::rows::{Rows, Weights};
+use super::{logistic, squared_hinge};
+
+/// When a classifier counts as solved.
+#[derive(Clone, Copy)]
+pub(super) struct Stopping {
+    pub(super) tolerance: f64,
+    pub(super) max_iterations: usize,
+}
+
+/// Dual variables and visiting order of one label's points; one a thread.
+#[derive(Default)]
+pub(super) struct Solver {
+    pub(super) alphas: Vec<f64>,
+    /// logit(α/C); only the logistic loss keeps it.
+    pub(super) logits: Vec<f64>,
+    pub(super) order: Vec<u32>,
+}
+
+impl Solver {
+    pub(super) fn reset(&mut self, n_rows: usize) {
+        self.alphas.clear();
+        self.alphas.resize(n_rows, 0.0);
+        self.logits.clear();
+        self.logits.resize(n_rows, 0.0);
+        self.order.clear();
+        self.order.extend(0..n_rows as u32);
+    }
+
+    /// Trains `weights`, which must be zero, on `rows`.
+    pub(super) fn solve(
+        &mut self,
+        rows: &Rows<'_>,
+        weights: &mut Weights<'_>,
+        config: &RankerConfig,
+        random: &mut Random,
+    ) {
+        let stopping = Stopping {
+            tolerance: f64::from(config.tolerance),
+            max_iterations: config.max_iterations,
+        };
+        let costs = |row_idx| {
+            f64::from(if row_idx < rows.n_positive {
+                config.cost_positive
+            } else {
+                config.cost_negative
+            })
+        };
+        match config.loss {
+            RankerLoss::SquaredHinge => {
+                squared_hinge::solve(rows, weights, costs, stopping, random, self);
+            }
+            RankerLoss::Logistic => logistic::solve(rows, weights, costs, stopping, random, self),
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Training: every label's classifier, in parallel.
+//!
+//! Labels are independent problems. They are handed out in blocks, the largest first, so that no thread is left
+//! with a large label at the end; each has its own random stream, so the result does not depend on the number of
+//! threads. Besides the inverted candidate lists and the kept weights, memory is one scratch a thread.
+
+use std::ops::ControlFlow;
+
+use rayon::prelude::*;
+
+use crate::config::RankerConfig;
+use crate::error::{Error, Result};
+use crate::matrix::{CsrBuilder, CsrMatrix, Matrix};
+use crate::random::Random;
+
+use super::candidates::{CandidateLists, LabelPoints};
+use super::rows::{Norms, Prepared, RowScratch};
+use super::solver::Solver;
+use super::weights::{Ranker, RankerParts};
+
+/// Labels between two progress reports.
+const BLOCK: usize = 1024;
+
+/// Bytes of copied rows above which a label reads the shared matrices instead: what a thread's scratch may hold.
+const MAX_COPIED_BYTES: usize = 8 << 20;
+
+/// What the ranker is trained on: N points, V words, d embedding dimensions, L labels.
+#[derive(Clone, Copy)]
+pub struct RankerProblem<'a> {
+    /// Words of the points, N×V; need not be normalised.
+    pub bow: &'a CsrMatrix,
+    /// Embeddings of the points, N×d; need not be normalised.
+    pub dense: Option<&'a Matrix>,
+    /// Y, N×L: whatever is stored is relevant.
+    pub labels: &'a CsrMatrix,
+    /// The model's best labels of every point.
+    pub candidates: &'a CandidateLists,
+}
+
+impl RankerProblem<'_> {
+    /// d, or 0 without embeddings.
+    pub(super) fn n_dense(&self) -> usize {
+        self.dense.map_or(0, Matrix::n_cols)
+    }
+
+    fn validate(&self) -> Result<()> {
+        let n_points = self.labels.n_rows();
+        let counts = [
+            ("word rows", self.bow.n_rows()),
+            ("candidate lists", self.candidates.len()),
+            ("embeddings", self.dense.map_or(n_points, Matrix::n_rows)),
+        ];
+        for (what, count) in counts {
+            if count != n_points {
+                return Err(Error::Untrainable(format!(
+                    "{count} {what} for {n_points} label rows"
+                )));
+            }
+        }
+        if u32::MAX as usize <= n_points {
+            return Err(Error::Untrainable(format!(
+                "{n_points} points, the ranker takes fewer than 2^32"
+            )));
+        }
+        let finite = |dense: &Matrix| dense.values().iter().all(|value| value.is_finite());
+        if !self.dense.is_none_or(finite) {
+            return Err(Error::Untrainable(
+                "an embedding has a value that is not finite".into(),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// What is kept of one classifier.
+struct Trained {
+    words: Vec<(u32, f32)>,
+    dense: Vec<f32>,
+    intercept: f32,
+}
+
+/// A thread's memory.
+struct Scratch {
+    rows: RowScratch,
+    solver: Solver,
+}
+
+impl Scratch {
+    fn new() -> Self {
+        Scratch {
+            rows: RowScratch::new(MAX_COPIED_BYTES),
+            solver: Solver::default(),
+        }
+    }
+}
+
+impl Ranker {
+    /// Trains a classifier for every label, on the current rayon pool.
+    ///
+    /// `progress` hears the number of labels done and of all labels, and may stop the training. `seed` orders the
+    /// solver's visits; the same seed gives the same weights on any number of threads. A label without training
+    /// points gets zero weights.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for an unusable setting, [`Error::Untrainable`] if the parts of the problem do not fit each
+    /// other, [`Error::Stopped`] if `progress` says so.
+    pub fn train(
+        problem: &RankerProblem<'_>,
+        config: &RankerConfig,
+        seed: u64,
+        mut progress: impl FnMut(usize, usize) -> ControlFlow<()>,
+    ) -> Result<Ranker> {
+        config.validate()?;
+        let problem = RankerProblem {
+            dense: problem.dense.filter(|_| config.use_embedding),
+            ..*problem
+        };
+        problem.validate()?;
+        let norms = Norms::new(problem.bow, problem.dense);
+        let label_points =
+            LabelPoints::invert(problem.candidates, problem.labels, config.n_candidates)?;
+        let n_labels = label_points.n_labels();
+
+        let mut largest_first: Vec<u32> = (0..n_labels as u32).collect();
+        largest_first
+            .sort_by_key(|&label| std::cmp::Reverse(label_points.get(label as usize).points.len()));
+        let mut trained: Vec<Option<Trained>> = Vec::new();
+        trained.resize_with(n_labels, || None);
+        let mut n_done = 0;
+        for block in largest_first.chunks(BLOCK) {
+            let of_block: Vec<Trained> = block
+                .par_iter()
+                .with_max_len(1)
+                .map_init(Scratch::new, |scratch, &label| {
+                    let points = label_points.get(label as usize);
+                    let mut random = Random::new(seed, "ranker", u64::from(label));
+                    let prepared = scratch.rows.prepare(&problem, &norms, points, config.bias);
+                    train_label(prepared, config, &mut random, &mut scratch.solver)
+                })
+                .collect();
+            for (&label, row) in block.iter().zip(of_block) {
+                trained[label as usize] = Some(row);
+            }
+            n_done += block.len();
+            if progress(n_done, n_labels).is_break() {
+                return Err(Error::Stopped);
+            }
+        }
+        assemble(trained, &problem, config)
+    }
+}
+
+/// Solves one label's problem and keeps what is above the threshold.
+fn train_label(
+    prepared: Prepared<'_>,
+    config: &RankerConfig,
+    random: &mut Random,
+    solver: &mut Solver,
+) -> Trained {
+    let Prepared {
+        rows,
+        mut weights,
+        shared_columns,
+    } = prepared;
+    solver.solve(&rows, &mut weights, config, random);
+    let shared = |position: usize| shared_columns.map_or(position as u32, |of| of[position]);
+    let mut words: Vec<(u32, f32)> = weights
+        .words
+        .iter()
+        .enumerate()
+        .filter(|(_, weight)| **weight != 0.0 && config.threshold <= weight.abs())
+        .map(|(position, &weight)| (shared(position), weight))
+        .collect();
+    words.sort_unstable_by_key(|&(column, _)| column);
+    words.shrink_to_fit();
+    Trained {
+        words,
+        dense: weights.dense.to_vec(),
+        intercept: config.bias * weights.bias,
+    }
+}
+
+/// Puts the rows together in label order.
+fn assemble(
+    trained: Vec<Option<Trained>>,
+    problem: &RankerProblem<'_>,
+    config: &RankerConfig,
+) -> Result<Ranker> {
+    let n_labels = trained.len();
+    let n_kept = trained.iter().flatten().map(|row| row.words.len()).sum();
+    let mut words = CsrBuilder::with_capacity(n_labels, n_kept);
+    let mut dense = Matrix::zeros(n_labels, problem.n_dense());
+    let mut intercepts = Vec::with_capacity(n_labels);
+    for (label_idx, row) in trained.into_iter().flatten().enumerate() {
+        words.push_row(row.words);
+        dense.row_mut(label_idx).copy_from_slice(&row.dense);
+        intercepts.push(row.intercept);
+    }
+    Ranker::from_parts(RankerParts {
+        loss: config.loss,
+        words: words.finish(problem.bow.n_cols())?,
+        dense,
+        intercepts,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The weights of label 0, words by shared column.
+    fn solve(problem: &RankerProblem<'_>, max_copied_bytes: usize) -> Trained {
+        let config = RankerConfig {
+            threshold: 0.0,
+            ..RankerConfig::default()
+        };
+        let label_points = LabelPoints::invert(problem.candidates, problem.labels, 100).unwrap();
+        let mut rows = RowScratch::new(max_copied_bytes);
+        let norms = Norms::new(problem.bow, problem.dense);
+        let prepared = rows.prepare(problem, &norms, label_points.get(0), config.bias);
+        let mut random = Random::new(1, "layouts", 0);
+        train_label(prepared, &config, &mut random, &mut Solver::default())
+    }
+
+    #[test]
+    fn copied_rows_and_rows_in_place_give_the_same_classifier() {
+        let mut bow = CsrBuilder::default();
+        let mut labels = CsrBuilder::default();
+        let mut candidates = CandidateLists::default();
+        let mut dense = Matrix::zeros(30, 3);
+        let mut random = Random::new(1, "problem", 0);
+        for point_idx in 0..30 {
+            bow.push_row(
+                (0..20)
+                    .filter_map(|word| (random.below(3) == 0).then_some((19 - word, 1.0)))
+                    .rev()
+                    .collect::<Vec<_>>(),
+            );
+            labels.push_row((random.below(3) == 0).then_some((0, 1.0)));
+            candidates.push([crate::ids::LabelId(0)]);
+            dense.row_mut(point_idx).fill_with(|| random.normal());
+        }
+        let (bow, labels) = (bow.finish(20).unwrap(), labels.finish(1).unwrap());
+        let problem = RankerProblem {
+            bow: &bow,
+            dense: Some(&dense),
+            labels: &labels,
+            candidates: &candidates,
+        };
+        let (in_place, copied) = (solve(&problem, 0), solve(&problem, usize::MAX));
+        assert!(!in_place.words.is_empty());
+        assert_eq!(in_place.words, copied.words);
+        assert_eq!(in_place.dense, copied.dense);
+        assert_eq!(in_place.intercept, copied.intercept);
+    }
+}
