@@ -79,6 +79,9 @@ pub enum Error {
     /// Data that cannot be trained on.
     #[error("cannot train: {0}")]
     Untrainable(String),
+    /// Input that a model cannot answer.
+    #[error("cannot predict: {0}")]
+    Unpredictable(String),
     /// Training left the finite or the sensible.
     #[error("training diverged at step {step}: {what}; {remedy}")]
     Diverged {

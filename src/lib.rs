@@ -34,4 +34,8 @@ pub mod train;
 
 pub mod ensemble;
 
+pub mod predict;
+
+pub mod pipeline;
+
 pub use error::{Error, Result};

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of the library in reading order, a layer a line. A module may use only those before it.
-const LAYERS: [&[&str]; 8] = [
+const LAYERS: [&[&str]; 9] = [
     &["error", "ids", "random"],
     &["matrix", "config"],
     &["data", "features", "metrics"],
@@ -13,6 +13,7 @@ const LAYERS: [&[&str]; 8] = [
     &["train", "ranker", "calibration"],
     &["checkpoint", "ensemble"],
     &["predict"],
+    &["pipeline"],
 ];
 
 /// Where a module stands in reading order.

@@ -146,6 +146,37 @@ impl CsrMatrix {
         }
     }
 
+    /// The same entries in a matrix with this many columns.
+    ///
+    /// # Errors
+    /// [`Error::InvalidMatrix`] if an entry stands at or behind the new end.
+    pub fn with_n_cols(&self, n_cols: usize) -> Result<CsrMatrix> {
+        CsrMatrix::new(
+            self.indptr.clone(),
+            self.indices.clone(),
+            self.values.clone(),
+            n_cols,
+        )
+    }
+
+    /// The same rows, each scaled to length 1 in L2; rows of zeros stay.
+    pub fn with_unit_rows(&self) -> CsrMatrix {
+        let mut scaled = self.clone();
+        for row_idx in 0..self.n_rows() {
+            let row = &mut scaled.values[self.indptr[row_idx]..self.indptr[row_idx + 1]];
+            let norm = row
+                .iter()
+                .map(|value| f64::from(*value).powi(2))
+                .sum::<f64>()
+                .sqrt();
+            if 0.0 < norm {
+                row.iter_mut()
+                    .for_each(|value| *value = (f64::from(*value) / norm) as f32);
+            }
+        }
+        scaled
+    }
+
     /// The rows named, in that order.
     ///
     /// # Panics

@@ -1,0 +1,197 @@
+//! From a data set to a predictor, in one call.
+
+use crate::config::{Config, DataCounts, HoldOutConfig, Plan};
+use crate::data::{Dataset, HoldOut};
+use crate::encoder::Points;
+use crate::error::{Error, Result};
+use crate::features::Vectorizer;
+use crate::matrix::CsrMatrix;
+use crate::predict::{Member, Predictor};
+use crate::train::{Event, Observer, Phase, TrainingData, Watched, tell, train};
+
+/// Trains predictors as a configuration says.
+#[derive(Clone, Debug, Default)]
+pub struct Trainer {
+    config: Config,
+}
+
+/// A data set made ready for training: features and what will run.
+pub struct Prepared {
+    vectorizer: Option<Vectorizer>,
+    features: CsrMatrix,
+    plan: Plan,
+}
+
+impl Prepared {
+    /// What will run.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The features.
+    pub fn features(&self) -> &CsrMatrix {
+        &self.features
+    }
+}
+
+impl Trainer {
+    /// A trainer with this configuration.
+    pub fn new(config: Config) -> Self {
+        Trainer { config }
+    }
+
+    /// Features of the data and the plan for it; nothing is trained yet.
+    ///
+    /// # Errors
+    /// [`Error::Config`] and [`Error::Untrainable`].
+    pub fn prepare(&self, data: &Dataset) -> Result<Prepared> {
+        let (vectorizer, features) = match (data.features(), data.texts()) {
+            (Some(features), None) => (None, features.with_unit_rows()),
+            (_, Some(texts)) => {
+                let (vectorizer, features) =
+                    Vectorizer::fit_transform(texts, &self.config.features)?;
+                (Some(vectorizer), features)
+            }
+            (None, None) => {
+                return Err(Error::Untrainable(
+                    "the data has neither texts nor features".into(),
+                ));
+            }
+        };
+        let n_points = (0..data.n_points())
+            .filter(|&point| !data.labels().row(point).0.is_empty())
+            .count();
+        let counts = DataCounts {
+            n_points,
+            n_labels: data.n_labels(),
+            n_features: features.n_cols(),
+        };
+        let plan = self.config.resolve(counts)?;
+        Ok(Prepared {
+            vectorizer,
+            features,
+            plan,
+        })
+    }
+
+    /// Trains on a data set; `watched` is predicted every few epochs for the observer's eyes.
+    ///
+    /// # Errors
+    /// As [`Trainer::prepare`]; [`Error::Diverged`]; [`Error::Stopped`] if the observer asks for it.
+    pub fn train(
+        &self,
+        data: &Dataset,
+        watched: Option<&Dataset>,
+        observer: &dyn Observer,
+    ) -> Result<Predictor> {
+        tell(
+            observer,
+            Event::PhaseStarted {
+                phase: Phase::Features,
+                n_steps: 0,
+            },
+        )?;
+        let prepared = self.prepare(data)?;
+        self.train_prepared(prepared, data, watched, observer)
+    }
+
+    /// Trains on what [`Trainer::prepare`] made of the same data.
+    ///
+    /// # Errors
+    /// As [`Trainer::train`].
+    pub fn train_prepared(
+        &self,
+        prepared: Prepared,
+        data: &Dataset,
+        watched: Option<&Dataset>,
+        observer: &dyn Observer,
+    ) -> Result<Predictor> {
+        let Prepared {
+            vectorizer,
+            features,
+            plan,
+        } = prepared;
+        let watched_features = match (
+            watched.and_then(Dataset::texts),
+            &vectorizer,
+            watched.and_then(Dataset::features),
+        ) {
+            (Some(texts), Some(vectorizer), _) => Some(vectorizer.transform(texts)),
+            (_, None, Some(features)) => Some(
+                features
+                    .with_n_cols(plan.counts().n_features)?
+                    .with_unit_rows(),
+            ),
+            _ => None,
+        };
+        let watched = watched_features.as_ref().zip(watched);
+        let watched = watched.map(|(features, data)| Watched {
+            points: Points { features },
+            labels: data.labels(),
+        });
+        let held_out = self.validation_part(data, &features, watched.is_some());
+        let held_out_view = held_out.as_ref().map(|(_, _, features, labels)| Watched {
+            points: Points { features },
+            labels,
+        });
+        let (train_features, train_labels) = held_out
+            .as_ref()
+            .map_or((&features, data.labels()), |(features, labels, _, _)| {
+                (features, labels)
+            });
+        let training = TrainingData {
+            points: Points {
+                features: train_features,
+            },
+            labels: train_labels,
+            watched: watched.or(held_out_view),
+        };
+        let trained = train(training, &plan, observer)?;
+        let label_counts = count_labels(data.labels());
+        let member = Member {
+            encoder: trained.encoder,
+            model: trained.model,
+        };
+        Predictor::new(
+            vectorizer,
+            (data.label_set().clone(), label_counts),
+            member,
+            plan,
+        )
+    }
+
+    /// Features and labels to train on, and features and labels to watch.
+    fn validation_part(
+        &self,
+        data: &Dataset,
+        features: &CsrMatrix,
+        is_watched: bool,
+    ) -> Option<(CsrMatrix, CsrMatrix, CsrMatrix, CsrMatrix)> {
+        let n_points = self.config.train.validation_points;
+        if n_points == 0 || is_watched {
+            return None;
+        }
+        let hold_out = HoldOutConfig {
+            n_points,
+            ..HoldOutConfig::default()
+        };
+        let HoldOut { train, held_out } =
+            HoldOut::choose(data.labels(), &hold_out, self.config.train.seed);
+        let labels = data.labels();
+        Some((
+            features.select_rows(&train),
+            labels.select_rows(&train),
+            features.select_rows(&held_out),
+            labels.select_rows(&held_out),
+        ))
+    }
+}
+
+fn count_labels(labels: &CsrMatrix) -> Vec<u32> {
+    let mut counts = vec![0; labels.n_cols()];
+    labels
+        .indices()
+        .iter()
+        .for_each(|&label| counts[label as usize] += 1);
+    counts
+}
