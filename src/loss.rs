@@ -5,11 +5,11 @@
 //! to z and to log ŷ: log ŷ = log ŝ_c + log ŝ(c,ℓ) stays exact where the product underflows, and both factors
 //! receive the same derivative. This module is the only home of these formulas.
 
-/// Loss of one label and its derivatives.
+/// One label's score and the derivatives of its loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Term {
-    /// The label's share of L_c.
-    pub loss: f32,
+    /// How likely the label's own outcome is held to be: p for a positive, 1 − p for a negative. L_c is −log.
+    pub score: f64,
     /// ∂L_c/∂z.
     pub d_logit: f32,
     /// ∂L_c/∂log ŷ.
@@ -21,9 +21,10 @@ pub struct Term {
 /// `e` is exp(−z).
 #[inline]
 pub fn positive(e: f32, path_score: f32) -> Term {
-    // −log σ(z) = log(1 + e^−z);   ∂/∂z = −(1 − σ);   ∂/∂log ŷ = −1
+    // ∂/∂z = −(1 − σ);   ∂/∂log ŷ = −1
+    let sigma = 1.0 / (1.0 + f64::from(e));
     Term {
-        loss: e.ln_1p() - log(path_score),
+        score: sigma * f64::from(path_score),
         d_logit: -e / (1.0 + e),
         d_log_path: -1.0,
     }
@@ -41,35 +42,61 @@ pub fn negative(e: f32, path_score: f32) -> Term {
     let p = sigma * path_score;
     // ∂/∂z = ŷσ(1−σ)/(1−p);   ∂/∂ŷ = σ/(1−p), times ŷ for log ŷ. The latter has no bound as p → 1: it stops at
     // the resolution of f32.
-    let d_logit = p * (sigma_complement / complement).min(1.0);
     let d_log_path = p / complement.max(f32::EPSILON);
+    let d_logit = p * (sigma_complement / complement).min(1.0);
+    // A tiny p is lost in 1 − p unless that is taken in f64.
+    let score = if p < 0.5 {
+        1.0 - f64::from(p)
+    } else {
+        f64::from(complement)
+    };
     Term {
-        loss: minus_log_complement(p, complement),
+        score,
         d_logit,
         d_log_path,
     }
 }
 
+/// Adds up −log of many scores, one logarithm for several of them.
+#[derive(Clone, Copy, Debug)]
+pub struct LogSum {
+    product: f64,
+    sum: f64,
+}
+
+impl Default for LogSum {
+    fn default() -> Self {
+        LogSum {
+            product: 1.0,
+            sum: 0.0,
+        }
+    }
+}
+
+impl LogSum {
+    /// Adds −log of a score.
+    #[inline]
+    pub fn add(&mut self, score: f64) {
+        self.product *= score.max(SMALLEST);
+        if self.product < 1e-200 {
+            self.sum -= self.product.ln();
+            self.product = 1.0;
+        }
+    }
+
+    /// The sum so far.
+    pub fn sum(&self) -> f64 {
+        self.sum - self.product.ln()
+    }
+}
+
+/// An underflowed score counts as the smallest normal number of f32.
+const SMALLEST: f64 = f32::MIN_POSITIVE as f64;
+
 /// The shortlist loss of a reached positive: −log ŷ; its derivative with respect to log ŷ is −1.
 #[inline]
-pub fn shortlist(path_score: f32) -> f32 {
-    -log(path_score)
-}
-
-/// log with a floor: an underflowed score counts as the smallest normal number.
-#[inline]
-fn log(score: f32) -> f32 {
-    score.max(f32::MIN_POSITIVE).ln()
-}
-
-/// −log(1 − p). Most negatives have a tiny p, where three terms of the series are exact in f32 and spare the log.
-#[inline]
-fn minus_log_complement(p: f32, complement: f32) -> f32 {
-    if p < 1e-3 {
-        p * (1.0 + p * (0.5 + p * (1.0 / 3.0)))
-    } else {
-        -complement.ln()
-    }
+pub fn shortlist(path_score: f32) -> f64 {
+    -f64::from(path_score).max(SMALLEST).ln()
 }
 
 #[cfg(test)]
@@ -110,7 +137,11 @@ mod tests {
                             "{got} {expected} at {z} {path_score}"
                         );
                     };
-                    check(term.loss, at(z, log_path));
+                    let loss = -term.score.ln();
+                    assert!(
+                        (loss - at(z, log_path)).abs() < 1e-5 * (1e-5 + loss),
+                        "{loss} at {z} {path_score}"
+                    );
                     check(term.d_logit, d_logit);
                     check(term.d_log_path, d_log_path);
                 }
@@ -119,12 +150,21 @@ mod tests {
     }
 
     #[test]
+    fn sums_of_logarithms_survive_many_small_scores() {
+        let mut sum = LogSum::default();
+        (0..1000).for_each(|_| sum.add(1e-30));
+        assert!((sum.sum() - 1000.0 * 30.0 * 10f64.ln()).abs() < 1e-6);
+    }
+
+    #[test]
     fn extreme_scores_stay_finite() {
         for e in [0.0f32, f32::MIN_POSITIVE, 1e30, 1.6e38] {
             for path_score in [0.0f32, 1e-38, 1.0] {
                 for term in [positive(e, path_score), negative(e, path_score)] {
                     assert!(
-                        term.loss.is_finite() && term.d_logit.is_finite(),
+                        term.score.is_finite()
+                            && term.d_logit.is_finite()
+                            && term.d_log_path.is_finite(),
                         "{term:?} at {e} {path_score}"
                     );
                 }

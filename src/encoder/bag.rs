@@ -47,7 +47,7 @@ struct Pass {
     words: Vec<u32>,
     values: Vec<f32>,
     points: Vec<u32>,
-    by_word: Groups,
+    by_word: Groups<(u32, f32)>,
     embedding_gradient: Vec<f32>,
     bias_gradient: Vec<f32>,
     weight_gradient: Vec<f32>,
@@ -306,15 +306,16 @@ impl Pass {
         }
         sum_columns(self.d_hidden.values(), dim, &mut self.bias_gradient);
 
-        self.by_word.group(self.words.iter().copied());
+        let points = self.points.windows(2).zip(0u32..);
+        let pairs = points.flat_map(|(ends, point)| {
+            let range = ends[0] as usize..ends[1] as usize;
+            let words = self.words[range.clone()].iter().zip(&self.values[range]);
+            words.map(move |(&word, &value)| (word, (point, value)))
+        });
+        self.by_word.group(pairs);
         let n_groups = self.by_word.keys().len();
         self.embedding_gradient.resize(n_groups * dim, 0.0);
-        let (groups, starts, values, d_hidden) = (
-            &self.by_word,
-            &self.points,
-            &self.values,
-            self.d_hidden.values(),
-        );
+        let (groups, d_hidden) = (&self.by_word, self.d_hidden.values());
         let tasks = self
             .embedding_gradient
             .par_chunks_mut(WORDS_PER_TASK * dim)
@@ -325,9 +326,9 @@ impl Pass {
             for (offset, out) in out.chunks_exact_mut(dim).enumerate() {
                 rows.clear();
                 coefficients.clear();
-                for &position in groups.group_members(task * WORDS_PER_TASK + offset) {
-                    rows.push(starts.partition_point(|&start| start <= position) as u32 - 1);
-                    coefficients.push(values[position as usize]);
+                for &(point, value) in groups.members(task * WORDS_PER_TASK + offset) {
+                    rows.push(point);
+                    coefficients.push(value);
                 }
                 kernels.sum_rows(&coefficients, d_hidden, &rows, out);
             }

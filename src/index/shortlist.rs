@@ -152,24 +152,30 @@ impl Shortlister {
 
     fn expand(&mut self, adjacency: &Adjacency, positives: &[u32], options: &ShortlistOptions) {
         self.start_search();
+        // Paths below the floor cannot enter the shortlist. It rises to the K-th best score met so far.
+        let mut floor = options.score_floor;
+        let mut raise_at = options
+            .shortlist_size
+            .saturating_add(options.shortlist_size / 4 + 1);
         for slot in 0..self.selected.len() {
             let Selection { cluster, score } = self.selected[slot];
             let range = adjacency.edges().range(cluster);
-            if score * adjacency.best_score(cluster) < options.score_floor {
-                // Nothing here but, perhaps, positives.
-                self.follow_positives(adjacency, slot, positives);
-                continue;
-            }
-            let labels = &adjacency.edges().labels()[range.clone()];
-            let edge_scores = &adjacency.scores()[range.clone()];
-            for (offset, (&label, &edge_score)) in labels.iter().zip(edge_scores).enumerate() {
-                let path_score = score * edge_score;
-                if options.score_floor <= path_score {
-                    self.follow((range.start + offset) as u32, slot, label, path_score);
+            if floor <= score * adjacency.best_score(cluster) {
+                let labels = &adjacency.edges().labels()[range.clone()];
+                let edge_scores = &adjacency.scores()[range.clone()];
+                for (offset, (&label, &edge_score)) in labels.iter().zip(edge_scores).enumerate() {
+                    let path_score = score * edge_score;
+                    if floor <= path_score {
+                        self.follow((range.start + offset) as u32, slot, label, path_score);
+                    }
                 }
             }
-            if 0.0 < options.score_floor {
+            if 0.0 < floor {
                 self.follow_positives(adjacency, slot, positives);
+            }
+            if raise_at <= self.paths.len() {
+                floor = floor.max(self.kth_best_score(options.shortlist_size));
+                raise_at = self.paths.len() + options.shortlist_size / 2 + 1;
             }
         }
         for &positive in positives {
@@ -178,6 +184,20 @@ impl Shortlister {
             }
         }
         self.cut(options.shortlist_size);
+    }
+
+    /// The K-th best score among the paths met so far, of which there are more than K.
+    fn kth_best_score(&mut self, shortlist_size: usize) -> f32 {
+        let keys = &mut self.keys;
+        keys.clear();
+        keys.extend(
+            self.paths
+                .iter()
+                .map(|path| u64::from(path.score.to_bits())),
+        );
+        let at = shortlist_size.max(1) - 1;
+        let (_, kth, _) = keys.select_nth_unstable_by(at, |a, b| b.cmp(a));
+        f32::from_bits(*kth as u32)
     }
 
     fn start_search(&mut self) {

@@ -5,37 +5,39 @@
 
 /// Reusable buffers of a grouping over keys below a fixed bound.
 #[derive(Clone, Debug, Default)]
-pub struct Groups {
+pub struct Groups<T> {
     /// For each possible key: members so far; all zero between calls.
     counts: Vec<u32>,
     keys: Vec<u32>,
     starts: Vec<usize>,
-    members: Vec<u32>,
+    members: Vec<T>,
 }
 
-impl Groups {
+impl<T: Copy + Default> Groups<T> {
     /// Buffers for keys below `n_keys`.
     pub fn new(n_keys: usize) -> Self {
         Groups {
             counts: vec![0; n_keys],
-            ..Groups::default()
+            keys: Vec::new(),
+            starts: Vec::new(),
+            members: Vec::new(),
         }
     }
 
-    /// Groups the positions of `keys` by key.
+    /// Groups items by their key.
     ///
     /// # Panics
     /// If a key is not below the bound.
-    pub fn group(&mut self, keys: impl Iterator<Item = u32> + Clone) {
+    pub fn group(&mut self, items: impl Iterator<Item = (u32, T)> + Clone) {
         self.keys.clear();
-        let mut n_pairs = 0;
-        for key in keys.clone() {
+        let mut n_items = 0;
+        for (key, _) in items.clone() {
             let count = &mut self.counts[key as usize];
             if *count == 0 {
                 self.keys.push(key);
             }
             *count += 1;
-            n_pairs += 1;
+            n_items += 1;
         }
         self.keys.sort_unstable();
         self.starts.clear();
@@ -48,10 +50,10 @@ impl Groups {
             self.starts.push(end);
             *count = start as u32;
         }
-        self.members.resize(n_pairs, 0);
-        for (position, key) in keys.enumerate() {
+        self.members.resize(n_items, T::default());
+        for (key, item) in items {
             let next = &mut self.counts[key as usize];
-            self.members[*next as usize] = position as u32;
+            self.members[*next as usize] = item;
             *next += 1;
         }
         for &key in &self.keys {
@@ -64,18 +66,8 @@ impl Groups {
         &self.keys
     }
 
-    /// Where each group starts in `members`; one more entry than keys.
-    pub fn starts(&self) -> &[usize] {
-        &self.starts
-    }
-
-    /// Positions of the pairs, group after group.
-    pub fn members(&self) -> &[u32] {
-        &self.members
-    }
-
-    /// Positions of the pairs of one group.
-    pub fn group_members(&self, group_idx: usize) -> &[u32] {
+    /// The items of one group, in the order they were given.
+    pub fn members(&self, group_idx: usize) -> &[T] {
         &self.members[self.starts[group_idx]..self.starts[group_idx + 1]]
     }
 }
@@ -91,13 +83,13 @@ mod tests {
         fn groups_are_those_of_a_map(first in prop::collection::vec(0u32..12, 0..40), second in prop::collection::vec(0u32..12, 0..40)) {
             let mut groups = Groups::new(12);
             for keys in [first, second] {
-                groups.group(keys.iter().copied());
+                groups.group(keys.iter().copied().zip(0u32..));
                 let mut expected: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
                 for (position, &key) in keys.iter().enumerate() {
                     expected.entry(key).or_default().push(position as u32);
                 }
                 let got: BTreeMap<u32, Vec<u32>> = groups.keys().iter().enumerate()
-                    .map(|(group_idx, &key)| (key, groups.group_members(group_idx).to_vec())).collect();
+                    .map(|(group_idx, &key)| (key, groups.members(group_idx).to_vec())).collect();
                 prop_assert_eq!(got, expected);
             }
         }

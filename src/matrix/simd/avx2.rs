@@ -203,26 +203,40 @@ pub(super) unsafe fn adamw(
     let rate = _mm256_set1_ps(step.learning_rate / step.bias_correction1);
     let keep = _mm256_set1_ps(1.0 - step.learning_rate * step.weight_decay);
     let inverse2 = _mm256_set1_ps(1.0 / step.bias_correction2);
+    let update = |w_old, g, m_old, v_old| {
+        let m_new = _mm256_fmadd_ps(beta1, m_old, _mm256_mul_ps(rest1, g));
+        let v_new = _mm256_fmadd_ps(beta2, v_old, _mm256_mul_ps(rest2, _mm256_mul_ps(g, g)));
+        let root = _mm256_add_ps(_mm256_sqrt_ps(_mm256_mul_ps(v_new, inverse2)), epsilon);
+        let change = _mm256_div_ps(_mm256_mul_ps(rate, m_new), root);
+        (_mm256_fmsub_ps(w_old, keep, change), m_new, v_new)
+    };
     let mut at = 0;
-    // SAFETY: every access lies below `n`, the common length of the four slices.
+    // SAFETY: every access lies below `n`, the common length of the four slices. Masked stores are slow on some
+    // machines, so only the tail uses them.
     unsafe {
-        while at < n {
-            let mask = tail_mask((n - at).min(LANES));
-            let g = _mm256_maskload_ps(gradient.add(at), mask);
-            let m_new = _mm256_fmadd_ps(
-                beta1,
-                _mm256_maskload_ps(m.add(at), mask),
-                _mm256_mul_ps(rest1, g),
+        while at + LANES <= n {
+            let (w_new, m_new, v_new) = update(
+                _mm256_loadu_ps(w.add(at)),
+                _mm256_loadu_ps(gradient.add(at)),
+                _mm256_loadu_ps(m.add(at)),
+                _mm256_loadu_ps(v.add(at)),
             );
-            let g_squared = _mm256_mul_ps(rest2, _mm256_mul_ps(g, g));
-            let v_new = _mm256_fmadd_ps(beta2, _mm256_maskload_ps(v.add(at), mask), g_squared);
-            let root = _mm256_add_ps(_mm256_sqrt_ps(_mm256_mul_ps(v_new, inverse2)), epsilon);
-            let change = _mm256_div_ps(_mm256_mul_ps(rate, m_new), root);
-            let w_new = _mm256_fmsub_ps(_mm256_maskload_ps(w.add(at), mask), keep, change);
+            _mm256_storeu_ps(m.add(at), m_new);
+            _mm256_storeu_ps(v.add(at), v_new);
+            _mm256_storeu_ps(w.add(at), w_new);
+            at += LANES;
+        }
+        if at < n {
+            let mask = tail_mask(n - at);
+            let (w_new, m_new, v_new) = update(
+                _mm256_maskload_ps(w.add(at), mask),
+                _mm256_maskload_ps(gradient.add(at), mask),
+                _mm256_maskload_ps(m.add(at), mask),
+                _mm256_maskload_ps(v.add(at), mask),
+            );
             _mm256_maskstore_ps(m.add(at), mask, m_new);
             _mm256_maskstore_ps(v.add(at), mask, v_new);
             _mm256_maskstore_ps(w.add(at), mask, w_new);
-            at += LANES;
         }
     }
 }
@@ -260,15 +274,20 @@ pub(super) unsafe fn exp_sum(x: &mut [f32], shift: f32) -> f32 {
     let shift = _mm256_set1_ps(shift);
     let mut sum = _mm256_setzero_ps();
     let mut at = 0;
-    // SAFETY: the mask keeps every access below `n`.
+    // SAFETY: every access lies below `n`; the tail's by its mask.
     unsafe {
-        while at < n {
-            let mask = tail_mask((n - at).min(LANES));
+        while at + LANES <= n {
+            let value = exp(_mm256_sub_ps(_mm256_loadu_ps(x.add(at)), shift));
+            _mm256_storeu_ps(x.add(at), value);
+            sum = _mm256_add_ps(sum, value);
+            at += LANES;
+        }
+        if at < n {
+            let mask = tail_mask(n - at);
             let value = exp(_mm256_sub_ps(_mm256_maskload_ps(x.add(at), mask), shift));
             let value = _mm256_and_ps(value, _mm256_castsi256_ps(mask));
             _mm256_maskstore_ps(x.add(at), mask, value);
             sum = _mm256_add_ps(sum, value);
-            at += LANES;
         }
     }
     sum_lanes(sum)

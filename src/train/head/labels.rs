@@ -211,8 +211,7 @@ pub(super) struct Scoring<'a> {
 pub(super) struct RangeBuffers {
     range_idx: usize,
     labels: std::ops::Range<usize>,
-    by_label: Groups,
-    pairs: Vec<Pair>,
+    by_label: Groups<Pair>,
     scratch: Scratch,
     /// The range's share of ∂L/∂φ, B×d.
     pub(super) d_embeddings: Vec<f32>,
@@ -240,7 +239,6 @@ impl RangeBuffers {
             range_idx,
             by_label: Groups::new(labels.len()),
             labels,
-            pairs: Vec::new(),
             scratch: Scratch::default(),
             d_embeddings: Vec::new(),
             d_slots: Vec::new(),
@@ -256,13 +254,10 @@ impl RangeBuffers {
         scoring: &Scoring<'_>,
     ) {
         let (n_points, dim) = (scoring.embeddings.n_rows(), scoring.embeddings.n_cols());
-        self.pairs.clear();
-        for shard in shards {
-            self.pairs.extend_from_slice(&shard.pairs[self.range_idx]);
-        }
         let first = self.labels.start as u32;
+        let pairs = shards.iter().flat_map(|shard| &shard.pairs[self.range_idx]);
         self.by_label
-            .group(self.pairs.iter().map(|pair| pair.label - first));
+            .group(pairs.map(|pair| (pair.label - first, *pair)));
         clear_to(&mut self.d_embeddings, n_points * dim);
         clear_to(&mut self.d_slots, n_points * scoring.n_slots);
         self.d_edges.clear();
@@ -275,7 +270,7 @@ impl RangeBuffers {
 
     fn score_label(&mut self, group_idx: usize, rows: &mut LabelRows<'_>, scoring: &Scoring<'_>) {
         let row = self.by_label.keys()[group_idx] as usize;
-        let members = self.by_label.group_members(group_idx);
+        let pairs = self.by_label.members(group_idx);
         let kernels = Kernels::detect();
         let embeddings = scoring.embeddings.values();
         let dim = scoring.embeddings.n_cols();
@@ -289,11 +284,7 @@ impl RangeBuffers {
 
         // z = w·φ + b of every point, then e^−z.
         points.clear();
-        points.extend(
-            members
-                .iter()
-                .map(|&at| u32::from(self.pairs[at as usize].point)),
-        );
+        points.extend(pairs.iter().map(|pair| u32::from(pair.point)));
         logits.resize(points.len(), 0.0);
         let weights = &rows.weights[row * dim..(row + 1) * dim];
         kernels.dot_rows(weights, embeddings, points, logits);
@@ -308,21 +299,21 @@ impl RangeBuffers {
             shortlist,
         } = scoring.weights;
         let mut bias_gradient = 0f32;
-        for (&at, &e) in members.iter().zip(logits.iter()) {
-            let pair = self.pairs[at as usize];
+        let mut losses = loss::LogSum::default();
+        for (pair, &e) in pairs.iter().zip(logits.iter()) {
             let (term, d_log_path) = if pair.is_positive() {
                 let term = loss::positive(e, pair.score);
                 (term, classification * term.d_log_path - shortlist)
             } else {
                 let term = loss::negative(e, pair.score);
+                let floor = scoring.gradient_floor;
+                if term.d_log_path < floor && term.d_logit < floor {
+                    losses.add(term.score);
+                    continue;
+                }
                 (term, classification * term.d_log_path)
             };
-            self.loss += f64::from(term.loss);
-            let is_noise = term.d_log_path.abs() < scoring.gradient_floor
-                && term.d_logit.abs() < scoring.gradient_floor;
-            if is_noise && !pair.is_positive() {
-                continue;
-            }
+            losses.add(term.score);
             let d_logit = classification * term.d_logit;
             kept_points.push(u32::from(pair.point));
             d_logits.push(d_logit);
@@ -332,6 +323,7 @@ impl RangeBuffers {
                 self.d_edges.push((pair.edge, d_log_path));
             }
         }
+        self.loss += losses.sum();
         if kept_points.is_empty() {
             return;
         }

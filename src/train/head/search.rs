@@ -7,7 +7,7 @@ use crate::index::{Adjacency, ClusterClassifiers, Path, Selection, ShortlistOpti
 use crate::loss;
 
 /// A shortlisted label of a point: 16 bytes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pair {
     pub(super) label: u32,
     /// The edge taken, as its position in the adjacency.
@@ -132,14 +132,14 @@ impl ShardBuffers {
             for path in &searcher.paths {
                 if path.is_positive {
                     self.counts.n_positives += 1;
-                    self.shortlist_loss += f64::from(loss::shortlist(path.score));
+                    self.shortlist_loss += loss::shortlist(path.score);
                 }
                 let range = range_of(path.label.0, n_labels);
                 self.pairs[range].push(Pair::new(point, path));
             }
             for path in &searcher.dropped_positives {
                 self.counts.n_positives += 1;
-                self.shortlist_loss += f64::from(loss::shortlist(path.score));
+                self.shortlist_loss += loss::shortlist(path.score);
                 self.dropped.push(Pair::new(point, path));
             }
             self.counts.n_points += 1;
