@@ -165,7 +165,7 @@ impl Builder {
             self.summary.n_new_labels = 0;
         }
         let features = match self.features.n_rows() {
-            0 if 0 < self.texts.len() || labels.n_rows() == 0 => None,
+            0 if !self.texts.is_empty() || labels.n_rows() == 0 => None,
             _ => Some(self.features.finish(n_features).map_err(fail)?),
         };
         let texts = (!self.texts.is_empty() || features.is_none()).then_some(self.texts);
@@ -217,9 +217,13 @@ impl Numbering {
 }
 
 fn bad_file(path: &Path, error: &Error) -> Error {
+    let problem = match error {
+        Error::InvalidMatrix(problem) => format!("found {problem}, expected parts that fit"),
+        error => error.to_string(),
+    };
     Error::BadFile {
         path: path.to_path_buf(),
-        problem: error.to_string(),
+        problem,
     }
 }
 
