@@ -130,10 +130,6 @@ fn json_that_is_not_ours_is_told() {
         &format!(":1: found key \"text\" twice, {shape}"),
     );
     check(
-        "{\"text\": \"a\", \"labels\": [\"\"]}",
-        &format!(":1: found an empty label name, {shape}"),
-    );
-    check(
         "{\"text\": \"a\", \"labels\": \"b\"}",
         &format!(
             ":1: found invalid type: string \"b\", expected a list of label names, or an object of label names and relevances, {shape}"

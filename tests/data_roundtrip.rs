@@ -255,6 +255,18 @@ fn label_names_that_would_be_read_as_others_are_refused() {
     check("a\nb", Format::LibMultiLabel, true);
     check("a\nb", Format::Text2Text, false);
     check("a\nb", Format::Pecos, false);
+    for format in [
+        Format::Jsonl,
+        Format::XcJson,
+        Format::Raw,
+        Format::Pecos,
+        Format::Text2Text,
+        Format::FastText,
+        Format::Annif,
+    ] {
+        check("", format, format != Format::Raw);
+    }
+    check("", Format::LibMultiLabel, false);
     check("a> <b", Format::Annif, false);
     // A label named "0" that is not label 0: the labels are written by name, so names must be words.
     check("ab", Format::Raw, true);
