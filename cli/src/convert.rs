@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Args;
 use elias::config::FeaturesConfig;
-use elias::data::{self, Dataset, Format, Part, ReadOptions};
+use elias::data::{self, Dataset, Format, Loss, Part, ReadOptions};
 use elias::features::Vectorizer;
 
 use crate::console::Console;
@@ -102,7 +102,9 @@ impl Convert {
             for file in &written.files {
                 console.say(format_args!("wrote {}", file.display()));
             }
-            for loss in &written.losses {
+            // A label that the part lacks is not lost while another part holds it.
+            let is_lost = |loss: &&Loss| !matches!(loss, Loss::UnusedLabels(_)) || parts.len() == 1;
+            for loss in written.losses.iter().filter(is_lost) {
                 console.say(format_args!("warning: {part} as {}: {loss}", self.to));
             }
         }
