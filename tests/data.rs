@@ -66,6 +66,87 @@ fn json_lines_hold_texts_ids_and_relevances() {
 }
 
 #[test]
+fn xc_json_without_label_texts_numbers_its_labels() {
+    let directory = tempfile::tempdir().unwrap();
+    let line = "{\"uid\": \"B0\", \"title\": \"a\", \"content\": \"b\", \"target_ind\": [2, 0], \"target_rel\": [0.5, 1.0]}\n";
+    fs::write(directory.path().join("trn.json"), line).unwrap();
+    let (dataset, _) = read(directory.path());
+    assert_eq!(dump(&dataset), "#B0 \"a b\" -> 0 | 2=0.5\n");
+    let names = "{\"uid\": \"x\", \"title\": \"X\"}\n{\"uid\": \"y\"}\n{\"uid\": \"z\", \"title\": \"X\"}\n";
+    fs::write(directory.path().join("lbl.json"), names).unwrap();
+    let (dataset, _) = read(directory.path());
+    assert_eq!(dump(&dataset), "#B0 \"a b\" -> X | X [2]=0.5\n");
+}
+
+#[test]
+fn files_of_other_programs_are_read_as_they_write_them() {
+    let check = |name: &str, content: &str, format: Option<Format>, expected: &str| {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(name);
+        fs::write(&path, content).unwrap();
+        let options = ReadOptions {
+            format,
+            ..ReadOptions::default()
+        };
+        let (dataset, _) = data::read(&path, &options).unwrap();
+        assert_eq!(dump(&dataset), expected, "{name}");
+    };
+    check(
+        "cooking.txt",
+        "__label__sauce  __label__cheese How much? __label__late\r\n__label__oven\n",
+        None,
+        "\"How much?\" -> sauce | cheese | late\n\"\" -> oven\n",
+    );
+    check(
+        "rcv1.txt",
+        "2286\tE11 ECAT\trecov recov\n2287\t\tnone\n",
+        None,
+        "#2286 \"recov recov\" -> E11 | ECAT\n#2287 \"none\" -> \n",
+    );
+    check(
+        "no_ids.txt",
+        "E11 ECAT\trecov recov\n",
+        Some(Format::LibMultiLabel),
+        "\"recov recov\" -> E11 | ECAT\n",
+    );
+    check(
+        "annif.tsv",
+        "A title\t<http://example.org/1> <http://example.org/2>\nB\thttp://example.org/1\n",
+        None,
+        "\"A title\" -> http://example.org/1 | http://example.org/2\n\"B\" -> http://example.org/1\n",
+    );
+    check(
+        "text2text.tsv",
+        "0,1::0.3\tfirst\n2\tsecond\n",
+        None,
+        "\"first\" -> 0 | 1=0.3\n\"second\" -> 2\n",
+    );
+}
+
+#[test]
+fn raw_labels_are_names_or_numbers() {
+    let check = |labels: &str, names: Option<&str>, expected: &str| {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("train_texts.txt"), "a\nb\n").unwrap();
+        fs::write(directory.path().join("train_labels.txt"), labels).unwrap();
+        if let Some(names) = names {
+            fs::write(directory.path().join("labels.txt"), names).unwrap();
+        }
+        assert_eq!(dump(&read(directory.path()).0), expected);
+    };
+    check("x y\n1\n", None, "\"a\" -> x | y\n\"b\" -> 1\n");
+    check("y\nx y\n", Some("x\ny\n"), "\"a\" -> y\n\"b\" -> x | y\n");
+    check(
+        "1\n0 1\n",
+        Some("x one\ny\n"),
+        "\"a\" -> y\n\"b\" -> x one | y\n",
+    );
+    // Names come first where numbers are names too.
+    check("1\n2\n", Some("1\n2\n"), "\"a\" -> 1\n\"b\" -> 2\n");
+    check("0\n1\n", Some("1\n2\n"), "\"a\" -> 1\n\"b\" -> 2\n");
+}
+
+#[test]
 fn sparse_text_holds_features_and_numbered_labels() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("train.txt");

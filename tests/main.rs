@@ -2,6 +2,9 @@
 
 mod clustering;
 mod data;
+mod data_errors;
+mod data_npz;
+mod data_roundtrip;
 mod features;
 mod goldens;
 mod metrics;

@@ -6,6 +6,7 @@
 mod bundled;
 mod completions;
 mod console;
+mod convert;
 mod demo;
 mod evaluate;
 mod figures;
@@ -51,6 +52,7 @@ struct Common {
 enum Verb {
     Demo(demo::Demo),
     Evaluate(evaluate::Evaluate),
+    Convert(convert::Convert),
     Completions(completions::Completions),
 }
 
@@ -83,6 +85,7 @@ fn run(verb: Verb, console: &Console) -> anyhow::Result<()> {
     match verb {
         Verb::Demo(demo) => demo.run(console),
         Verb::Evaluate(evaluate) => evaluate.run(console),
+        Verb::Convert(convert) => convert.run(console),
         Verb::Completions(completions) => completions.run(),
     }
 }

@@ -54,6 +54,7 @@ fn describe(dataset: &Dataset, summary: &Summary) -> String {
         (summary.n_empty_points, "points are empty"),
         (summary.n_unlabelled, "points have no label"),
         (summary.n_duplicate_labels, "repeated labels count once"),
+        (summary.n_zero_labels, "labels of relevance 0 are left out"),
         (
             summary.n_new_labels,
             "labels are not among the training labels",

@@ -1,5 +1,6 @@
 //! Tests that run the `elias` binary, one module per theme.
 
 mod command;
+mod convert;
 mod evaluate;
 mod shell;

@@ -4,7 +4,12 @@ use crate::command::{elias, run, write};
 
 #[test]
 fn short_help_fits_a_screen() {
-    for arguments in [&["-h"][..], &["evaluate", "-h"], &["demo", "-h"]] {
+    for arguments in [
+        &["-h"][..],
+        &["evaluate", "-h"],
+        &["demo", "-h"],
+        &["convert", "-h"],
+    ] {
         let ran = run(arguments);
         assert_eq!(ran.code, Some(0), "{arguments:?}");
         assert_eq!(ran.stderr, "");

@@ -22,9 +22,6 @@ pub(super) fn read(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<()> {
         let mut rest = labels.trim_ascii();
         while !rest.is_empty() {
             let (label, after) = split_label(rest);
-            if label.is_empty() {
-                return Err(line.malformed("an empty label <>", "<uri>"));
-            }
             builder.push_label(label, 1.0);
             rest = after.trim_ascii_start();
         }

@@ -165,7 +165,7 @@ impl Builder {
             self.summary.n_new_labels = 0;
         }
         let features = match self.features.n_rows() {
-            0 if 0 < self.texts.len() || labels.n_rows() == 0 => None,
+            0 if !self.texts.is_empty() || labels.n_rows() == 0 => None,
             _ => Some(self.features.finish(n_features).map_err(fail)?),
         };
         let texts = (!self.texts.is_empty() || features.is_none()).then_some(self.texts);
@@ -187,7 +187,7 @@ pub(super) struct Numbering {
 }
 
 impl Numbering {
-    /// The names as a set: a blank name becomes the label's number, a name used before gets the number behind it.
+    /// The names as a set: a name used before gets the label's number behind it.
     fn names(&self, path: &Path, n_entries: usize) -> Result<LabelSet> {
         // Naming costs memory for each declared label, so a mistyped header must not be believed blindly.
         const PLAUSIBLE: usize = 1_000_000;
@@ -202,10 +202,9 @@ impl Numbering {
         }
         let mut set = LabelSet::default();
         for number in 0..self.n_labels {
-            let given = self.names.as_ref().map_or("", |names| names.get(number));
-            let mut name = match given {
-                "" => number.to_string(),
-                given => given.to_owned(),
+            let mut name = match &self.names {
+                Some(names) => names.get(number).to_owned(),
+                None => number.to_string(),
             };
             while set.find(&name).is_some() {
                 name.push_str(&format!(" [{number}]"));
@@ -217,9 +216,13 @@ impl Numbering {
 }
 
 fn bad_file(path: &Path, error: &Error) -> Error {
+    let problem = match error {
+        Error::InvalidMatrix(problem) => format!("found {problem}, expected parts that fit"),
+        error => error.to_string(),
+    };
     Error::BadFile {
         path: path.to_path_buf(),
-        problem: error.to_string(),
+        problem,
     }
 }
 
@@ -291,13 +294,13 @@ mod tests {
 
     #[test]
     fn label_names_are_made_distinct() {
-        let names: Texts = ["a", "", "a", "1"].into_iter().collect();
+        let names: Texts = ["a", "", "a", ""].into_iter().collect();
         let numbering = Numbering {
             n_labels: 4,
             names: Some(names),
         };
         let set = numbering.names(Path::new("labels.txt"), 0).unwrap();
         let names: Vec<&str> = set.names().iter().collect();
-        assert_eq!(names, ["a", "1", "a [2]", "1 [3]"]);
+        assert_eq!(names, ["a", "", "a [2]", " [3]"]);
     }
 }

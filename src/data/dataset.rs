@@ -150,6 +150,20 @@ impl Dataset {
         })
     }
 
+    /// The same points with these features, a row a point.
+    ///
+    /// # Errors
+    /// [`Error::InvalidMatrix`] if there are not as many rows as points.
+    pub fn with_features(self, features: CsrMatrix) -> Result<Dataset> {
+        Dataset::new(
+            self.texts,
+            Some(features),
+            self.labels,
+            self.label_set,
+            self.ids,
+        )
+    }
+
     /// Identifiers of the points, where the source had them.
     pub fn ids(&self) -> Option<&Texts> {
         self.ids.as_ref()

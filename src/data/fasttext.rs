@@ -8,7 +8,7 @@ use crate::data::Dataset;
 use crate::data::builder::Builder;
 use crate::data::label_token::{escape, unescape};
 use crate::data::line_text::write_line_text;
-use crate::data::source::{Line, Lines};
+use crate::data::source::Lines;
 use crate::error::Result;
 
 pub(super) const PREFIX: &str = "__label__";
@@ -21,7 +21,7 @@ pub(super) fn read(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<()> {
         let mut rest = line.text;
         while let Some(after) = rest.strip_prefix(PREFIX) {
             let end = memchr::memchr2(b' ', b'\t', after.as_bytes()).unwrap_or(after.len());
-            push_label(&line, builder, &after[..end])?;
+            builder.push_label(&unescape(&after[..end]), 1.0);
             // The separator is one character; what follows belongs to the text, even a space.
             rest = after.get(end + 1..).unwrap_or_default();
         }
@@ -31,7 +31,7 @@ pub(super) fn read(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<()> {
             text.clear();
             for word in rest.split([' ', '\t']) {
                 match word.strip_prefix(PREFIX) {
-                    Some(name) => push_label(&line, builder, name)?,
+                    Some(name) => builder.push_label(&unescape(name), 1.0),
                     None => {
                         text.push_str(if text.is_empty() { "" } else { " " });
                         text.push_str(word);
@@ -42,14 +42,6 @@ pub(super) fn read(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<()> {
         }
         builder.end_labels();
     }
-    Ok(())
-}
-
-fn push_label(line: &Line<'_>, builder: &mut Builder, token: &str) -> Result<()> {
-    if token.is_empty() {
-        return Err(line.malformed(format!("{PREFIX} without a name"), "__label__name"));
-    }
-    builder.push_label(&unescape(token), 1.0);
     Ok(())
 }
 

@@ -1,7 +1,8 @@
 //! JSON Lines, the first choice: `{"text": "...", "labels": ["name", ...]}` a line.
 //!
 //! `"labels"` may also be an object of names and relevances, and may be missing for a point without labels. Labels
-//! and `"id"` may be integers, which stand for their decimal spelling. Other keys are ignored, blank lines too.
+//! and `"id"` may be integers, which stand for their decimal spelling; an empty name is a name like any other.
+//! Other keys are ignored, blank lines too.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -237,15 +238,11 @@ impl<'de> Visitor<'de> for Labels<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<(), A::Error> {
         let builder = self.0;
-        let mut is_blank = false;
         while names
-            .next_element_seed(WordOrNumber(|name: &str| {
-                is_blank |= name.is_empty();
-                builder.push_label(name, 1.0);
-            }))?
+            .next_element_seed(WordOrNumber(|name: &str| builder.push_label(name, 1.0)))?
             .is_some()
         {}
-        check_named(is_blank)
+        Ok(())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut relevances: A) -> Result<(), A::Error> {
@@ -262,15 +259,7 @@ impl<'de> Visitor<'de> for Labels<'_> {
                     "relevance {relevance}, which is not a finite number of at least 0"
                 )));
             }
-            check_named(name.is_empty())?;
             self.0.push_label(&name, relevance);
         }
-    }
-}
-
-fn check_named<E: de::Error>(is_blank: bool) -> Result<(), E> {
-    match is_blank {
-        true => Err(E::custom("an empty label name")),
-        false => Ok(()),
     }
 }

@@ -141,6 +141,10 @@ fn locate_in_directory(
             Ok(format) if wanted(format) && format.is_single_file() => {
                 found.push(single_file(&file, format));
             }
+            // Without its `lbl.json` the labels are known by number only.
+            Ok(Format::XcJson) if wanted(Format::XcJson) && found.is_empty() => {
+                found.push(single_file(&file, Format::XcJson));
+            }
             Ok(_) => {}
             Err(error) => last_error = Some((file, error)),
         }

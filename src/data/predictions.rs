@@ -6,7 +6,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use serde::Deserialize;
-use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::data::LabelSet;
 use crate::data::builder::keep_highest;
@@ -152,9 +152,6 @@ impl<'de> Visitor<'de> for NamedVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut scores: A) -> Result<Self::Value, A::Error> {
         let mut named = Vec::new();
         while let Some((name, score)) = scores.next_entry::<String, f32>()? {
-            if name.is_empty() {
-                return Err(de::Error::custom("an empty label name"));
-            }
             named.push((name, score));
         }
         Ok(named)

@@ -119,5 +119,5 @@ pub(super) fn uses_names(dataset: &Dataset) -> bool {
 
 /// Whether a name can stand among others separated by spaces.
 pub(super) fn can_hold(name: &str) -> bool {
-    !name.contains(|c: char| c.is_ascii_whitespace())
+    !name.is_empty() && !name.contains(|c: char| c.is_ascii_whitespace())
 }

@@ -252,7 +252,10 @@ impl Reader<'_> {
                 names: None,
             });
         };
-        let names = read_names(path, self.progress)?;
+        let mut names = read_names(path, self.progress)?;
+        if let Some(n_labels) = declared {
+            drop_blank_tail(&mut names, n_labels);
+        }
         let fits = match declared {
             Some(n_labels) => names.len() == n_labels,
             None => n_seen <= names.len(),
@@ -292,6 +295,14 @@ fn push_labels(builder: &mut Builder, row: impl Iterator<Item = (u32, f32)>) -> 
     }
     builder.end_labels();
     Ok(())
+}
+
+/// Drops blank lines behind the last name, which many editors leave.
+fn drop_blank_tail(names: &mut Texts, n_names: usize) {
+    let is_tail_blank = names.iter().skip(n_names).all(str::is_empty);
+    if n_names < names.len() && is_tail_blank {
+        *names = names.iter().take(n_names).collect();
+    }
 }
 
 /// Label names, one a line.

@@ -45,16 +45,21 @@ fn recognise_text(text: &str) -> Option<Format> {
     if parse_header::<2>(first).is_some() {
         return Some(Format::XcSplit);
     }
-    if lines().any(|line| line.starts_with("__label__")) {
+    if first.starts_with("__label__") {
         return Some(Format::FastText);
     }
-    let fewest_tabs = lines()
+    if !first.contains('\t') {
+        let has_labels = lines().any(|line| line.starts_with("__label__"));
+        return has_labels.then_some(Format::FastText);
+    }
+    // Lines without a tab are left to the reader, which tells their number.
+    let tabbed = || lines().filter(|line| line.contains('\t'));
+    let fewest_tabs = tabbed()
         .map(|line| memchr::memchr_iter(b'\t', line.as_bytes()).count())
         .min()?;
     match fewest_tabs {
-        0 => None,
-        1 if lines().any(ends_with_uri) => Some(Format::Annif),
-        1 if lines().all(starts_with_numbers) => Some(Format::Text2Text),
+        1 if tabbed().any(ends_with_uri) => Some(Format::Annif),
+        1 if tabbed().all(starts_with_numbers) => Some(Format::Text2Text),
         1 => None,
         _ => Some(Format::LibMultiLabel),
     }

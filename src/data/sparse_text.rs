@@ -86,24 +86,41 @@ pub(super) fn check_end(lines: &Lines<'_>, n_rows_read: usize, n_declared: u64) 
 /// At the first pair that is none, and whatever `entry` returns.
 pub(super) fn parse_pairs(
     line: &Line<'_>,
-    mut text: &str,
+    text: &str,
     mut entry: impl FnMut(u64, &str) -> Result<()>,
 ) -> Result<()> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
     loop {
-        text = text.trim_ascii_start();
-        if text.is_empty() {
+        while bytes.get(at).is_some_and(u8::is_ascii_whitespace) {
+            at += 1;
+        }
+        if at == bytes.len() {
             return Ok(());
         }
-        let end = memchr::memchr2(b' ', b'\t', text.as_bytes()).unwrap_or(text.len());
-        let pair = &text[..end];
-        text = &text[end..];
-        let parsed = pair
-            .split_once(':')
-            .and_then(|(index, value)| Some((parse_integer(index.as_bytes())?, value)));
-        let Some((index, value)) = parsed else {
-            return Err(line.malformed(excerpt(pair), "index:value, the index counted from 0"));
-        };
-        entry(index, value)?;
+        let start = at;
+        while bytes.get(at).is_some_and(u8::is_ascii_digit) {
+            at += 1;
+        }
+        let digits = &bytes[start..at];
+        let value_start = at + 1;
+        let is_pair = bytes.get(at) == Some(&b':');
+        while bytes
+            .get(at)
+            .is_some_and(|byte| !byte.is_ascii_whitespace())
+        {
+            at += 1;
+        }
+        // White space is ASCII, so every cut is at a character border.
+        match parse_integer(digits).filter(|_| is_pair) {
+            Some(index) => entry(index, &text[value_start..at])?,
+            None => {
+                return Err(line.malformed(
+                    excerpt(&text[start..at]),
+                    "index:value, the index counted from 0",
+                ));
+            }
+        }
     }
 }
 

@@ -295,12 +295,11 @@ fn names_only(format: Format) -> bool {
 }
 
 fn can_hold(format: Format, raw_by_name: bool, name: &str) -> bool {
-    let is_line = !name.is_empty() && !name.contains(['\n', '\r']);
+    let is_line = !name.contains(['\n', '\r']);
     match format {
-        Format::Jsonl | Format::XcJson | Format::FastText | Format::LibMultiLabel => {
-            !name.is_empty()
-        }
-        Format::Annif => !name.is_empty() && annif::can_hold(name),
+        Format::Jsonl | Format::XcJson | Format::FastText => true,
+        Format::LibMultiLabel => !name.is_empty(),
+        Format::Annif => annif::can_hold(name),
         Format::Raw => is_line && (!raw_by_name || raw::can_hold(name)),
         Format::Xc | Format::XcSplit | Format::Pecos | Format::Text2Text => is_line,
     }

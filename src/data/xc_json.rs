@@ -130,7 +130,12 @@ pub(super) fn write(dataset: &Dataset, out: &mut impl Write) -> io::Result<()> {
 /// Writes the names of the labels.
 pub(super) fn write_names(names: &LabelSet, out: &mut impl Write) -> io::Result<()> {
     for (number, name) in names.names().iter().enumerate() {
-        write!(out, "{{\"uid\": \"{number}\", \"title\": ")?;
+        // A label without a name must not be read as one named by its number.
+        let uid = match name {
+            "" => String::new(),
+            _ => number.to_string(),
+        };
+        write!(out, "{{\"uid\": \"{uid}\", \"title\": ")?;
         serde_json::to_writer(&mut *out, name)?;
         out.write_all(b", \"content\": \"\"}\n")?;
     }

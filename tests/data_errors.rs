@@ -1,0 +1,485 @@
+//! Bad data: one hostile input per error, and no input that panics.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use elias::data::{self, Format, Part, ReadOptions};
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+fn file(name: &str, content: impl AsRef<[u8]>) -> (TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join(name);
+    fs::write(&path, content).unwrap();
+    (directory, path)
+}
+
+fn error_of(path: &Path, format: Option<Format>) -> String {
+    let options = ReadOptions {
+        format,
+        ..ReadOptions::default()
+    };
+    data::read(path, &options).unwrap_err().to_string()
+}
+
+/// The error for a file of this content ends with the expected words, after the path.
+fn check(content: impl AsRef<[u8]>, expected: &str) {
+    let (_directory, path) = file("some.txt", content);
+    let error = error_of(&path, None);
+    assert_eq!(error, format!("{}{expected}", path.display()));
+}
+
+/// The error for a directory of these files holds the expected words.
+fn check_directory(files: &[(&str, &str)], expected: &str) {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, content) in files {
+        fs::write(directory.path().join(name), content).unwrap();
+    }
+    let error = error_of(directory.path(), None);
+    assert!(error.contains(expected), "{error}");
+}
+
+#[test]
+fn headers_that_do_not_fit_are_told() {
+    check(
+        "2 3 4\n1 0:1\n",
+        ": ends after 1 rows (line 2), expected 2 as the header declares",
+    );
+    check(
+        "1 3 4\n1 0:1\n\n2 1:1\n",
+        ":4: found row 2, expected the end of the file: the header declares 1 rows",
+    );
+    check(
+        "1 3 4\n4 0:1\n",
+        ":2: label 4 is out of range, the header declares 4 labels (ids start at 0)",
+    );
+    check(
+        "1 3 4\n1 3:1\n",
+        ":2: found column 3, expected one below 3, which the header declares (columns start at 0)",
+    );
+    check(
+        "1 3 99999999999\n1 0:1\n",
+        ": the header declares 99999999999 labels, expected at most 4294967295",
+    );
+    check(
+        "1 3 4000000000\n1 0:1\n",
+        ": declares 4000000000 labels for 2 points and label entries, expected a plausible number: correct the header or give the label names",
+    );
+    // A row count cannot be believed either; nothing is allocated for it.
+    check(
+        "1000000000000000 3 4\n1 0:1\n",
+        ": ends after 1 rows (line 2), expected 1000000000000000 as the header declares",
+    );
+}
+
+#[test]
+fn numbers_that_are_none_are_told() {
+    check(
+        "1 3 4\n1 0:nan\n",
+        ":2: found value \"nan\", expected a finite number",
+    );
+    check(
+        "1 3 4\n1 0:1e99\n",
+        ":2: found value \"1e99\", expected a finite number",
+    );
+    check(
+        "1 3 4\n1 0:1 2\n",
+        ":2: found \"2\", expected index:value, the index counted from 0",
+    );
+    check(
+        "1 3 4\na,b 0:1\n",
+        ":2: found \"a\" as a label, expected label numbers separated by commas, then a space, then index:value",
+    );
+    check(
+        "0::inf\ttext\n",
+        ":1: found \"0::inf\" as a label, expected a label number, or number::relevance with a finite relevance of at least 0",
+    );
+    let shape = r#"{"text": "...", "labels": ["name", ...]}"#;
+    check(
+        r#"{"text": "a", "labels": {"b": -1}}"#,
+        &format!(
+            ":1: found relevance -1, which is not a finite number of at least 0, expected {shape}"
+        ),
+    );
+    check(
+        r#"{"text": "a", "labels": {"b": 1e39}}"#,
+        &format!(
+            ":1: found relevance inf, which is not a finite number of at least 0, expected {shape}"
+        ),
+    );
+}
+
+#[test]
+fn json_that_is_not_ours_is_told() {
+    let shape = r#"expected {"text": "...", "labels": ["name", ...]}"#;
+    check(
+        "{\"labels\": []}\n",
+        &format!(":1: found no key \"text\", {shape}"),
+    );
+    check(
+        "{\"text\": \"a\"}\nb\n",
+        &format!(":2: found \"b\" which is no JSON object: expected value at column 1, {shape}"),
+    );
+    check(
+        "{\"text\": 1}",
+        &format!(":1: found invalid type: integer `1`, expected a string, {shape}"),
+    );
+    check(
+        "{\"text\": \"a\", \"text\": \"b\"}",
+        &format!(":1: found key \"text\" twice, {shape}"),
+    );
+    check(
+        "{\"text\": \"a\", \"labels\": \"b\"}",
+        &format!(
+            ":1: found invalid type: string \"b\", expected a list of label names, or an object of label names and relevances, {shape}"
+        ),
+    );
+}
+
+#[test]
+fn bytes_that_are_no_text_are_told_with_their_offset() {
+    check(
+        b"{\"text\": \"a\"}\r\n{\"text\": \"\xff\"}\n",
+        ":2: found byte 0xff at byte offset 25 of the file, expected UTF-8 text",
+    );
+    check(
+        b"\xef\xbb\xbf__label__a \xc3\n",
+        ":1: found byte 0xc3 at byte offset 14 of the file, expected UTF-8 text",
+    );
+}
+
+#[test]
+fn empty_and_unknown_files_are_told() {
+    check("", ": is empty, expected at least one line");
+    check(
+        "only words\n",
+        ": its first lines look like none of the formats (jsonl, xc-json, xc, xc-split, raw, pecos, text2text, fasttext, libmultilabel, annif); name the format if you know it",
+    );
+    let (_directory, path) = file("blank.jsonl", "\n\n");
+    let error = error_of(&path, Some(Format::Jsonl));
+    assert!(
+        error.ends_with("has only blank lines, expected at least one point"),
+        "{error}"
+    );
+    let (_directory, path) = file("words.txt", "only words\n");
+    for (format, expected) in [
+        (
+            Format::Text2Text,
+            "found \"only words\" without a tab, expected id1,id2<TAB>text",
+        ),
+        (
+            Format::LibMultiLabel,
+            "found \"only words\" without a tab, expected id<TAB>label label<TAB>text",
+        ),
+        (
+            Format::Annif,
+            "found \"only words\" without a tab, expected text<TAB><uri> <uri>",
+        ),
+        (
+            Format::Xc,
+            "found \"only words\", expected the header `N D L` of 3 counts",
+        ),
+        (
+            Format::XcSplit,
+            "the files that belong to it are not beside it; expected trn_X_Xf.txt and trn_X_Y.txt",
+        ),
+        (
+            Format::Pecos,
+            "the files that belong to it are not beside it; expected X.trn.npz",
+        ),
+    ] {
+        let error = error_of(&path, Some(format));
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn mixed_formats_are_told() {
+    check(
+        "1\ta\ttext\n2\tb\ttext\n3 c text\n",
+        ":3: found \"3 c text\" without a tab, expected id<TAB>label label<TAB>text",
+    );
+    check(
+        "a text\t<x>\n__label__y a text\n",
+        ":2: found \"__label__y a text\" without a tab, expected text<TAB><uri> <uri>",
+    );
+    check(
+        "1 3 4\n{\"text\": \"a\"}\n",
+        ":2: found \"{\\\"text\\\":\", expected index:value, the index counted from 0",
+    );
+    check_directory(
+        &[
+            ("train.jsonl", "{\"text\": \"a\"}\n"),
+            ("train_texts.txt", "a\n"),
+            ("train_labels.txt", "x\n"),
+        ],
+        "has its train part in several formats: raw, jsonl; name the format to read",
+    );
+}
+
+#[test]
+fn a_truncated_gzip_or_zstd_file_is_told() {
+    let text: String = (0..5000)
+        .map(|i| format!("{{\"text\": \"{}\"}}\n", i * i))
+        .collect();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(text.as_bytes()).unwrap();
+    let gzip = gzip.finish().unwrap();
+    let zstd = zstd::encode_all(text.as_bytes(), 1).unwrap();
+    for (name, whole) in [("gzip", gzip), ("zstd", zstd)] {
+        let (_directory, path) = file("train.jsonl", &whole);
+        assert_eq!(
+            data::read(&path, &ReadOptions::default())
+                .unwrap()
+                .1
+                .n_points,
+            5000
+        );
+        let (_directory, path) = file("train.jsonl", &whole[..whole.len() - 3]);
+        let error = error_of(&path, None);
+        assert!(
+            error.contains(&format!(": the {name} data end early, after ")),
+            "{error}"
+        );
+        assert!(
+            error.contains("the file is truncated, copy it again"),
+            "{error}"
+        );
+        let mut damaged = whole.clone();
+        for byte in &mut damaged[whole.len() / 2..][..64] {
+            *byte ^= 0x55;
+        }
+        let (_directory, path) = file("train.jsonl", &damaged);
+        let error = error_of(&path, None);
+        assert!(error.contains(&format!(": the {name} data ")), "{error}");
+    }
+}
+
+#[test]
+fn files_that_contradict_each_other_are_told() {
+    check_directory(
+        &[("train_texts.txt", "a\nb\n"), ("train_labels.txt", "x\n")],
+        "train_labels.txt: found 2 texts for 1 label rows, expected parts that fit",
+    );
+    check_directory(
+        &[
+            ("train_texts.txt", "a\n"),
+            ("train_labels.txt", "7\n"),
+            ("labels.txt", "x\ny\n"),
+        ],
+        "train_labels.txt:1: label 7 is out of range, the header declares 2 labels",
+    );
+    check_directory(
+        &[
+            ("train_texts.txt", "a\n"),
+            ("train_labels.txt", "z\n"),
+            ("labels.txt", "x\ny\n"),
+        ],
+        "train_labels.txt:1: found label \"z\", expected names, or else numbers, of the 2 labels",
+    );
+    check_directory(
+        &[("train.txt", "1 3 4\n1 0:1\n"), ("labels.txt", "x\ny\n")],
+        "labels.txt: holds 2 label names, expected 4 as in ",
+    );
+    check_directory(
+        &[
+            ("trn_X_Xf.txt", "1 3\n0:1\n"),
+            ("trn_X_Y.txt", "1 3\n0:-1\n"),
+        ],
+        "trn_X_Y.txt:2: found relevance -1 of label 0, expected relevances of at least 0",
+    );
+    check_directory(
+        &[
+            ("trn.json", "{\"title\": \"a\", \"target_ind\": [1]}\n"),
+            ("lbl.json", "{\"title\": \"x\"}\n"),
+        ],
+        "trn.json:1: label 1 is out of range, the header declares 1 labels",
+    );
+    check_directory(
+        &[
+            (
+                "trn.json",
+                "{\"title\": \"a\", \"target_ind\": [0], \"target_rel\": []}\n",
+            ),
+            ("lbl.json", "{}\n{\n"),
+        ],
+        "lbl.json:2: found \"{\" which is no JSON object",
+    );
+    check_directory(
+        &[
+            ("X.trn.txt", "a\n"),
+            ("Y.trn.npz", "PK\u{3}\u{4} and no more"),
+        ],
+        "Y.trn.npz: is not a SciPy npz file",
+    );
+}
+
+#[test]
+fn a_directory_without_the_part_and_a_missing_file_are_told() {
+    check_directory(
+        &[("test.jsonl", "{\"text\": \"a\"}\n"), ("notes.md", "")],
+        "has no train part: found notes.md, test.jsonl, expected train.jsonl, train.txt,",
+    );
+    let (directory, path) = file("reviews.jsonl", "{\"text\": \"a\"}\n");
+    let error = error_of(&directory.path().join("review.jsonl"), None);
+    assert!(
+        error.contains(&format!("did you mean {}?", path.display())),
+        "{error}"
+    );
+    let error = error_of(&directory.path().join("quite/else"), None);
+    assert!(error.contains("there is no directory"), "{error}");
+    assert_eq!(
+        data::parts(directory.path())
+            .unwrap_err()
+            .to_string()
+            .matches("has no train part")
+            .count(),
+        1
+    );
+}
+
+#[test]
+fn predictions_and_filters_that_do_not_fit_are_told() {
+    let labels: data::LabelSet = ["x", "y"].into_iter().collect();
+    let check = |content: &str, expected: &str| {
+        let (_directory, path) = file("predictions", content);
+        let error = data::read_predictions(&path, 2, &labels)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(expected), "{error}");
+    };
+    check("", "is empty");
+    check(
+        "1 2\n0:1\n",
+        "holds predictions for 1 points, expected 2 as in the data",
+    );
+    check(
+        "2 3\n0:1\n1:1\n",
+        "holds scores for 3 labels, expected 2 as in the data",
+    );
+    check(
+        "2 2\n0:1\n1:inf\n",
+        "predictions:3: found value \"inf\", expected a finite number",
+    );
+    check(
+        "{\"labels\": [\"x\"]}\n",
+        "predictions:1: found invalid type: string \"x\"",
+    );
+    check(
+        "{\"labels\": {\"x\": 1e300}}\n",
+        "score inf, expected a finite number",
+    );
+    let (_directory, path) = file("filter.txt", "0 1\n2\n");
+    let error = data::read_filter_pairs(&path).unwrap_err().to_string();
+    assert!(
+        error.ends_with("filter.txt:2: found \"2\", expected `row label`, two numbers"),
+        "{error}"
+    );
+}
+
+/// Small valid files of every single-file format, to be mutated.
+const VALID: [&str; 7] = [
+    "{\"id\": 1, \"text\": \"a\", \"labels\": [\"x\", \"y\"]}\n{\"text\": \"b\", \"labels\": {\"x\": 0.5}}\n",
+    "{\"uid\": \"1\", \"title\": \"a\", \"content\": \"b\", \"target_ind\": [0, 2], \"target_rel\": [1.0, 0.5]}\n",
+    "2 5 4\n0,3 1:0.5 4:1\n 2:1e-3\n",
+    "0,2::0.3\tsome text\n1\tmore\n",
+    "__label__a __label__b%20c some text\n__label__a more\n",
+    "7\ta b\tsome text\n8\t\tmore\n",
+    "some text\t<http://a> <b c>\nmore\t\n",
+];
+
+fn read_every_way(bytes: &[u8]) {
+    for format in Format::ALL.map(Some).into_iter().chain([None]) {
+        let options = ReadOptions {
+            format,
+            ..ReadOptions::default()
+        };
+        // Whether it can be read does not matter, only that it ends without a panic.
+        let _ = data::read_bytes("bytes", bytes, &options);
+    }
+}
+
+/// The same bytes in every place where a directory has a file.
+fn read_as_directory(bytes: &[u8], names: &[u8]) {
+    let pairs = [
+        ("trn.json", None, "lbl.json"),
+        ("trn_X_Xf.txt", Some("trn_X_Y.txt"), "labels.txt"),
+        ("train_texts.txt", Some("train_labels.txt"), "labels.txt"),
+        ("X.trn.npz", Some("Y.trn.npz"), "output-items.txt"),
+        ("X.tst.txt", Some("Y.tst.npz"), "output-items.txt"),
+    ];
+    for (points, labels, label_names) in pairs {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join(points), bytes).unwrap();
+        fs::write(directory.path().join(label_names), names).unwrap();
+        if let Some(labels) = labels {
+            fs::write(directory.path().join(labels), bytes).unwrap();
+        }
+        for part in Part::ALL {
+            let options = ReadOptions {
+                part,
+                ..ReadOptions::default()
+            };
+            let _ = data::read(directory.path(), &options);
+        }
+        let label_set: data::LabelSet = ["x"].into_iter().collect();
+        let _ = data::read_predictions(&directory.path().join(points), 1, &label_set);
+        let _ = data::read_filter_pairs(&directory.path().join(points));
+    }
+    let inputs = data::TextInputs::new("bytes", bytes);
+    let _ = inputs.map(|inputs| inputs.take_while(Result::is_ok).count());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn random_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        read_every_way(&bytes);
+        read_as_directory(&bytes, &bytes);
+    }
+
+    #[test]
+    fn random_words_never_panic(text in "[0-9a:,.<>{}\"\\[\\]_ \t\n%e-]{0,80}") {
+        read_every_way(text.as_bytes());
+        read_as_directory(text.as_bytes(), b"a\nb\n");
+    }
+
+    #[test]
+    fn mutated_files_never_panic(
+        which in 0..VALID.len(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let mut bytes = VALID[which].as_bytes().to_vec();
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        read_every_way(&bytes);
+        bytes.truncate(cut.index(bytes.len()) + 1);
+        read_every_way(&bytes);
+        read_as_directory(&bytes, &bytes);
+    }
+
+    #[test]
+    fn mutated_archives_never_panic(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+    ) {
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/npz");
+        for name in ["stored.npz", "float64.npz"] {
+            let mut bytes = fs::read(fixtures.join(name)).unwrap();
+            for (at, byte) in &changes {
+                let at = at.index(bytes.len());
+                bytes[at] = *byte;
+            }
+            if let Some(cut) = cut {
+                bytes.truncate(cut.index(bytes.len()));
+            }
+            let (_directory, path) = file("m.npz", &bytes);
+            let _ = data::read_npz(&path);
+        }
+    }
+}
