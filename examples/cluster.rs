@@ -1,6 +1,6 @@
 //! Clusters the labels of a JSON Lines file, says how long that took, and writes everything for NumPy.
 //!
-//! `cargo run --release --example cluster -- train.jsonl.gz OUT_DIR [N_CLUSTERS] [SEED]`
+//! `cargo run --release --example cluster -- train.jsonl.gz OUT_DIR [N_CLUSTERS | default] [SEED]`
 //! prints the number of clusters, the seconds for centroids, the seconds for clustering and the mean cosine;
 //! `benchmarks/clustering/compare.py` calls it.
 
@@ -19,13 +19,14 @@ use elias::features::Vectorizer;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let usage = "usage: cluster FILE OUT_DIR [N_CLUSTERS] [SEED]";
+    let usage = "usage: cluster FILE OUT_DIR [N_CLUSTERS | default] [SEED]";
     let input = PathBuf::from(arguments.next().ok_or(usage)?);
     let out = PathBuf::from(arguments.next().ok_or(usage)?);
     let (texts, labels) = jsonl::read(&input)?;
-    let n_clusters = arguments
-        .next()
-        .map_or(Ok(default_n_clusters(labels.n_cols())), |n| n.parse())?;
+    let n_clusters = match arguments.next().as_deref() {
+        None | Some("default") => default_n_clusters(labels.n_cols()),
+        Some(count) => count.parse()?,
+    };
     let seed = arguments.next().map_or(Ok(0), |seed| seed.parse())?;
     let (_, rows) = Vectorizer::fit_transform(&texts, &FeaturesConfig::default())?;
 
