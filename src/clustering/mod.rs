@@ -5,6 +5,7 @@
 //! trains on these clusters; the adjacency learnt later replaces them.
 
 mod centroids;
+mod node;
 mod quality;
 mod two_means;
 
@@ -50,8 +51,7 @@ pub fn cluster_labels(
             expected: format!("1 to {n_labels}, the number of labels"),
         });
     }
-    let mut order: Vec<LabelId> = (0..n_labels as u32).map(LabelId).collect();
-    let sizes = two_means::halve_into(centroids, &mut order, n_clusters, config, seed);
+    let (order, sizes) = two_means::halve_into(centroids, n_clusters, config, seed);
     Ok(Clustering::from_order(order, &sizes))
 }
 

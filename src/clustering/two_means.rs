@@ -5,167 +5,78 @@
 //! and so on until nothing is gained. With sums S₀ and S₁ the summed cosine is ‖S₀‖ + ‖S₁‖, and no round lowers it.
 //! Every split draws from a random stream of its own, named by its place in the tree.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
+use crate::clustering::node::Node;
 use crate::config::ClusteringConfig;
 use crate::ids::LabelId;
 use crate::matrix::CsrMatrix;
 use crate::random::Random;
 
-/// Reorders the labels so that clusters stand one after the other, and gives the sizes of the clusters.
+/// The labels in cluster order, one cluster after the other, and the sizes of the clusters.
 ///
-/// Requires `1 <= n_clusters <= labels.len()`. Sizes differ by at most one.
+/// `centroids` is L×D, rows of length 1 or empty. Requires `1 <= n_clusters <= L`. Sizes differ by at most one.
 pub(super) fn halve_into(
     centroids: &CsrMatrix,
-    labels: &mut [LabelId],
     n_clusters: usize,
     config: &ClusteringConfig,
     seed: u64,
-) -> Vec<usize> {
-    let tree = Tree {
-        centroids,
-        config,
-        seed,
+) -> (Vec<LabelId>, Vec<usize>) {
+    let root = Node {
+        labels: (0..centroids.n_rows() as u32).map(LabelId).collect(),
+        rows: Cow::Borrowed(centroids),
     };
-    tree.halve(labels, n_clusters, 1)
+    let mut clusters = Vec::with_capacity(n_clusters);
+    halve(root, n_clusters, 1, config, seed, &mut clusters);
+    let sizes = clusters.iter().map(Vec::len).collect();
+    (clusters.concat(), sizes)
 }
 
-struct Tree<'a> {
-    /// L×D, rows of length 1 or empty.
-    centroids: &'a CsrMatrix,
-    config: &'a ClusteringConfig,
+/// Appends the clusters of a node. `place` numbers the nodes: the root is 1, the children of `i` are `2i`, `2i + 1`.
+fn halve(
+    node: Node,
+    n_clusters: usize,
+    place: u64,
+    config: &ClusteringConfig,
     seed: u64,
+    clusters: &mut Vec<Vec<LabelId>>,
+) {
+    if n_clusters == 1 {
+        clusters.push(node.labels);
+        return;
+    }
+    let n_left_clusters = n_clusters.div_ceil(2);
+    let n_right_clusters = n_clusters - n_left_clusters;
+    let n_left = left_size(node.labels.len(), n_clusters, n_left_clusters);
+    let order = split(
+        &node,
+        n_left,
+        config,
+        Random::new(seed, "clustering", place),
+    );
+    let (left, right) = rayon::join(
+        || node.select(&order[..n_left]),
+        || node.select(&order[n_left..]),
+    );
+    drop(node);
+    let mut right_clusters = Vec::with_capacity(n_right_clusters);
+    rayon::join(
+        || halve(left, n_left_clusters, 2 * place, config, seed, clusters),
+        || {
+            halve(
+                right,
+                n_right_clusters,
+                2 * place + 1,
+                config,
+                seed,
+                &mut right_clusters,
+            )
+        },
+    );
+    clusters.append(&mut right_clusters);
 }
-
-impl Tree<'_> {
-    /// `node` numbers the places in the tree: the root is 1, the children of `i` are `2i` and `2i + 1`.
-    fn halve(&self, labels: &mut [LabelId], n_clusters: usize, node: u64) -> Vec<usize> {
-        if n_clusters == 1 {
-            return vec![labels.len()];
-        }
-        let n_left_clusters = n_clusters.div_ceil(2);
-        let n_left = left_size(labels.len(), n_clusters, n_left_clusters);
-        self.split(labels, n_left, node);
-        let (left, right) = labels.split_at_mut(n_left);
-        let (mut sizes, right_sizes) = rayon::join(
-            || self.halve(left, n_left_clusters, 2 * node),
-            || self.halve(right, n_clusters - n_left_clusters, 2 * node + 1),
-        );
-        sizes.extend(right_sizes);
-        sizes
-    }
-
-    /// Reorders the labels so that the first `n_left` are one side of a split; both sides ascend by label.
-    fn split(&self, labels: &mut [LabelId], n_left: usize, node: u64) {
-        let mut random = Random::new(self.seed, "clustering", node);
-        let total = self.sum(labels);
-        let mut direction = self.first_direction(labels, &mut random);
-        let mut best_gain = f64::NEG_INFINITY;
-        for _ in 0..self.config.max_iterations.max(1) {
-            self.assign(labels, n_left, &direction);
-            let left = self.sum(&labels[..n_left]);
-            let (left_norm, right_norm) = norms(&left, &total);
-            let cosine = (left_norm + right_norm) / labels.len() as f64;
-            if cosine - best_gain < f64::from(self.config.tolerance) {
-                break;
-            }
-            best_gain = cosine;
-            // centre_0 - centre_1; a side without length has no centre and pulls nothing.
-            let scale = |norm: f64| {
-                if norm == 0.0 {
-                    0.0
-                } else {
-                    (1.0 / norm) as f32
-                }
-            };
-            let (left_scale, right_scale) = (scale(left_norm), scale(right_norm));
-            for ((place, &left), &total) in direction.iter_mut().zip(&left).zip(&total) {
-                *place = left_scale * left - right_scale * (total - left);
-            }
-        }
-        labels[..n_left].sort_unstable();
-        labels[n_left..].sort_unstable();
-    }
-
-    /// A label drawn at random minus the label least like it, of a sample.
-    fn first_direction(&self, labels: &[LabelId], random: &mut Random) -> Vec<f32> {
-        let mut direction = vec![0.0; self.centroids.n_cols()];
-        let first = labels[random.below(labels.len())];
-        self.add(first, 1.0, &mut direction);
-        let second = (0..N_CANDIDATES)
-            .map(|_| labels[random.below(labels.len())])
-            .map(|label| (self.score(label, &direction), label))
-            .min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))
-            .map_or(first, |(_, label)| label);
-        self.add(second, -1.0, &mut direction);
-        direction
-    }
-
-    fn add(&self, label: LabelId, factor: f32, sum: &mut [f32]) {
-        let (columns, values) = self.centroids.row(label.idx());
-        for (&column, &value) in columns.iter().zip(values) {
-            sum[column as usize] += factor * value;
-        }
-    }
-
-    /// Reorders the labels so that the `n_left` with the greatest `direction · x` come first; ties to the lower id.
-    fn assign(&self, labels: &mut [LabelId], n_left: usize, direction: &[f32]) {
-        let mut scored: Vec<(f32, LabelId)> = labels
-            .par_iter()
-            .with_min_len(LEAST_PARALLEL_LABELS)
-            .map(|&label| (self.score(label, direction), label))
-            .collect();
-        if n_left < scored.len() {
-            scored.select_nth_unstable_by(n_left, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        }
-        for (place, (_, label)) in labels.iter_mut().zip(scored) {
-            *place = label;
-        }
-    }
-
-    fn score(&self, label: LabelId, direction: &[f32]) -> f32 {
-        let (columns, values) = self.centroids.row(label.idx());
-        let mut score = 0.0;
-        for (&column, &value) in columns.iter().zip(values) {
-            score += direction[column as usize] * value;
-        }
-        score
-    }
-
-    /// Σ of the labels' rows. Blocks are cut by the number of labels and added in order, whatever the threads.
-    fn sum(&self, labels: &[LabelId]) -> Vec<f32> {
-        let block_size = labels
-            .len()
-            .div_ceil(MOST_BLOCKS)
-            .max(LEAST_PARALLEL_LABELS);
-        let blocks: Vec<Vec<f32>> = labels
-            .par_chunks(block_size)
-            .map(|block| {
-                let mut sum = vec![0.0; self.centroids.n_cols()];
-                for &label in block {
-                    self.add(label, 1.0, &mut sum);
-                }
-                sum
-            })
-            .collect();
-        blocks
-            .into_iter()
-            .reduce(|mut sum, block| {
-                for (place, value) in sum.iter_mut().zip(block) {
-                    *place += value;
-                }
-                sum
-            })
-            .unwrap_or_else(|| vec![0.0; self.centroids.n_cols()])
-    }
-}
-
-/// Labels among which the second seed of a split is sought.
-const N_CANDIDATES: usize = 16;
-/// Blocks cost a dense vector each; this many keep many threads busy at the root.
-const MOST_BLOCKS: usize = 16;
-/// Below this many labels a block is not worth handing to another thread.
-const LEAST_PARALLEL_LABELS: usize = 2048;
 
 /// How many labels go left so that in the end all clusters hold ⌊n/C⌋ or ⌈n/C⌉.
 fn left_size(n_labels: usize, n_clusters: usize, n_left_clusters: usize) -> usize {
@@ -174,13 +85,158 @@ fn left_size(n_labels: usize, n_clusters: usize, n_left_clusters: usize) -> usiz
     size * n_left_clusters + n_larger_left
 }
 
-/// ‖left‖ and ‖total - left‖, summed in `f64`.
-fn norms(left: &[f32], total: &[f32]) -> (f64, f64) {
-    let (mut left_squares, mut right_squares) = (0.0, 0.0);
-    for (&left, &total) in left.iter().zip(total) {
-        let right = f64::from(total - left);
-        left_squares += f64::from(left) * f64::from(left);
-        right_squares += right * right;
+/// The rows of a node, the `n_left` of one side before those of the other; both sides ascend.
+///
+/// A few starts are followed for a few rounds, the best of them to the end.
+fn split(node: &Node, n_left: usize, config: &ClusteringConfig, mut random: Random) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..node.labels.len() as u32).collect();
+    let mut best_order = order.clone();
+    let mut best_cosine = f64::NEG_INFINITY;
+    let total = node.sum(&order);
+    let halving = Halving {
+        node,
+        n_left,
+        total: &total,
+        tolerance: f64::from(config.tolerance),
+    };
+    let n_first_rounds = config.max_iterations.min(FIRST_ROUNDS);
+    for _ in 0..config.n_starts.max(1) {
+        halving.assign(&mut order, &first_direction(node, &mut random));
+        let cosine = halving.two_means(&mut order, n_first_rounds);
+        if best_cosine < cosine {
+            best_cosine = cosine;
+            best_order.copy_from_slice(&order);
+        }
     }
-    (left_squares.sqrt(), right_squares.sqrt())
+    halving.two_means(&mut best_order, config.max_iterations - n_first_rounds);
+    best_order[..n_left].sort_unstable();
+    best_order[n_left..].sort_unstable();
+    best_order
+}
+
+/// Rounds after which the starts of a split are compared.
+const FIRST_ROUNDS: usize = 3;
+
+/// A label drawn at random minus the label least like it, of a sample.
+fn first_direction(node: &Node, random: &mut Random) -> Vec<f32> {
+    let n_rows = node.labels.len();
+    let mut direction = vec![0.0; node.rows.n_cols()];
+    let first = random.below(n_rows) as u32;
+    node.add(first, 1.0, &mut direction);
+    let second = (0..N_CANDIDATES)
+        .map(|_| random.below(n_rows) as u32)
+        .map(|row| (node.dot(row, &direction), row))
+        .min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))
+        .map_or(first, |(_, row)| row);
+    node.add(second, -1.0, &mut direction);
+    direction
+}
+
+/// Labels among which the second seed of a split is sought.
+const N_CANDIDATES: usize = 16;
+
+/// One split on its way: orders of the node's rows, the first `n_left` being one side.
+struct Halving<'a> {
+    node: &'a Node<'a>,
+    n_left: usize,
+    /// Σ of all rows of the node.
+    total: &'a [f32],
+    tolerance: f64,
+}
+
+impl Halving<'_> {
+    /// At most this many rounds of 2-means from the given sides on; the mean cosine they end with.
+    fn two_means(&self, order: &mut [u32], n_rounds: usize) -> f64 {
+        let (mut direction, mut cosine) = self.centres(order);
+        for _ in 0..n_rounds {
+            self.assign(order, &direction);
+            let cosine_before = cosine;
+            (direction, cosine) = self.centres(order);
+            if cosine - cosine_before < self.tolerance {
+                break;
+            }
+        }
+        cosine
+    }
+
+    /// Puts the `n_left` rows with the greatest `direction · x` first; ties to the lower label.
+    fn assign(&self, order: &mut [u32], direction: &[f32]) {
+        let mut scored: Vec<(f32, u32)> = order
+            .par_iter()
+            .with_min_len(LEAST_PARALLEL_LABELS)
+            .map(|&row| (self.node.dot(row, direction), row))
+            .collect();
+        // One side is never empty, so there is a row at `n_left`.
+        scored.select_nth_unstable_by(self.n_left, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        for (place, (_, row)) in order.iter_mut().zip(scored) {
+            *place = row;
+        }
+    }
+
+    /// centre_0 - centre_1, and the mean cosine of labels to the centres of their sides.
+    fn centres(&self, order: &[u32]) -> (Vec<f32>, f64) {
+        let mut left = self.node.sum(&order[..self.n_left]);
+        let (mut left_squares, mut right_squares) = (0.0, 0.0);
+        for (&left, &total) in left.iter().zip(self.total) {
+            let (left, right) = (f64::from(left), f64::from(total - left));
+            left_squares += left * left;
+            right_squares += right * right;
+        }
+        let (left_norm, right_norm) = (left_squares.sqrt(), right_squares.sqrt());
+        let cosine = (left_norm + right_norm) / order.len() as f64;
+        // A side without length has no centre and pulls nothing.
+        let scale = |norm: f64| {
+            if norm == 0.0 {
+                0.0
+            } else {
+                (1.0 / norm) as f32
+            }
+        };
+        let (left_scale, right_scale) = (scale(left_norm), scale(right_norm));
+        for (left, &total) in left.iter_mut().zip(self.total) {
+            *left = left_scale * *left - right_scale * (total - *left);
+        }
+        (left, cosine)
+    }
+}
+
+/// Below this many labels a part of the work is not worth handing to another thread.
+pub(super) const LEAST_PARALLEL_LABELS: usize = 2048;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn sides_are_large_enough_for_their_clusters(n_labels in 2usize..500, share in 0.0f64..1.0) {
+            let n_clusters = 2 + (share * (n_labels - 2) as f64) as usize;
+            let n_left_clusters = n_clusters.div_ceil(2);
+            let n_left = left_size(n_labels, n_clusters, n_left_clusters);
+            let n_right = n_labels - n_left;
+            let sizes = n_labels / n_clusters..=n_labels.div_ceil(n_clusters);
+            for (n, c) in [(n_left, n_left_clusters), (n_right, n_clusters - n_left_clusters)] {
+                prop_assert!(sizes.contains(&(n / c)) && sizes.contains(&n.div_ceil(c)));
+            }
+        }
+
+        #[test]
+        fn assignment_maximises_the_score_of_the_left_side(values in prop::collection::vec(-3i8..3, 2..9), cut in 0usize..8) {
+            let n_left = 1 + cut % (values.len() - 1);
+            let indptr = (0..=values.len()).collect();
+            let entries = values.iter().map(|&value| f32::from(value)).collect();
+            let rows = CsrMatrix::new(indptr, vec![0; values.len()], entries, 1).unwrap();
+            let labels = (0..values.len() as u32).map(LabelId).collect();
+            let node = Node { labels, rows: Cow::Owned(rows) };
+            let halving = Halving { node: &node, n_left, total: &[0.0], tolerance: 0.0 };
+            let mut order: Vec<u32> = (0..values.len() as u32).rev().collect();
+            halving.assign(&mut order, &[1.0]);
+            let mut best: Vec<u32> = (0..values.len() as u32).collect();
+            best.sort_by_key(|&row| (-values[row as usize], row));
+            order[..n_left].sort_unstable();
+            best[..n_left].sort_unstable();
+            prop_assert_eq!(&order[..n_left], &best[..n_left]);
+        }
+    }
 }
