@@ -23,6 +23,10 @@ pub struct EncoderConfig {
     pub dropout: f32,
     /// Share of a text's words dropped in training.
     pub word_dropout: f32,
+    /// Standard deviation that word embeddings start with.
+    pub embedding_scale: f32,
+    /// What the encoder's learning rate is multiplied by for word embeddings, whose rows are seldom touched.
+    pub embedding_rate: f32,
     /// Whether a residual block follows the bag.
     pub residual: bool,
 }
@@ -34,6 +38,8 @@ impl Default for EncoderConfig {
             dim: 256,
             dropout: 0.5,
             word_dropout: 0.0,
+            embedding_scale: 1.0,
+            embedding_rate: 10.0,
             residual: true,
         }
     }

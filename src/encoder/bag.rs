@@ -25,6 +25,7 @@ pub struct BagEncoder {
     bias: Vec<f32>,
     residual: Option<Residual>,
     word_dropout: f32,
+    embedding_rate: f32,
     pass: Pass,
 }
 
@@ -66,7 +67,8 @@ impl BagEncoder {
             .for_each(|(word, row)| {
                 // Rows have norm 1 in L2, so a bag of independent N(0, 1) embeddings has entries of variance 1.
                 let mut random = Random::new(seed, "word embedding", word as u64);
-                row.iter_mut().for_each(|value| *value = random.normal());
+                row.iter_mut()
+                    .for_each(|value| *value = config.embedding_scale * random.normal());
             });
         let residual = config.residual.then(|| {
             let mut random = Random::new(seed, "residual block", 0);
@@ -86,6 +88,7 @@ impl BagEncoder {
             bias: vec![0.0; dim],
             residual,
             word_dropout: config.word_dropout,
+            embedding_rate: config.embedding_rate,
             pass,
         }
     }
@@ -194,6 +197,7 @@ impl TrainableEncoder for BagEncoder {
                 values: self.embeddings.values_mut(),
                 gradient: Gradient::Rows(pass.by_word.keys(), &pass.embedding_gradient),
                 decays: true,
+                rate_factor: self.embedding_rate,
             },
             Parameter {
                 name: "encoder.bias",
@@ -201,6 +205,7 @@ impl TrainableEncoder for BagEncoder {
                 values: &mut self.bias,
                 gradient: Gradient::Dense(&pass.bias_gradient),
                 decays: false,
+                rate_factor: 1.0,
             },
         ];
         if let Some(residual) = &mut self.residual {
@@ -210,6 +215,7 @@ impl TrainableEncoder for BagEncoder {
                 values: residual.weights.values_mut(),
                 gradient: Gradient::Dense(&pass.weight_gradient),
                 decays: true,
+                rate_factor: 1.0,
             });
             parameters.push(Parameter {
                 name: "encoder.block.bias",
@@ -217,6 +223,7 @@ impl TrainableEncoder for BagEncoder {
                 values: &mut residual.bias,
                 gradient: Gradient::Dense(&pass.block_bias_gradient),
                 decays: false,
+                rate_factor: 1.0,
             });
         }
         parameters

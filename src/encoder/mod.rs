@@ -62,6 +62,8 @@ pub struct Parameter<'a> {
     pub gradient: Gradient<'a>,
     /// Whether weight decay applies: to weights, not to biases.
     pub decays: bool,
+    /// What the encoder's learning rate is multiplied by.
+    pub rate_factor: f32,
 }
 
 /// A gradient, of all values or of some rows.

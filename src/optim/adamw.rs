@@ -196,7 +196,7 @@ impl Moments {
 
 /// One update of an encoder parameter with the gradient it carries.
 pub fn update_parameter(parameter: Parameter<'_>, moments: &mut Moments, rates: &StepRates) {
-    let rate = rates.rates.encoder;
+    let rate = rates.rates.encoder * parameter.rate_factor;
     match (parameter.gradient, moments) {
         (Gradient::Dense(gradient), Moments::Dense(moments)) => {
             moments.update(rates, rate, parameter.decays, parameter.values, gradient);
