@@ -29,6 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             "--loss" if value == "logistic" => config.loss = RankerLoss::Logistic,
             "--loss" => config.loss = RankerLoss::SquaredHinge,
             "--tolerance" => config.tolerance = value.parse()?,
+            "--bias" => config.bias = value.parse()?,
             "--threshold" => config.threshold = value.parse()?,
             "--threads" => n_threads = value.parse()?,
             "--out" => out = Some(value),

@@ -3,6 +3,10 @@
 Needs libpecos==1.2.8 "scipy<1.11" "numpy<2" scikit-learn. Build first: cargo build --release --example ranker_bench
 
     python compare.py problem --rounds 3
+
+PECOS 1.2.8 leaves the intercepts of its logistic loss at zero (see the line "largest intercept"), so the two solve
+the same logistic problem only with --bias 0. With --objective use --threshold 1e-6: pruning changes objectives, and
+a threshold of 0 makes PECOS store zeros. Compare times at the default threshold.
 """
 
 import argparse
@@ -69,7 +73,7 @@ def precision(psi, candidates, relevant, weights, k=5):
 
 def train_ours(path, arguments, loss, out):
     command = [EXAMPLE, path, "--loss", loss, "--tolerance", str(arguments.tolerance), "--threads", str(arguments.threads)]
-    command += ["--threshold", str(arguments.threshold), "--out", out]
+    command += ["--threshold", str(arguments.threshold), "--bias", str(arguments.bias), "--out", out]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
@@ -88,6 +92,7 @@ def main():
     parser.add_argument("--losses", nargs="+", default=["squared_hinge", "logistic"])
     parser.add_argument("--tolerance", type=float, default=0.1)
     parser.add_argument("--threshold", type=float, default=0.1)
+    parser.add_argument("--bias", type=float, default=1.0, help="0 trains both without intercepts")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--objective", action="store_true", help="compare objectives; slow on large problems")
     arguments = parser.parse_args()
@@ -105,7 +110,7 @@ def main():
 
     for loss in arguments.losses:
         solver = {"squared_hinge": "L2R_L2LOSS_SVC_DUAL", "logistic": "L2R_LR_DUAL"}[loss]
-        parameters = MLModel.TrainParams(threshold=arguments.threshold, max_iter=100, eps=arguments.tolerance, solver_type=solver, Cp=1.0, Cn=1.0, bias=1.0, threads=arguments.threads)
+        parameters = MLModel.TrainParams(threshold=arguments.threshold, max_iter=100, eps=arguments.tolerance, solver_type=solver, Cp=1.0, Cn=1.0, bias=arguments.bias, threads=arguments.threads)
         pecos_seconds, our_seconds = [], []
         with tempfile.TemporaryDirectory() as out:
             for _ in range(arguments.rounds):
@@ -116,11 +121,15 @@ def main():
                 pecos_seconds.append(time.time() - started)
             weights = our_weights(out, bow.shape[1], n_labels)
         theirs = sparse.csc_matrix(model.W)
+        if arguments.bias == 0:  # PECOS then has no row for it; ours is all zeros
+            theirs = sparse.vstack([theirs, sparse.csr_matrix((1, n_labels))], format="csc")
+        intercepts = [float(np.abs(w.tocsr()[-1].toarray()).max()) for w in (weights, theirs)]
         ratio = np.median(pecos_seconds) / np.median(our_seconds)
         print(f"{loss}: ours {np.median(our_seconds):.2f} s, PECOS {np.median(pecos_seconds):.2f} s, {ratio:.2f} times as fast")
         print(f"  weights kept: ours {weights.nnz}, PECOS {theirs.nnz}; scoring {ours['score_microseconds']:.0f} µs a text, one thread")
         found = [precision(test_psi, test_candidates, test_relevant, w) for w in (weights, theirs)]
         print(f"  P@1/3/5 by margin: ours {found[0]}, PECOS {found[1]}")
+        print(f"  largest intercept: ours {intercepts[0]:.3g}, PECOS {intercepts[1]:.3g}")
         if arguments.objective:
             values = [objective(psi, relevant, used, w, loss) for w in (weights, theirs)]
             print(f"  objective: ours {values[0]:.1f}, PECOS {values[1]:.1f}")
