@@ -1,5 +1,6 @@
 //! All integration tests, one module per theme, in one binary.
 
+mod calibration;
 mod clustering;
 mod data;
 mod data_errors;

@@ -2,7 +2,11 @@
 
 Needs libpecos==1.2.8 "scipy<1.11" "numpy<2" scikit-learn. Build first: cargo build --release --example ranker_bench
 
-    python compare.py problem.npz --rounds 3
+    python compare.py problem --rounds 3
+
+PECOS 1.2.8 leaves the intercepts of its logistic loss at zero (see the line "largest intercept"), so the two solve
+the same logistic problem only with --bias 0. With --objective use --threshold 1e-6: pruning changes objectives, and
+a threshold of 0 makes PECOS store zeros. Compare times at the default threshold.
 """
 
 import argparse
@@ -20,9 +24,12 @@ from sklearn.preprocessing import normalize
 EXAMPLE = os.path.join(os.path.dirname(__file__), "../../target/release/examples/ranker_bench")
 
 
+def raw(problem, name, kind, n_rows):
+    return np.fromfile(os.path.join(problem, name), kind).reshape(n_rows, -1)
+
+
 def csr(problem, name):
-    arrays = (problem[f"{name}_data"], problem[f"{name}_indices"].astype(np.int32), problem[f"{name}_indptr"].astype(np.int64))
-    return sparse.csr_matrix(arrays, shape=(len(arrays[2]) - 1, int(problem[f"{name}_columns"][0])))
+    return sparse.load_npz(os.path.join(problem, f"{name}.npz")).tocsr()
 
 
 def features(bow, dense):
@@ -66,7 +73,7 @@ def precision(psi, candidates, relevant, weights, k=5):
 
 def train_ours(path, arguments, loss, out):
     command = [EXAMPLE, path, "--loss", loss, "--tolerance", str(arguments.tolerance), "--threads", str(arguments.threads)]
-    command += ["--threshold", str(arguments.threshold), "--out", out]
+    command += ["--threshold", str(arguments.threshold), "--bias", str(arguments.bias), "--out", out]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
@@ -85,22 +92,25 @@ def main():
     parser.add_argument("--losses", nargs="+", default=["squared_hinge", "logistic"])
     parser.add_argument("--tolerance", type=float, default=0.1)
     parser.add_argument("--threshold", type=float, default=0.1)
+    parser.add_argument("--bias", type=float, default=1.0, help="0 trains both without intercepts")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--objective", action="store_true", help="compare objectives; slow on large problems")
     arguments = parser.parse_args()
 
-    problem = np.load(arguments.problem)
+    problem = arguments.problem
     bow, relevant = csr(problem, "bow"), csr(problem, "labels")
-    psi, test_psi = features(bow, problem["dense"]), features(csr(problem, "test_bow"), problem["test_dense"])
+    test_bow, test_relevant = csr(problem, "test_bow"), csr(problem, "test_labels")
+    psi = features(bow, raw(problem, "dense.f32", np.float32, bow.shape[0]))
+    test_psi = features(test_bow, raw(problem, "test_dense.f32", np.float32, test_bow.shape[0]))
     n_labels = relevant.shape[1]
-    listed = candidate_matrix(problem["candidates"], n_labels)
+    listed = candidate_matrix(raw(problem, "candidates.u32", np.uint32, bow.shape[0]), n_labels)
     used = ((listed + relevant) > 0).tocsr()
-    test_relevant = csr(problem, "test_labels")
+    test_candidates = raw(problem, "test_candidates.u32", np.uint32, test_bow.shape[0])
     pecos_problem = MLProblem(psi, relevant.tocsc(), C=sparse.identity(n_labels, dtype=np.float32, format="csc"), M=listed.tocsc())
 
     for loss in arguments.losses:
         solver = {"squared_hinge": "L2R_L2LOSS_SVC_DUAL", "logistic": "L2R_LR_DUAL"}[loss]
-        parameters = MLModel.TrainParams(threshold=arguments.threshold, max_iter=100, eps=arguments.tolerance, solver_type=solver, Cp=1.0, Cn=1.0, bias=1.0, threads=arguments.threads)
+        parameters = MLModel.TrainParams(threshold=arguments.threshold, max_iter=100, eps=arguments.tolerance, solver_type=solver, Cp=1.0, Cn=1.0, bias=arguments.bias, threads=arguments.threads)
         pecos_seconds, our_seconds = [], []
         with tempfile.TemporaryDirectory() as out:
             for _ in range(arguments.rounds):
@@ -111,10 +121,15 @@ def main():
                 pecos_seconds.append(time.time() - started)
             weights = our_weights(out, bow.shape[1], n_labels)
         theirs = sparse.csc_matrix(model.W)
+        if arguments.bias == 0:  # PECOS then has no row for it; ours is all zeros
+            theirs = sparse.vstack([theirs, sparse.csr_matrix((1, n_labels))], format="csc")
+        intercepts = [float(np.abs(w.tocsr()[-1].toarray()).max()) for w in (weights, theirs)]
         ratio = np.median(pecos_seconds) / np.median(our_seconds)
         print(f"{loss}: ours {np.median(our_seconds):.2f} s, PECOS {np.median(pecos_seconds):.2f} s, {ratio:.2f} times as fast")
         print(f"  weights kept: ours {weights.nnz}, PECOS {theirs.nnz}; scoring {ours['score_microseconds']:.0f} µs a text, one thread")
-        print(f"  P@1/3/5 by margin: ours {precision(test_psi, problem['test_candidates'], test_relevant, weights)}, PECOS {precision(test_psi, problem['test_candidates'], test_relevant, theirs)}")
+        found = [precision(test_psi, test_candidates, test_relevant, w) for w in (weights, theirs)]
+        print(f"  P@1/3/5 by margin: ours {found[0]}, PECOS {found[1]}")
+        print(f"  largest intercept: ours {intercepts[0]:.3g}, PECOS {intercepts[1]:.3g}")
         if arguments.objective:
             values = [objective(psi, relevant, used, w, loss) for w in (weights, theirs)]
             print(f"  objective: ours {values[0]:.1f}, PECOS {values[1]:.1f}")

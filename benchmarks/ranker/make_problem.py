@@ -1,14 +1,15 @@
-"""Builds one ranking problem from a data set and saves it as .npz.
+"""Builds one ranking problem from a data set and saves it in a directory.
 
 Words are tf-idf, embeddings a truncated SVD of them, and candidates the labels whose centroid in the embedding
 is most similar to the point. That is no model anyone should use; it gives both rankers the same realistic input.
 
-    python make_problem.py ../shared/data/debian-deps problem.npz
+    python make_problem.py ../shared/data/debian-deps problem
 """
 
 import argparse
 import gzip
 import json
+import os
 
 import numpy as np
 import scipy.sparse as sparse
@@ -64,19 +65,16 @@ def main():
     test_relevant = label_matrix(test_labels, names)
     centroids = normalize(relevant.T @ dense).astype(np.float32)
 
-    arrays = {}
-    matrices = [("bow", bow), ("test_bow", test_bow), ("labels", relevant), ("test_labels", test_relevant)]
-    for name, matrix in matrices:
+    os.makedirs(arguments.problem, exist_ok=True)
+    inside = lambda name: os.path.join(arguments.problem, name)
+    matrices = {"bow": bow, "test_bow": test_bow, "labels": relevant, "test_labels": test_relevant}
+    for name, matrix in matrices.items():
         matrix.sort_indices()
-        arrays[f"{name}_indptr"] = matrix.indptr.astype(np.uint64)
-        arrays[f"{name}_indices"] = matrix.indices.astype(np.uint32)
-        arrays[f"{name}_data"] = matrix.data.astype(np.float32)
-        arrays[f"{name}_columns"] = np.array([matrix.shape[1]], np.uint64)
-    arrays["dense"] = dense
-    arrays["test_dense"] = test_dense
-    arrays["candidates"] = best_labels(dense, centroids, arguments.candidates)
-    arrays["test_candidates"] = best_labels(test_dense, centroids, arguments.candidates)
-    np.savez(arguments.problem, **arrays)
+        sparse.save_npz(inside(f"{name}.npz"), matrix, compressed=False)
+    dense.tofile(inside("dense.f32"))
+    test_dense.tofile(inside("test_dense.f32"))
+    best_labels(dense, centroids, arguments.candidates).tofile(inside("candidates.u32"))
+    best_labels(test_dense, centroids, arguments.candidates).tofile(inside("test_candidates.u32"))
     print(f"{bow.shape[0]} points, {bow.shape[1]} words, {len(names)} labels, {bow.nnz / bow.shape[0]:.1f} words a point")
 
 

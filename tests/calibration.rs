@@ -1,0 +1,134 @@
+//! Calibration against scikit-learn, by `fixtures/calibration.json`, which `fixtures/make_calibration.py` wrote.
+
+use elias::calibration::{Calibrator, CandidateScores, DecisionTree, Isotonic, Node, TreeLimits};
+use elias::config::CalibrationConfig;
+use serde_json::Value;
+
+fn fixture() -> Value {
+    serde_json::from_str(include_str!("fixtures/calibration.json")).unwrap()
+}
+
+fn numbers(value: &Value) -> Vec<f64> {
+    let list = value.as_array().unwrap();
+    list.iter().map(|x| x.as_f64().unwrap()).collect()
+}
+
+fn candidates(fixture: &Value) -> (Vec<CandidateScores>, Vec<bool>) {
+    let (model, ranker) = (numbers(&fixture["model"]), numbers(&fixture["ranker"]));
+    let frequency = numbers(&fixture["frequency"]);
+    let candidates = (0..model.len())
+        .map(|at| CandidateScores {
+            model: model[at] as f32,
+            ranker: ranker[at] as f32,
+            frequency: frequency[at] as u32,
+        })
+        .collect();
+    let relevant = fixture["relevant"].as_array().unwrap();
+    (
+        candidates,
+        relevant.iter().map(|x| x.as_bool().unwrap()).collect(),
+    )
+}
+
+/// The tree that these limits give, and its Brier score on the examples it was fitted on.
+fn fit(fixture: &Value, limits: &Value) -> (DecisionTree, f64) {
+    let (candidates, relevant) = candidates(fixture);
+    let config = CalibrationConfig {
+        max_depth: limits["max_depth"].as_u64().unwrap() as usize,
+        min_samples_leaf: limits["min_samples_leaf"].as_u64().unwrap() as usize,
+        tree_weight: 1.0,
+        product_weight: 0.0,
+        ..CalibrationConfig::default()
+    };
+    let calibrator = Calibrator::fit(&candidates, &relevant, &config).unwrap();
+    let errors = candidates
+        .iter()
+        .zip(&relevant)
+        .map(|(candidate, &relevant)| {
+            (f64::from(calibrator.score(*candidate)) - f64::from(relevant)).powi(2)
+        });
+    let brier = errors.sum::<f64>() / relevant.len() as f64;
+    (calibrator.tree().clone(), brier)
+}
+
+#[test]
+fn trees_split_like_scikit_learns_where_no_two_splits_are_equally_good() {
+    let fixture = fixture();
+    for expected in fixture["trees"].as_array().unwrap() {
+        let (tree, brier) = fit(&fixture, expected);
+        // scikit-learn also numbers nodes in preorder; it marks leaves by the feature -2.
+        let features = numbers(&expected["features"]);
+        let thresholds = numbers(&expected["thresholds"]);
+        assert_eq!(tree.nodes().len(), features.len());
+        for (position, node) in tree.nodes().iter().enumerate() {
+            match *node {
+                Node::Leaf { .. } => assert_eq!(features[position], -2.0, "node {position}"),
+                Node::Split {
+                    feature, threshold, ..
+                } => {
+                    assert_eq!(f64::from(feature), features[position], "node {position}");
+                    assert!((threshold - thresholds[position]).abs() < 1e-9);
+                }
+            }
+        }
+        assert!(
+            (brier - expected["brier"].as_f64().unwrap()).abs() < 1e-6,
+            "{brier}"
+        );
+    }
+}
+
+#[test]
+fn trees_with_equally_good_splits_score_within_the_range_of_scikit_learns_draws() {
+    let fixture = fixture();
+    for expected in fixture["tied_trees"].as_array().unwrap() {
+        let (_, brier) = fit(&fixture, expected);
+        let range = numbers(&expected["brier_range"]);
+        assert!(
+            range[0] - 1e-6 <= brier && brier <= range[1] + 1e-6,
+            "{brier} {range:?}"
+        );
+    }
+}
+
+#[test]
+fn isotonic_regression_predicts_like_scikit_learns() {
+    let fixture = fixture();
+    let scores: Vec<f32> = numbers(&fixture["scores"])
+        .iter()
+        .map(|&x| x as f32)
+        .collect();
+    let fitted = Isotonic::fit(&scores, &candidates(&fixture).1).unwrap();
+    for (query, expected) in numbers(&fixture["queries"])
+        .iter()
+        .zip(numbers(&fixture["isotonic"]))
+    {
+        let found = f64::from(fitted.predict(*query as f32));
+        assert!(
+            (found - expected).abs() < 1e-5,
+            "{query}: {found}, expected {expected}"
+        );
+    }
+}
+
+#[test]
+fn the_tree_is_the_same_on_one_and_on_eight_threads() {
+    let (candidates, relevant) = candidates(&fixture());
+    let column: Vec<f32> = candidates.iter().map(|candidate| candidate.model).collect();
+    let other: Vec<f32> = candidates
+        .iter()
+        .map(|candidate| candidate.ranker)
+        .collect();
+    let limits = TreeLimits {
+        max_depth: 8,
+        min_samples_leaf: 1,
+    };
+    let on = |n_threads| {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(n_threads)
+            .build()
+            .unwrap();
+        pool.install(|| DecisionTree::fit(&[&column, &other], &relevant, limits).unwrap())
+    };
+    assert_eq!(on(1), on(8));
+}
