@@ -15,5 +15,5 @@ pub use csr::{CsrBuilder, CsrMatrix};
 pub use dense::Matrix;
 pub use group::Groups;
 pub use product::{Output, View, product};
-pub use simd::{AdamWStep, Kernels};
+pub use simd::{AdamWStep, Kernels, TILE};
 pub use top_k::{sort_descending, top_k};

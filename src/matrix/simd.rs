@@ -9,7 +9,12 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx2_tile;
 mod scalar;
+
+/// Labels that are worked on together: their rows and the points' rows are then loaded once for four products.
+pub const TILE: usize = 4;
 
 /// Proof that the machine has AVX2 and FMA.
 #[derive(Clone, Copy, Debug)]
@@ -84,21 +89,6 @@ impl Kernels {
         }
     }
 
-    /// `out[j] = Σ w · matrix[rows[j]]`: one label against the points that shortlisted it.
-    ///
-    /// `matrix` is row-major with rows as long as `w`.
-    #[inline]
-    pub fn dot_rows(self, w: &[f32], matrix: &[f32], rows: &[u32], out: &mut [f32]) {
-        check_rows(w.len(), matrix.len(), rows);
-        assert_eq!(rows.len(), out.len());
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: `Avx2` proves the instructions exist; `check_rows` bounds every row.
-            Kernels::Avx2(_) => unsafe { avx2::dot_rows(w, matrix, rows, out) },
-            _ => scalar::dot_rows(w, matrix, rows, out),
-        }
-    }
-
     /// `out = Σ_j coefficients[j] · matrix[rows[j]]`.
     #[inline]
     pub fn sum_rows(self, coefficients: &[f32], matrix: &[f32], rows: &[u32], out: &mut [f32]) {
@@ -112,16 +102,48 @@ impl Kernels {
         }
     }
 
-    /// `matrix[rows[j]] += coefficients[j] · w` for every j.
+    /// `out[j·TILE + i] = Σ w[i] · matrix[rows[j]]`: a tile of labels against the points that shortlisted any.
+    ///
+    /// `matrix` is row-major with rows as long as those of `w`.
     #[inline]
-    pub fn add_to_rows(self, coefficients: &[f32], w: &[f32], matrix: &mut [f32], rows: &[u32]) {
-        check_rows(w.len(), matrix.len(), rows);
-        assert_eq!(rows.len(), coefficients.len());
+    pub fn dot_tile(self, w: [&[f32]; TILE], matrix: &[f32], rows: &[u32], out: &mut [f32]) {
+        check_tile(w, matrix.len(), rows, out.len());
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `Avx2` proves the instructions exist; `check_tile` bounds every row.
+            Kernels::Avx2(_) => unsafe { avx2_tile::dot_tile(w, matrix, rows, out) },
+            _ => scalar::dot_tile(w, matrix, rows, out),
+        }
+    }
+
+    /// `out[i] = Σ_j coefficients[j·TILE + i] · matrix[rows[j]]`: the gradients of a tile of labels.
+    #[inline]
+    pub fn sum_tile(self, coefficients: &[f32], matrix: &[f32], rows: &[u32], out: &mut [f32]) {
+        check_rows(out.len() / TILE, matrix.len(), rows);
+        assert!(rows.len() * TILE == coefficients.len() && out.len() % TILE == 0);
         match self {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: `Avx2` proves the instructions exist; `check_rows` bounds every row.
-            Kernels::Avx2(_) => unsafe { avx2::add_to_rows(coefficients, w, matrix, rows) },
-            _ => scalar::add_to_rows(coefficients, w, matrix, rows),
+            Kernels::Avx2(_) => unsafe { avx2_tile::sum_tile(coefficients, matrix, rows, out) },
+            _ => scalar::sum_tile(coefficients, matrix, rows, out),
+        }
+    }
+
+    /// `matrix[rows[j]] += Σ_i coefficients[j·TILE + i] · w[i]` for every j: what a tile passes to its points.
+    #[inline]
+    pub fn add_tile(
+        self,
+        coefficients: &[f32],
+        w: [&[f32]; TILE],
+        matrix: &mut [f32],
+        rows: &[u32],
+    ) {
+        check_tile(w, matrix.len(), rows, coefficients.len());
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `Avx2` proves the instructions exist; `check_tile` bounds every row.
+            Kernels::Avx2(_) => unsafe { avx2_tile::add_tile(coefficients, w, matrix, rows) },
+            _ => scalar::add_tile(coefficients, w, matrix, rows),
         }
     }
 
@@ -154,6 +176,12 @@ impl Kernels {
             _ => scalar::exp_sum(x, shift),
         }
     }
+}
+
+fn check_tile(w: [&[f32]; TILE], len: usize, rows: &[u32], n_products: usize) {
+    let width = w[0].len();
+    check_rows(width, len, rows);
+    assert!(w.iter().all(|row| row.len() == width) && rows.len() * TILE == n_products);
 }
 
 fn check_rows(width: usize, len: usize, rows: &[u32]) {

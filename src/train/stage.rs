@@ -233,33 +233,31 @@ impl Stage<'_> {
             shortlist_size: 0,
             ..self.shortlist_options(f32::INFINITY)
         };
-        let chunks = self.rows.chunks(1024).map(|rows| {
-            let mut embeddings = Matrix::default();
-            encoder
-                .as_encoder()
-                .encode(self.data.points, rows, &mut embeddings);
-            let of_point = |searcher: &mut (Shortlister, Vec<f32>), embedding: &[f32]| {
-                let (searcher, probabilities) = searcher;
+        let n_clusters = model.clusters.n_clusters();
+        let chunks = self.rows.par_chunks(64).map_init(
+            || Shortlister::new(model.classifiers.n_labels()),
+            |searcher, rows| {
+                let mut embeddings = Matrix::default();
+                encoder
+                    .as_encoder()
+                    .encode(self.data.points, rows, &mut embeddings);
+                let mut probabilities = vec![0.0; rows.len() * n_clusters];
                 model
                     .clusters
-                    .probabilities_of_one(embedding, probabilities);
-                searcher.search(&model.clusters, &model.adjacency, probabilities, &options);
-                searcher
-                    .selected
-                    .iter()
-                    .map(|s| (s.cluster, s.score))
-                    .collect::<Vec<_>>()
-            };
-            let init = || {
-                (
-                    Shortlister::new(model.classifiers.n_labels()),
-                    vec![0.0; model.clusters.n_clusters()],
-                )
-            };
-            let rows = embeddings.values().par_chunks(embeddings.n_cols());
-            rows.map_init(init, of_point).collect::<Vec<_>>()
-        });
-        chunks.flatten().collect()
+                    .probabilities(embeddings.values(), &mut probabilities);
+                let rows = probabilities.chunks_exact(n_clusters);
+                rows.map(|probabilities| {
+                    searcher.search(&model.clusters, &model.adjacency, probabilities, &options);
+                    searcher
+                        .selected
+                        .iter()
+                        .map(|s| (s.cluster, s.score))
+                        .collect()
+                })
+                .collect::<Vec<Vec<_>>>()
+            },
+        );
+        chunks.flatten_iter().collect()
     }
 
     fn validate(

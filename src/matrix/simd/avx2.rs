@@ -4,18 +4,18 @@ use std::arch::x86_64::*;
 
 use super::AdamWStep;
 
-const LANES: usize = 8;
+pub(super) const LANES: usize = 8;
 
 /// A mask that loads the first `n` of eight floats.
 #[target_feature(enable = "avx2,fma")]
-fn tail_mask(n: usize) -> __m256i {
+pub(super) fn tail_mask(n: usize) -> __m256i {
     let lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     _mm256_cmpgt_epi32(_mm256_set1_epi32(n as i32), lane)
 }
 
 /// Sum of the eight lanes, pairwise.
 #[target_feature(enable = "avx2,fma")]
-fn sum_lanes(x: __m256) -> f32 {
+pub(super) fn sum_lanes(x: __m256) -> f32 {
     let quad = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps::<1>(x));
     let pair = _mm_add_ps(quad, _mm_movehl_ps(quad, quad));
     _mm_cvtss_f32(_mm_add_ss(pair, _mm_shuffle_ps::<1>(pair, pair)))
@@ -83,50 +83,6 @@ pub(super) unsafe fn axpy(alpha: f32, x: &[f32], y: &mut [f32]) {
 }
 
 #[target_feature(enable = "avx2,fma")]
-pub(super) unsafe fn dot_rows(w: &[f32], matrix: &[f32], rows: &[u32], out: &mut [f32]) {
-    // Four points share each load of w; two accumulators a point hide the latency of the FMA.
-    let width = w.len();
-    let mut quads = rows.chunks_exact(4).zip(out.chunks_exact_mut(4));
-    for (quad, out) in &mut quads {
-        let mut sums = [[_mm256_setzero_ps(); 2]; 4];
-        // SAFETY: the caller has checked that every row lies inside `matrix`.
-        let points: [*const f32; 4] =
-            std::array::from_fn(|j| unsafe { matrix.as_ptr().add(quad[j] as usize * width) });
-        let mut at = 0;
-        // SAFETY: every access lies below `width` in `w` and in the four rows.
-        unsafe {
-            while at + 2 * LANES <= width {
-                let (w0, w1) = (
-                    _mm256_loadu_ps(w.as_ptr().add(at)),
-                    _mm256_loadu_ps(w.as_ptr().add(at + LANES)),
-                );
-                for (sum, point) in sums.iter_mut().zip(points) {
-                    sum[0] = _mm256_fmadd_ps(w0, _mm256_loadu_ps(point.add(at)), sum[0]);
-                    sum[1] = _mm256_fmadd_ps(w1, _mm256_loadu_ps(point.add(at + LANES)), sum[1]);
-                }
-                at += 2 * LANES;
-            }
-            while at < width {
-                let mask = tail_mask((width - at).min(LANES));
-                let w0 = _mm256_maskload_ps(w.as_ptr().add(at), mask);
-                for (sum, point) in sums.iter_mut().zip(points) {
-                    sum[0] = _mm256_fmadd_ps(w0, _mm256_maskload_ps(point.add(at), mask), sum[0]);
-                }
-                at += LANES;
-            }
-        }
-        for (out, sum) in out.iter_mut().zip(sums) {
-            *out = sum_lanes(_mm256_add_ps(sum[0], sum[1]));
-        }
-    }
-    let done = rows.len() / 4 * 4;
-    for (&row_idx, out) in rows[done..].iter().zip(&mut out[done..]) {
-        // SAFETY: the row has the length of `w`.
-        *out = unsafe { dot(w, &matrix[row_idx as usize * width..][..width]) };
-    }
-}
-
-#[target_feature(enable = "avx2,fma")]
 pub(super) unsafe fn sum_rows(coefficients: &[f32], matrix: &[f32], rows: &[u32], out: &mut [f32]) {
     // 64 columns at a time stay in registers while all rows pass by.
     const BLOCK: usize = 8;
@@ -163,20 +119,6 @@ pub(super) unsafe fn sum_rows(coefficients: &[f32], matrix: &[f32], rows: &[u32]
         // SAFETY: the mask keeps the access inside `out`.
         unsafe { _mm256_maskstore_ps(out.as_mut_ptr().add(at), mask, sum) };
         at += LANES;
-    }
-}
-
-#[target_feature(enable = "avx2,fma")]
-pub(super) unsafe fn add_to_rows(
-    coefficients: &[f32],
-    w: &[f32],
-    matrix: &mut [f32],
-    rows: &[u32],
-) {
-    for (&row_idx, &coefficient) in rows.iter().zip(coefficients) {
-        let row = &mut matrix[row_idx as usize * w.len()..][..w.len()];
-        // SAFETY: the row has the length of `w`.
-        unsafe { axpy(coefficient, w, row) };
     }
 }
 

@@ -1,6 +1,6 @@
 //! The readable kernels: what every fast one is held to.
 
-use super::AdamWStep;
+use super::{AdamWStep, TILE};
 
 pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
     let mut lanes = [0f32; 8];
@@ -22,12 +22,6 @@ fn row(matrix: &[f32], width: usize, row_idx: u32) -> &[f32] {
     &matrix[row_idx as usize * width..][..width]
 }
 
-pub(super) fn dot_rows(w: &[f32], matrix: &[f32], rows: &[u32], out: &mut [f32]) {
-    for (&row_idx, out) in rows.iter().zip(out) {
-        *out = dot(w, row(matrix, w.len(), row_idx));
-    }
-}
-
 pub(super) fn sum_rows(coefficients: &[f32], matrix: &[f32], rows: &[u32], out: &mut [f32]) {
     out.fill(0.0);
     for (&row_idx, &coefficient) in rows.iter().zip(coefficients) {
@@ -35,13 +29,34 @@ pub(super) fn sum_rows(coefficients: &[f32], matrix: &[f32], rows: &[u32], out: 
     }
 }
 
-pub(super) fn add_to_rows(coefficients: &[f32], w: &[f32], matrix: &mut [f32], rows: &[u32]) {
-    for (&row_idx, &coefficient) in rows.iter().zip(coefficients) {
-        axpy(
-            coefficient,
-            w,
-            &mut matrix[row_idx as usize * w.len()..][..w.len()],
-        );
+pub(super) fn dot_tile(w: [&[f32]; TILE], matrix: &[f32], rows: &[u32], out: &mut [f32]) {
+    for (&row_idx, out) in rows.iter().zip(out.chunks_exact_mut(TILE)) {
+        for (out, w) in out.iter_mut().zip(w) {
+            *out = dot(w, row(matrix, w.len(), row_idx));
+        }
+    }
+}
+
+pub(super) fn sum_tile(coefficients: &[f32], matrix: &[f32], rows: &[u32], out: &mut [f32]) {
+    let width = out.len() / TILE;
+    out.fill(0.0);
+    for (&row_idx, coefficients) in rows.iter().zip(coefficients.chunks_exact(TILE)) {
+        for (out, &coefficient) in out.chunks_exact_mut(width.max(1)).zip(coefficients) {
+            axpy(coefficient, row(matrix, width, row_idx), out);
+        }
+    }
+}
+
+pub(super) fn add_tile(coefficients: &[f32], w: [&[f32]; TILE], matrix: &mut [f32], rows: &[u32]) {
+    let width = w[0].len();
+    for (&row_idx, coefficients) in rows.iter().zip(coefficients.chunks_exact(TILE)) {
+        for (w, &coefficient) in w.iter().zip(coefficients) {
+            axpy(
+                coefficient,
+                w,
+                &mut matrix[row_idx as usize * width..][..width],
+            );
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn close(a: f32, b: f32) -> bool {
-    (a - b).abs() <= 1e-5 * (1.0 + a.abs().max(b.abs()))
+    (a - b).abs() <= 2e-5 * (1.0 + a.abs().max(b.abs()))
 }
 
 fn all_close(a: &[f32], b: &[f32]) -> bool {
@@ -35,20 +35,28 @@ proptest! {
         let matrix = &buffer[1..];
         prop_assert!(close(kernels.dot(&w, &matrix[..width]), scalar::dot(&w, &matrix[..width])));
 
-        let (mut fast, mut slow) = (vec![0.0; rows.len()], vec![0.0; rows.len()]);
-        kernels.dot_rows(&w, matrix, &rows, &mut fast);
-        scalar::dot_rows(&w, matrix, &rows, &mut slow);
-        prop_assert!(all_close(&fast, &slow));
-
         let coefficients: Vec<f32> = rows.iter().map(|&row| row as f32 - 2.5).collect();
         let (mut fast, mut slow) = (vec![7.0; width], vec![7.0; width]);
         kernels.sum_rows(&coefficients, matrix, &rows, &mut fast);
         scalar::sum_rows(&coefficients, matrix, &rows, &mut slow);
         prop_assert!(all_close(&fast, &slow));
 
+        let tile: Vec<Vec<f32>> = (0..TILE).map(|i| w.iter().map(|x| x + i as f32).collect()).collect();
+        let w: [&[f32]; TILE] = std::array::from_fn(|i| tile[i].as_slice());
+        let (mut fast, mut slow) = (vec![0.0; rows.len() * TILE], vec![0.0; rows.len() * TILE]);
+        kernels.dot_tile(w, matrix, &rows, &mut fast);
+        scalar::dot_tile(w, matrix, &rows, &mut slow);
+        prop_assert!(all_close(&fast, &slow));
+
+        let coefficients: Vec<f32> = (0..rows.len() * TILE).map(|at| (at % 7) as f32 - 2.5).collect();
+        let (mut fast, mut slow) = (vec![7.0; width * TILE], vec![7.0; width * TILE]);
+        kernels.sum_tile(&coefficients, matrix, &rows, &mut fast);
+        scalar::sum_tile(&coefficients, matrix, &rows, &mut slow);
+        prop_assert!(all_close(&fast, &slow));
+
         let (mut fast, mut slow) = (buffer.clone(), buffer.clone());
-        kernels.add_to_rows(&coefficients, &w, &mut fast[1..], &rows);
-        scalar::add_to_rows(&coefficients, &w, &mut slow[1..], &rows);
+        kernels.add_tile(&coefficients, w, &mut fast[1..], &rows);
+        scalar::add_tile(&coefficients, w, &mut slow[1..], &rows);
         prop_assert!(all_close(&fast, &slow));
     }
 

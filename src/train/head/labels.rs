@@ -1,14 +1,14 @@
 //! Part 2: label by label, σ(w·φ + b), the classification loss and its gradients.
 //!
-//! The pairs of a range are grouped by label. A row of W_L is read once, scored against the points that
-//! shortlisted it, and its gradient Σ dz·φ, the share dz·w of each point's dφ, and AdamW follow while the row is
-//! in cache.
+//! The pairs of a range are grouped by label, and neighbouring labels, which mostly share their points, form tiles.
+//! A row of W_L is read once, scored against the points that shortlisted it, and its gradient Σ dz·φ, the share
+//! dz·w of each point's dφ, and AdamW follow while the row is in cache.
 
 use super::LossWeights;
 use super::search::{Pair, ShardBuffers};
 use crate::classifiers::LabelClassifiers;
 use crate::loss;
-use crate::matrix::{Groups, Kernels, Matrix};
+use crate::matrix::{Groups, Kernels, Matrix, TILE};
 use crate::optim::StepRates;
 
 /// What becomes of the gradients of W_L and b_L.
@@ -223,14 +223,24 @@ pub(super) struct RangeBuffers {
     pub(super) loss: f64,
 }
 
-/// Arrays over the points of one label.
+/// Arrays over a tile of labels.
 #[derive(Default)]
 struct Scratch {
+    /// For every point of the batch: its position in `points`, where the tile has it.
+    position: Vec<Option<u16>>,
+    /// The points that shortlisted any label of the tile.
     points: Vec<u32>,
-    logits: Vec<f32>,
-    kept_points: Vec<u32>,
+    /// Position in `points` of every pair, label after label.
+    positions: Vec<u16>,
+    /// z of every point and label.
+    products: Vec<f32>,
+    /// e^−z of the pairs of one label.
+    exponentials: Vec<f32>,
+    /// ∂L/∂z of every point and label; 0 for pairs that do not exist or pass nothing.
     d_logits: Vec<f32>,
-    gradient: Vec<f32>,
+    bias_gradients: [f32; TILE],
+    is_touched: [bool; TILE],
+    gradients: Vec<f32>,
 }
 
 impl RangeBuffers {
@@ -262,74 +272,166 @@ impl RangeBuffers {
         clear_to(&mut self.d_slots, n_points * scoring.n_slots);
         self.d_edges.clear();
         self.loss = 0.0;
-        self.scratch.gradient.resize(dim, 0.0);
-        for group_idx in 0..self.by_label.keys().len() {
-            self.score_label(group_idx, &mut rows, scoring);
+        self.scratch.gradients.resize(TILE * dim, 0.0);
+        self.scratch.position.resize(n_points, None);
+        let n_groups = self.by_label.keys().len();
+        for first_group in (0..n_groups).step_by(TILE) {
+            self.score_tile(
+                first_group..n_groups.min(first_group + TILE),
+                &mut rows,
+                scoring,
+            );
         }
     }
 
-    fn score_label(&mut self, group_idx: usize, rows: &mut LabelRows<'_>, scoring: &Scoring<'_>) {
-        let row = self.by_label.keys()[group_idx] as usize;
-        let pairs = self.by_label.members(group_idx);
+    /// Forward and backward of up to TILE neighbouring labels.
+    fn score_tile(
+        &mut self,
+        groups: std::ops::Range<usize>,
+        rows: &mut LabelRows<'_>,
+        scoring: &Scoring<'_>,
+    ) {
+        self.gather_points(groups.clone());
         let kernels = Kernels::detect();
         let embeddings = scoring.embeddings.values();
         let dim = scoring.embeddings.n_cols();
+        // A tile with fewer labels repeats its last; nobody reads the products.
+        let label_rows: [usize; TILE] = std::array::from_fn(|at| {
+            self.by_label.keys()[(groups.start + at).min(groups.end - 1)] as usize
+        });
+        let scratch = &mut self.scratch;
+        scratch.products.resize(scratch.points.len() * TILE, 0.0);
+        let weights = label_rows.map(|row| &rows.weights[row * dim..(row + 1) * dim]);
+        kernels.dot_tile(weights, embeddings, &scratch.points, &mut scratch.products);
+
+        clear_to(&mut scratch.d_logits, scratch.points.len() * TILE);
+        scratch.bias_gradients = [0.0; TILE];
+        scratch.is_touched = [false; TILE];
+        let mut first_pair = 0;
+        for (at, group_idx) in groups.clone().enumerate() {
+            first_pair = self.score_label(
+                at,
+                group_idx,
+                first_pair,
+                rows.bias[label_rows[at]],
+                scoring,
+            );
+        }
+
+        let scratch = &mut self.scratch;
+        scratch.keep_touched_points();
+        if scratch.points.is_empty() {
+            return;
+        }
+        let (points, d_logits) = (&scratch.points, &scratch.d_logits);
+        kernels.add_tile(d_logits, weights, &mut self.d_embeddings, points);
+        kernels.sum_tile(d_logits, embeddings, points, &mut scratch.gradients);
+        for (at, gradient) in scratch.gradients.chunks_exact(dim).enumerate() {
+            if scratch.is_touched[at] {
+                rows.take_gradient(label_rows[at], gradient, scratch.bias_gradients[at]);
+            }
+        }
+    }
+
+    /// The points of a tile, each once, and where each pair's point stands.
+    fn gather_points(&mut self, groups: std::ops::Range<usize>) {
         let Scratch {
+            position,
             points,
-            logits,
-            kept_points,
-            d_logits,
-            gradient,
+            positions,
+            ..
         } = &mut self.scratch;
-
-        // z = w·φ + b of every point, then e^−z.
         points.clear();
-        points.extend(pairs.iter().map(|pair| u32::from(pair.point)));
-        logits.resize(points.len(), 0.0);
-        let weights = &rows.weights[row * dim..(row + 1) * dim];
-        kernels.dot_rows(weights, embeddings, points, logits);
-        let bias = rows.bias[row];
-        logits.iter_mut().for_each(|z| *z = -(*z + bias));
-        kernels.exp_sum(logits, 0.0);
+        positions.clear();
+        for group_idx in groups {
+            for pair in self.by_label.members(group_idx) {
+                let at = *position[pair.point as usize].get_or_insert_with(|| {
+                    points.push(u32::from(pair.point));
+                    points.len() as u16 - 1
+                });
+                positions.push(at);
+            }
+        }
+        points
+            .iter()
+            .for_each(|&point| position[point as usize] = None);
+    }
 
-        kept_points.clear();
-        d_logits.clear();
+    /// Losses and derivatives of one label's pairs; returns where the next label's pairs start.
+    fn score_label(
+        &mut self,
+        at: usize,
+        group_idx: usize,
+        first_pair: usize,
+        bias: f32,
+        scoring: &Scoring<'_>,
+    ) -> usize {
+        let pairs = self.by_label.members(group_idx);
+        let Scratch {
+            positions,
+            products,
+            exponentials,
+            d_logits,
+            bias_gradients,
+            is_touched,
+            ..
+        } = &mut self.scratch;
+        let positions = &positions[first_pair..first_pair + pairs.len()];
+        exponentials.clear();
+        let logit = |&position: &u16| -(products[position as usize * TILE + at] + bias);
+        exponentials.extend(positions.iter().map(logit));
+        Kernels::detect().exp_sum(exponentials, 0.0);
+
         let LossWeights {
             classification,
             shortlist,
         } = scoring.weights;
-        let mut bias_gradient = 0f32;
         let mut losses = loss::LogSum::default();
-        for (pair, &e) in pairs.iter().zip(logits.iter()) {
+        for ((pair, &position), &e) in pairs.iter().zip(positions).zip(exponentials.iter()) {
             let (term, d_log_path) = if pair.is_positive() {
                 let term = loss::positive(e, pair.score);
+                losses.add(term.score);
                 (term, classification * term.d_log_path - shortlist)
             } else {
                 let term = loss::negative(e, pair.score);
+                losses.add(term.score);
                 let floor = scoring.gradient_floor;
                 if term.d_log_path < floor && term.d_logit < floor {
-                    losses.add(term.score);
                     continue;
                 }
                 (term, classification * term.d_log_path)
             };
-            losses.add(term.score);
             let d_logit = classification * term.d_logit;
-            kept_points.push(u32::from(pair.point));
-            d_logits.push(d_logit);
-            bias_gradient += d_logit;
+            d_logits[position as usize * TILE + at] = d_logit;
+            bias_gradients[at] += d_logit;
+            is_touched[at] = true;
             self.d_slots[pair.point as usize * scoring.n_slots + pair.slot()] += d_log_path;
             if scoring.wants_edges {
                 self.d_edges.push((pair.edge, d_log_path));
             }
         }
         self.loss += losses.sum();
-        if kept_points.is_empty() {
-            return;
+        first_pair + pairs.len()
+    }
+}
+
+impl Scratch {
+    /// Drops the points to which no label of the tile passes a gradient.
+    fn keep_touched_points(&mut self) {
+        let mut n_kept = 0;
+        for at in 0..self.points.len() {
+            let passes = self.d_logits[at * TILE..][..TILE]
+                .iter()
+                .any(|&d_logit| d_logit != 0.0);
+            if passes {
+                self.points[n_kept] = self.points[at];
+                self.d_logits
+                    .copy_within(at * TILE..(at + 1) * TILE, n_kept * TILE);
+                n_kept += 1;
+            }
         }
-        kernels.add_to_rows(d_logits, weights, &mut self.d_embeddings, kept_points);
-        kernels.sum_rows(d_logits, embeddings, kept_points, gradient);
-        rows.take_gradient(row, gradient, bias_gradient);
+        self.points.truncate(n_kept);
+        self.d_logits.truncate(n_kept * TILE);
     }
 }
 
