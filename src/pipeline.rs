@@ -1,7 +1,7 @@
 //! From a data set to a predictor, in one call.
 
-use crate::config::{Config, DataCounts, HoldOutConfig, Plan};
-use crate::data::{Dataset, HoldOut};
+use crate::config::{Config, DataCounts, DataSizes, HoldOutConfig, MemoryEstimate, Plan};
+use crate::data::{Dataset, HoldOut, Texts};
 use crate::encoder::Points;
 use crate::error::{Error, Result};
 use crate::features::Vectorizer;
@@ -32,6 +32,57 @@ impl Prepared {
     pub fn features(&self) -> &CsrMatrix {
         &self.features
     }
+
+    /// Predicts the most memory that training on the same data will take, on this many threads.
+    pub fn peak_memory(
+        &self,
+        data: &Dataset,
+        watched: Option<&Dataset>,
+        n_threads: usize,
+    ) -> MemoryEstimate {
+        let n_points = data.n_points();
+        let n_words_a_point = self.features.nnz().div_ceil(n_points.max(1));
+        let mut sizes = DataSizes {
+            n_feature_entries: self.features.nnz(),
+            n_centroid_entries: count_centroid_entries(data.labels(), &self.features),
+            n_words_a_point,
+            n_threads,
+            ..DataSizes::default()
+        };
+        for part in std::iter::once(data).chain(watched) {
+            let given = part.features().map_or(0, CsrMatrix::nnz);
+            sizes.n_text_bytes += part.texts().map_or(0, Texts::n_bytes);
+            sizes.n_text_bytes += part.ids().map_or(0, Texts::n_bytes);
+            sizes.n_feature_entries += given;
+            sizes.n_label_entries += part.labels().nnz();
+            sizes.n_points += part.n_points();
+        }
+        // Watched points are as long as the others.
+        sizes.n_feature_entries += n_words_a_point * (sizes.n_points - n_points);
+        self.plan.peak_memory(&sizes)
+    }
+}
+
+/// Labels whose centroids are counted; the rest is extrapolated.
+const MOST_COUNTED_LABELS: usize = 4096;
+
+/// How many words the points of each label have together, summed over the labels.
+fn count_centroid_entries(labels: &CsrMatrix, features: &CsrMatrix) -> usize {
+    let points_of = labels.transpose();
+    let stride = points_of.n_rows().div_ceil(MOST_COUNTED_LABELS).max(1);
+    let mut last_seen = vec![u32::MAX; features.n_cols()];
+    let (mut n_entries, mut n_counted) = (0, 0);
+    for label in (0..points_of.n_rows()).step_by(stride) {
+        n_counted += 1;
+        for &point in points_of.row(label).0 {
+            for &word in features.row(point as usize).0 {
+                let seen = &mut last_seen[word as usize];
+                n_entries += usize::from(*seen != label as u32);
+                *seen = label as u32;
+            }
+        }
+    }
+    (n_entries as f64 * points_of.n_rows() as f64 / f64::from(n_counted.max(1))) as usize
 }
 
 impl Trainer {

@@ -1,40 +1,44 @@
-//! `elias evaluate`: how good predictions are against the true labels.
+//! `elias evaluate`: how good a model or predictions are against the true labels.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use clap::error::ErrorKind;
 use elias::data::{self, Dataset, Part, ReadOptions};
 use elias::metrics::{
     DecilesBuilder, FilterPairs, InversePropensities, MetricsBuilder, MetricsOptions, Propensity,
     inverse_propensities, label_counts,
 };
 
-use crate::console::Console;
+use crate::console::{Console, Misuse};
 use crate::figures::{DECILE_K, Figures};
+use crate::measuring::{Measuring, N_QUERIES};
 use crate::progress::{Progress, Unit};
-use crate::reading;
+use crate::{models, reading};
 
-/// Measure predictions against the true labels
+/// Measure a model, or anyone's predictions, against the true labels
 ///
-/// Prints P@k, nDCG@k, PSP@k and R@k, in percent.
-/// Labels are matched by name where the predictions have names (JSON Lines), else by id (npz, sparse text).
-/// PSP@k and --by-decile need the frequencies of the labels in training: they come from --train, else from the
-/// train part of DATA where it is a directory. Without either, PSP@k is left out (null in JSON).
+/// Prints P@k, nDCG@k, PSP@k and R@k, in percent, and for a model how long its predictions took.
+/// With --predictions, labels are matched by name where the predictions have names (JSON Lines), else by id (npz,
+/// sparse text). PSP@k and --by-decile need the frequencies of the labels in training: a model knows them; for
+/// predictions they come from --train, else from the train part of DATA where it is a directory. Without either,
+/// PSP@k is left out (null in JSON).
 #[derive(Args)]
+#[command(override_usage = "elias evaluate [OPTIONS] MODEL DATA\n       \
+    elias evaluate [OPTIONS] --predictions FILE DATA")]
 pub(crate) struct Evaluate {
-    /// Predictions, a ranking a point: JSON Lines, SciPy npz or sparse text
+    /// The model, and the true labels: a file, or a directory with a test part
+    #[arg(value_names = ["MODEL", "DATA"], num_args = 1..=2, required = true)]
+    paths: Vec<PathBuf>,
+    /// Measure these rankings instead of a model's: JSON Lines, SciPy npz or sparse text
     #[arg(long, value_name = "FILE")]
-    predictions: PathBuf,
-    /// True labels: a file, or a directory with a test part
-    data: PathBuf,
+    predictions: Option<PathBuf>,
     /// Training data, for label frequencies
-    #[arg(long, value_name = "DATA")]
+    #[arg(long, value_name = "DATA", requires = "predictions")]
     train: Option<PathBuf>,
     /// Format of DATA, if not to be recognised by content
-    #[arg(long, value_parser = reading::format_parser())]
+    #[arg(long, hide_short_help = true, value_parser = reading::format_parser())]
     format: Option<data::Format>,
     /// File of `row label` pairs to leave out, by number from 0
     #[arg(long, value_name = "FILE")]
@@ -42,6 +46,9 @@ pub(crate) struct Evaluate {
     /// Constants of PSP: A,B or amazon, wikipedia, default
     #[arg(long, value_name = "A,B", value_parser = parse_propensity, default_value = "default")]
     propensity: Propensity,
+    /// Evaluate a part of the model: stage2 is what models hold
+    #[arg(long, value_name = "NAME", hide_short_help = true, conflicts_with = "predictions")]
+    stage: Option<String>,
     /// Add recall by label frequency
     #[arg(long)]
     by_decile: bool,
@@ -58,23 +65,18 @@ struct Frequencies {
 
 impl Evaluate {
     pub(crate) fn run(&self, console: &Console) -> anyhow::Result<()> {
-        let train = self.read_train(console)?;
-        let test = reading::read(
-            console,
-            &self.data,
-            ReadOptions {
-                format: self.format,
-                part: Part::Test,
-                known_labels: train.as_ref().map(Dataset::label_set),
-                ..ReadOptions::default()
-            },
-        )?;
-        let frequencies = train.map(|train| Frequencies {
-            counts: label_counts(train.labels()),
-            n_points: train.n_points(),
-        });
-        let figures = self.measure(&test, frequencies.as_ref(), console)?;
-
+        let figures = match (&self.predictions, &self.paths[..]) {
+            (None, [model, data]) => self.of_model(model, data, console)?,
+            (Some(predictions), [data]) => self.of_predictions(predictions, data, console)?,
+            (None, _) => {
+                let misuse = "name a model and the data, or give --predictions FILE and the data";
+                return Err(Misuse(misuse.into()).into());
+            }
+            (Some(_), _) => {
+                let misuse = "--predictions takes the place of a model: name the data only";
+                return Err(Misuse(misuse.into()).into());
+            }
+        };
         let mut out = io::stdout().lock();
         if self.json {
             figures.write_json(&mut out)?;
@@ -85,17 +87,58 @@ impl Evaluate {
         Ok(())
     }
 
+    fn of_model(&self, model: &Path, data: &Path, console: &Console) -> anyhow::Result<Figures> {
+        if let Some(stage) = self.stage.as_deref().filter(|stage| *stage != "stage2") {
+            let misuse = format!("--stage {stage}: models hold stage2 only (not in this version)");
+            return Err(Misuse(misuse).into());
+        }
+        let predictor = models::load(model)?;
+        let options = ReadOptions {
+            format: self.format,
+            part: Part::Test,
+            known_labels: Some(predictor.label_set()),
+            ..ReadOptions::default()
+        };
+        let test = reading::read(console, data, options)?;
+        let measuring = Measuring {
+            propensity: self.propensity,
+            filter: self.read_filter(&test, console)?,
+            by_decile: self.by_decile,
+            n_queries: N_QUERIES,
+        };
+        measuring.measure(&predictor, &test, console)
+    }
+
+    fn of_predictions(
+        &self,
+        predictions: &Path,
+        data: &Path,
+        console: &Console,
+    ) -> anyhow::Result<Figures> {
+        let train = self.read_train(data, console)?;
+        let options = ReadOptions {
+            format: self.format,
+            part: Part::Test,
+            known_labels: train.as_ref().map(Dataset::label_set),
+            ..ReadOptions::default()
+        };
+        let test = reading::read(console, data, options)?;
+        let frequencies = train.map(|train| Frequencies {
+            counts: label_counts(train.labels()),
+            n_points: train.n_points(),
+        });
+        self.measure(predictions, &test, frequencies.as_ref(), console)
+    }
+
     /// The training data, if there is any, and a word on what is used.
-    fn read_train(&self, console: &Console) -> anyhow::Result<Option<Dataset>> {
+    fn read_train(&self, data: &Path, console: &Console) -> anyhow::Result<Option<Dataset>> {
         let path = match &self.train {
             Some(path) => path,
-            None if self.data.is_dir() && data::parts(&self.data)?.contains(&Part::Train) => {
-                &self.data
-            }
+            None if data.is_dir() && data::parts(data)?.contains(&Part::Train) => data,
             None if self.by_decile => {
                 let misuse =
-                    "--by-decile needs label frequencies: name the training data with --train\n";
-                return Err(clap::Error::raw(ErrorKind::MissingRequiredArgument, misuse).into());
+                    "--by-decile needs label frequencies: name the training data with --train";
+                return Err(Misuse(misuse.into()).into());
             }
             None => {
                 console.say("no training data: PSP is left out; name it with --train");
@@ -118,13 +161,14 @@ impl Evaluate {
 
     fn measure(
         &self,
+        predictions: &Path,
         test: &Dataset,
         frequencies: Option<&Frequencies>,
         console: &Console,
     ) -> anyhow::Result<Figures> {
         let filter = self.read_filter(test, console)?;
         let predictions =
-            data::read_predictions(&self.predictions, test.n_points(), test.label_set())
+            data::read_predictions(predictions, test.n_points(), test.label_set())
                 .context("while reading the predictions")?;
         let mut metrics = MetricsBuilder::new(MetricsOptions {
             inverse_propensities: frequencies.map(|known| self.weigh(known)),
@@ -148,6 +192,7 @@ impl Evaluate {
             metrics: metrics.finish(),
             deciles: deciles.map(DecilesBuilder::finish),
             n_labels: test.n_labels(),
+            timing: None,
         })
     }
 

@@ -19,6 +19,17 @@ pub(crate) struct Figures {
     /// Recall by label frequency, where asked for.
     pub(crate) deciles: Option<Vec<Decile>>,
     pub(crate) n_labels: usize,
+    /// How long predictions took, where they were made here.
+    pub(crate) timing: Option<Timing>,
+}
+
+/// How long predictions take, in milliseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timing {
+    /// A point, in batches on all threads.
+    pub(crate) ms_per_point: f64,
+    /// Half and 99 of 100 queries take less: one text at a time, on one thread. None if not measured.
+    pub(crate) ms_per_query: Option<[f64; 2]>,
 }
 
 impl Figures {
@@ -32,6 +43,16 @@ impl Figures {
             self.metrics.n_skipped(),
             self.n_labels
         )?;
+        if let Some(timing) = &self.timing {
+            write!(out, "{:.3} ms a point in batches", timing.ms_per_point)?;
+            if let Some([p50, p99]) = timing.ms_per_query {
+                write!(
+                    out,
+                    "; one text at a time: {p50:.3} ms (median), {p99:.3} ms (p99)"
+                )?;
+            }
+            writeln!(out)?;
+        }
         let Some(deciles) = &self.deciles else {
             return Ok(());
         };
@@ -79,8 +100,13 @@ impl Figures {
         entries.push(("n_points".into(), json!(metrics.n_points())));
         entries.push(("n_skipped".into(), json!(metrics.n_skipped())));
         entries.push(("n_labels".into(), json!(self.n_labels)));
-        for name in ["ms_per_point", "ms_per_query_p50", "ms_per_query_p99"] {
-            entries.push((name.into(), Value::Null));
+        let query = self.timing.and_then(|timing| timing.ms_per_query);
+        for (name, value) in [
+            ("ms_per_point", self.timing.map(|timing| timing.ms_per_point)),
+            ("ms_per_query_p50", query.map(|[p50, _]| p50)),
+            ("ms_per_query_p99", query.map(|[_, p99]| p99)),
+        ] {
+            entries.push((name.into(), json!(value)));
         }
         if let Some(deciles) = &self.deciles {
             let deciles = deciles.iter().map(|decile| {

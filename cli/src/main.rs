@@ -1,24 +1,38 @@
 //! The `elias` command: parse, resolve, run, report.
 //!
 //! One file per verb. stdout carries data, stderr words and progress. Exit 0 done, 1 failed, 2 misused; a reader
-//! that closes the pipe early has what it wanted, so that is success.
+//! that closes the pipe early has what it wanted, so that is success. Work that Ctrl-C ended exits with 130.
 
+mod bench;
 mod bundled;
 mod completions;
+mod config;
 mod console;
 mod convert;
 mod demo;
 mod evaluate;
 mod figures;
+mod interrupt;
+mod measuring;
+mod memory;
+mod models;
+mod plan;
+mod predict;
+mod presets;
 mod progress;
 mod reading;
+mod settings;
+mod sgemm;
 mod table;
+mod train;
+mod training;
 
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::console::{Console, Verbosity};
+use crate::console::{Console, Misuse, Verbosity};
+use crate::interrupt::Interrupted;
 
 /// Extreme multi-label classification: text in, the right few of very many labels out.
 #[derive(Parser)]
@@ -51,8 +65,12 @@ struct Common {
 #[derive(Subcommand)]
 enum Verb {
     Demo(demo::Demo),
+    Train(train::Train),
+    Predict(predict::Predict),
     Evaluate(evaluate::Evaluate),
     Convert(convert::Convert),
+    Config(config::ShowConfig),
+    Bench(bench::Bench),
     Completions(completions::Completions),
 }
 
@@ -84,8 +102,12 @@ fn set_threads(n_threads: Option<u16>) -> anyhow::Result<()> {
 fn run(verb: Verb, console: &Console) -> anyhow::Result<()> {
     match verb {
         Verb::Demo(demo) => demo.run(console),
+        Verb::Train(train) => train.run(console),
+        Verb::Predict(predict) => predict.run(console),
         Verb::Evaluate(evaluate) => evaluate.run(console),
         Verb::Convert(convert) => convert.run(console),
+        Verb::Config(config) => config.run(),
+        Verb::Bench(bench) => bench.run(console),
         Verb::Completions(completions) => completions.run(),
     }
 }
@@ -94,10 +116,14 @@ fn report(outcome: anyhow::Result<()>, console: &Console) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if console::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if error.is::<Interrupted>() => {
+            console.say(&error);
+            ExitCode::from(interrupt::EXIT_CODE)
+        }
         Err(error) => {
             console.fail(&error);
-            // Misuse that shows only after parsing is told as a parsing error.
-            ExitCode::from(if error.is::<clap::Error>() { 2 } else { 1 })
+            // Misuse that shows only after parsing exits as a parsing error does.
+            ExitCode::from(if error.is::<Misuse>() { 2 } else { 1 })
         }
     }
 }

@@ -6,9 +6,11 @@
 
 mod calibration;
 mod clustering;
+mod commented;
 mod encoder;
 mod features;
 mod index;
+mod memory;
 mod optim;
 mod plan;
 mod ranker;
@@ -19,6 +21,7 @@ pub use clustering::ClusteringConfig;
 pub use encoder::{EncoderConfig, EncoderKind};
 pub use features::{FeaturesConfig, TokenPattern};
 pub use index::{IndexConfig, IndexMode};
+pub use memory::{DataSizes, MemoryEstimate};
 pub use optim::OptimConfig;
 pub use plan::{DataCounts, Plan};
 pub use ranker::{RankerConfig, RankerLoss};

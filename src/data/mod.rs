@@ -45,5 +45,6 @@ pub use layout::parts;
 pub use npz::{read_npz, write_npz};
 pub use predictions::{PredictionFormat, PredictionWriter, read_predictions};
 pub use read::{ReadOptions, read, read_bytes};
+pub use sink::Sink;
 pub use texts::Texts;
 pub use write::{Loss, Written, write};

@@ -261,6 +261,14 @@ impl<'a, W: Write> PredictionWriter<'a, W> {
         Ok(())
     }
 
+    /// Hands on what is written so far; `npz` and `sparse` write nothing before [`PredictionWriter::finish`].
+    ///
+    /// # Errors
+    /// Whatever the underlying writer returns.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
     /// Completes the output and gives it back.
     ///
     /// # Errors

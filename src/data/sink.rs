@@ -9,7 +9,7 @@ use flate2::write::GzEncoder;
 use crate::error::{Error, Result};
 
 /// A file being written beside its final place; [`Sink::finish`] moves it there, dropping it removes it.
-pub(super) struct Sink {
+pub struct Sink {
     path: PathBuf,
     temporary: PathBuf,
     encoder: Option<Encoder>,
@@ -23,7 +23,10 @@ enum Encoder {
 
 impl Sink {
     /// Starts a file: gzip if it is named `.gz`, zstd if `.zst`, plain otherwise.
-    pub(super) fn create(path: &Path) -> Result<Sink> {
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it cannot be created.
+    pub fn create(path: &Path) -> Result<Sink> {
         let ending = path.extension().unwrap_or_default().to_string_lossy();
         Sink::start(path, &ending)
     }
@@ -59,7 +62,10 @@ impl Sink {
     }
 
     /// Completes the file and puts it in its place.
-    pub(super) fn finish(mut self) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it cannot be written or moved.
+    pub fn finish(mut self) -> Result<()> {
         let Some(encoder) = self.encoder.take() else {
             return Ok(());
         };

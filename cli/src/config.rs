@@ -1,0 +1,25 @@
+//! `elias config`: every setting, explained.
+
+use std::io::{self, Write};
+
+use clap::Args;
+
+use crate::settings::Settings;
+
+/// Print a complete configuration, every key explained
+///
+/// The output is TOML for `elias train --config FILE`: the defaults, with --preset, --config and --set laid over
+/// them. A key that is commented out is derived from the data.
+#[derive(Args)]
+pub(crate) struct ShowConfig {
+    #[command(flatten)]
+    settings: Settings,
+}
+
+impl ShowConfig {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let text = self.settings.config()?.to_commented_toml();
+        io::stdout().write_all(text.as_bytes())?;
+        Ok(())
+    }
+}

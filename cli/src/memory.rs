@@ -1,0 +1,14 @@
+//! Memory: how much the process took, and how sizes are written.
+
+/// The most memory the process has held so far, where the system tells.
+pub(crate) fn peak_rss() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+/// A size for people.
+pub(crate) fn size(n_bytes: usize) -> String {
+    indicatif::HumanBytes(n_bytes as u64).to_string()
+}

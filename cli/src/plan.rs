@@ -1,0 +1,172 @@
+//! The plan of a training for people: what will run, the memory it takes and about how long.
+
+use std::io::{self, Write};
+
+use elias::config::{IndexMode, MemoryEstimate, Plan, StageConfig};
+
+use crate::memory::size;
+use crate::sgemm::{Sgemm, median};
+use crate::table::Table;
+
+/// Share of the plain matrix product's rate that training steps are assumed to reach.
+const ASSUMED_SHARE: f64 = 0.15;
+
+/// The plan in one line.
+pub(crate) fn in_words(plan: &Plan, estimate: &MemoryEstimate) -> String {
+    format!(
+        "C {} clusters, κ {} edges each, beam {}, shortlist {}, d {}; about {} of memory",
+        plan.n_clusters(),
+        plan.kappa(),
+        plan.beam_size(),
+        plan.shortlist_size(),
+        plan.config().encoder.dim,
+        size(estimate.total())
+    )
+}
+
+/// The whole plan, a line each.
+pub(crate) fn write(
+    out: &mut impl Write,
+    plan: &Plan,
+    estimate: &MemoryEstimate,
+) -> io::Result<()> {
+    let counts = plan.counts();
+    let mut table = Table::new(["plan", ""]);
+    let mut row = |name: &str, value: String| table.row([name.to_string(), value]);
+    row("N: points with labels", counts.n_points.to_string());
+    row("L: labels", counts.n_labels.to_string());
+    row("words", counts.n_features.to_string());
+    row("d: embedding size", plan.config().encoder.dim.to_string());
+    row("C: clusters", plan.n_clusters().to_string());
+    row("κ: edges a cluster", plan.kappa().to_string());
+    row("β: scale of edge scores", format!("{:.1}", plan.beta()));
+    row("b: clusters searched", plan.beam_size().to_string());
+    row("K: labels scored at most", plan.shortlist_size().to_string());
+    let stage = |stage: &StageConfig| {
+        format!(
+            "{} epochs of {} steps",
+            stage.epochs,
+            counts.n_points.div_ceil(stage.batch_size)
+        )
+    };
+    row("stage 1", stage(&plan.config().stage1));
+    if plan.config().index.mode == IndexMode::Learned {
+        row("stage 2", stage(&plan.config().stage2));
+    }
+    row("parameters", n_parameters(plan).to_string());
+    table.write(out)?;
+
+    writeln!(out)?;
+    let mut table = Table::new(["memory", ""]);
+    for (name, n_bytes) in parts(estimate) {
+        table.row([name.to_string(), size(n_bytes)]);
+    }
+    table.row(["peak".to_string(), size(estimate.total())]);
+    table.write(out)?;
+    writeln!(out, "\ntime: about {}", in_time(estimated_seconds(plan)))
+}
+
+/// Which keys to lower, the most promising first.
+pub(crate) fn advice(estimate: &MemoryEstimate) -> &'static str {
+    let training = estimate.parameters + estimate.moments + estimate.step;
+    let parameters = estimate.parameters + estimate.moments;
+    if training < estimate.clustering {
+        "lower features.max_features or raise features.min_df: clustering takes the most"
+    } else if parameters < estimate.step {
+        "lower stage1.batch_size and stage2.batch_size, or index.shortlist_size"
+    } else {
+        "lower encoder.dim, features.max_features or index.kappa, or raise features.min_df"
+    }
+}
+
+fn parts(estimate: &MemoryEstimate) -> [(&'static str, usize); 7] {
+    [
+        ("program", estimate.program),
+        ("data", estimate.data),
+        ("features", estimate.features),
+        ("clustering (before training)", estimate.clustering),
+        ("parameters", estimate.parameters),
+        ("moments of AdamW", estimate.moments),
+        ("buffers of a step", estimate.step),
+    ]
+}
+
+fn n_parameters(plan: &Plan) -> usize {
+    let (counts, dim) = (plan.counts(), plan.config().encoder.dim);
+    let residual = if plan.config().encoder.residual {
+        dim * (dim + 1)
+    } else {
+        0
+    };
+    let n_edges = match plan.config().index.mode {
+        IndexMode::Ova => 0,
+        IndexMode::Learned => plan.n_clusters() * plan.kappa(),
+    };
+    let rows = counts.n_labels + plan.n_clusters();
+    counts.n_features * dim + dim + residual + rows * (dim + 1) + n_edges
+}
+
+/// Steps at an assumed share of the matrix product's rate, measured now.
+fn estimated_seconds(plan: &Plan) -> f64 {
+    let mut sgemm = Sgemm::new();
+    let rate = median(&[sgemm.measure(), sgemm.measure(), sgemm.measure()]);
+    let (n_points, dim) = (plan.counts().n_points as f64, plan.config().encoder.dim);
+    let labels_a_cluster = plan.counts().n_labels.div_ceil(plan.n_clusters());
+    // Stage 1 scores the labels of the searched clusters, stage 2 mostly fewer than its shortlist holds.
+    let scored = [
+        (plan.beam_size() * labels_a_cluster).min(plan.shortlist_size()),
+        plan.shortlist_size().div_ceil(2),
+    ];
+    let config = plan.config();
+    let n_epochs = match config.index.mode {
+        IndexMode::Ova => [config.stage1.epochs, 0],
+        IndexMode::Learned => [config.stage1.epochs, config.stage2.epochs],
+    };
+    let n_flops: f64 = scored
+        .iter()
+        .zip(n_epochs)
+        .map(|(scored, n_epochs)| {
+            6.0 * n_points * n_epochs as f64 * ((scored + plan.n_clusters()) * dim) as f64
+        })
+        .sum();
+    n_flops / (ASSUMED_SHARE * rate * 1e9)
+}
+
+fn in_time(seconds: f64) -> String {
+    match seconds {
+        s if s < 90.0 => format!("{:.0} s", s.max(1.0)),
+        s if s < 5400.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use elias::config::{Config, DataCounts, DataSizes};
+
+    #[test]
+    fn the_plan_fits_80_columns_and_names_the_counts() {
+        let counts = DataCounts {
+            n_points: 51_213,
+            n_labels: 28_484,
+            n_features: 40_000,
+        };
+        let plan = Config::default().resolve(counts).unwrap();
+        let estimate = plan.peak_memory(&DataSizes::default());
+        let mut out = Vec::new();
+        write(&mut out, &plan, &estimate).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
+        for part in ["51213", "28484", "512", "557", "peak", "time: about"] {
+            assert!(out.contains(part), "{part}\n{out}");
+        }
+    }
+
+    #[test]
+    fn times_are_told_in_the_unit_that_fits() {
+        assert_eq!(in_time(0.2), "1 s");
+        assert_eq!(in_time(120.0), "2 min");
+        assert_eq!(in_time(7200.0), "2.0 h");
+    }
+}

@@ -1,0 +1,57 @@
+//! Configurations that come with the binary: the paper's data sets.
+
+use elias::config::Config;
+
+use crate::console::Misuse;
+
+const PRESETS: [(&str, &str); 4] = [
+    ("amazon-3m", include_str!("../../configs/amazon-3m.toml")),
+    (
+        "amazon-670k",
+        include_str!("../../configs/amazon-670k.toml"),
+    ),
+    (
+        "lf-amazontitles-131k",
+        include_str!("../../configs/lf-amazontitles-131k.toml"),
+    ),
+    (
+        "wikipedia-500k",
+        include_str!("../../configs/wikipedia-500k.toml"),
+    ),
+];
+
+/// The preset laid over the defaults.
+pub(crate) fn config(name: &str) -> anyhow::Result<Config> {
+    let found = PRESETS.iter().find(|(known, _)| *known == name);
+    let Some((_, text)) = found else {
+        let known = PRESETS.map(|(name, _)| name).join(", ");
+        let problem = format!("there is no preset {name:?}; there are {known}");
+        return Err(Misuse(problem).into());
+    };
+    Ok(Config::from_toml(text)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use elias::config::DataCounts;
+
+    #[test]
+    fn every_preset_can_be_used() {
+        for (name, _) in PRESETS {
+            let counts = DataCounts {
+                n_points: 1_000_000,
+                n_labels: 500_000,
+                n_features: 100_000,
+            };
+            let plan = config(name).unwrap().resolve(counts).unwrap();
+            assert_eq!((plan.kappa(), plan.beta()), (1000, 150.0), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_preset_names_the_known() {
+        let message = config("amazon").unwrap_err().to_string();
+        assert!(message.contains("amazon-670k"), "{message}");
+    }
+}

@@ -1,0 +1,236 @@
+//! `elias train`: from a data set to a model.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use elias::config::{Config, EncoderKind, MemoryEstimate};
+use elias::data::{Dataset, Format, Part, ReadOptions};
+use elias::pipeline::Trainer;
+use elias::train::{Event, Observer, Phase};
+
+use crate::console::{Console, Misuse};
+use crate::interrupt::{Interrupt, Interrupted};
+use crate::measuring::Measuring;
+use crate::settings::Settings;
+use crate::training::TrainingProgress;
+use crate::{memory, models, plan, reading};
+
+/// Train a model
+///
+/// DATA is a file, or a directory with a train part, in any format; the format is recognised by content.
+/// Settings come from the defaults, --preset, --config and --set, each over the one before; `elias config` prints
+/// and explains them. Ctrl-C ends the training after the step it is at; a second Ctrl-C leaves at once.
+#[derive(Args)]
+pub(crate) struct Train {
+    /// Training data: a file, or a directory with a train part
+    data: PathBuf,
+    /// Where the model goes
+    #[arg(
+        short,
+        long,
+        value_name = "MODEL",
+        required_unless_present = "dry_run"
+    )]
+    out: Option<PathBuf>,
+    /// Test data, measured while it runs and at the end
+    #[arg(long, value_name = "DATA")]
+    test: Option<PathBuf>,
+    #[command(flatten)]
+    settings: Settings,
+    /// Encoder: bag, or the directory of a transformer
+    #[arg(long, value_name = "KIND", help_heading = "Configuration")]
+    encoder: Option<String>,
+    /// Models in the ensemble
+    #[arg(long, value_name = "N", help_heading = "Configuration")]
+    members: Option<usize>,
+    /// Re-rank with a sparse ranker
+    #[arg(long, value_name = "on|off", help_heading = "Configuration")]
+    ranker: Option<Switch>,
+    /// Calibrate scores
+    #[arg(long, value_name = "on|off", help_heading = "Configuration")]
+    calibration: Option<Switch>,
+    /// Format of the data, if not to be recognised by content
+    #[arg(long, hide_short_help = true, value_parser = reading::format_parser())]
+    format: Option<Format>,
+    /// Refuse to start if more memory would be needed
+    #[arg(long, value_name = "GiB", value_parser = parse_gibibytes)]
+    memory_limit: Option<f64>,
+    /// Go on where an interrupted training left off
+    #[arg(long, conflicts_with = "overwrite")]
+    resume: bool,
+    /// Replace the model if there is one
+    #[arg(long)]
+    overwrite: bool,
+    /// Print the plan: sizes, memory, time; train nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Switch {
+    On,
+    Off,
+}
+
+impl Train {
+    pub(crate) fn run(&self, console: &Console) -> anyhow::Result<()> {
+        self.refuse_what_is_not_there()?;
+        let config = self.config()?;
+        let out = self.out.as_deref().filter(|_| !self.dry_run);
+        if let Some(out) = out {
+            self.check_out(out)?;
+        }
+        let started = Instant::now();
+        let (train, test) = self.read(console)?;
+
+        let interrupt = Interrupt::listen(console)?;
+        let progress = TrainingProgress::new(console, &config, Some(interrupt.clone()));
+        let trainer = Trainer::new(config);
+        let _ = progress.on_event(&Event::PhaseStarted {
+            phase: Phase::Features,
+            n_steps: 0,
+        });
+        let prepared = trainer.prepare(&train)?;
+        let n_threads = rayon::current_num_threads();
+        let estimate = prepared.peak_memory(&train, test.as_ref(), n_threads);
+        if self.dry_run {
+            progress.finish();
+            plan::write(&mut std::io::stdout().lock(), prepared.plan(), &estimate)?;
+        }
+        self.check_memory(&estimate)?;
+        let Some(out) = out else {
+            return Ok(());
+        };
+        console.say(plan::in_words(prepared.plan(), &estimate));
+
+        let trained = trainer.train_prepared(prepared, &train, test.as_ref(), &progress);
+        progress.finish();
+        let predictor = match trained {
+            Err(elias::Error::Stopped) => {
+                let kept = format!("stopped; nothing was written to {}", out.display());
+                return Err(Interrupted(kept).into());
+            }
+            trained => trained?,
+        };
+        models::save(&predictor, out)?;
+
+        let peak = memory::peak_rss().map_or(String::new(), |bytes| {
+            format!(
+                ", peak memory {} (predicted {})",
+                memory::size(bytes as usize),
+                memory::size(estimate.total())
+            )
+        });
+        console.say(format_args!(
+            "trained in {:.1} s{peak}",
+            started.elapsed().as_secs_f64()
+        ));
+        console.say(format_args!("the model is in {}", out.display()));
+        if let Some(test) = &test {
+            let figures = Measuring::default().measure(&predictor, test, console)?;
+            figures.write_table(&mut std::io::stdout().lock())?;
+        }
+        Ok(())
+    }
+
+    fn config(&self) -> anyhow::Result<Config> {
+        let mut config = self.settings.config()?;
+        if self.encoder.is_some() {
+            config.encoder.kind = EncoderKind::Bag;
+        }
+        Ok(config)
+    }
+
+    /// Options of the contract whose parts this version does not have.
+    fn refuse_what_is_not_there(&self) -> anyhow::Result<()> {
+        let missing = match self {
+            Train {
+                encoder: Some(kind),
+                ..
+            } if kind != "bag" => format!("--encoder {kind}: only `bag` is there"),
+            Train {
+                members: Some(n), ..
+            } if *n != 1 => format!("--members {n}: only single models are there"),
+            Train {
+                ranker: Some(Switch::On),
+                ..
+            } => "--ranker on: models have no ranker".into(),
+            Train {
+                calibration: Some(Switch::On),
+                ..
+            } => "--calibration on: models have no calibration".into(),
+            Train { resume: true, .. } => {
+                "--resume: trainings cannot be continued; train anew with --overwrite".into()
+            }
+            _ => return Ok(()),
+        };
+        Err(Misuse(format!("{missing} (not in this version)")).into())
+    }
+
+    fn check_out(&self, out: &Path) -> anyhow::Result<()> {
+        let is_taken = out.exists() && !is_empty_folder(out);
+        if is_taken && !self.overwrite {
+            let problem = format!(
+                "{} exists; --overwrite replaces it",
+                out.display()
+            );
+            return Err(Misuse(problem).into());
+        }
+        let parent = out.parent().filter(|parent| *parent != Path::new(""));
+        match parent {
+            Some(parent) if !parent.is_dir() => {
+                anyhow::bail!("{}: there is no such directory", parent.display())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn read(&self, console: &Console) -> anyhow::Result<(Dataset, Option<Dataset>)> {
+        let options = ReadOptions {
+            format: self.format,
+            part: Part::Train,
+            ..ReadOptions::default()
+        };
+        let train = reading::read(console, &self.data, options)?;
+        let options = ReadOptions {
+            part: Part::Test,
+            known_labels: Some(train.label_set()),
+            ..options
+        };
+        let test = self.test.as_deref();
+        let test = test.map(|path| reading::read(console, path, options));
+        let test = test.transpose()?;
+        Ok((train, test))
+    }
+
+    fn check_memory(&self, estimate: &MemoryEstimate) -> anyhow::Result<()> {
+        let Some(limit) = self.memory_limit else {
+            return Ok(());
+        };
+        let limit = (limit * f64::from(1 << 30)) as usize;
+        if estimate.total() <= limit {
+            return Ok(());
+        }
+        anyhow::bail!(
+            "training would take about {}, above the limit of {}; {}",
+            memory::size(estimate.total()),
+            memory::size(limit),
+            plan::advice(estimate)
+        );
+    }
+}
+
+fn is_empty_folder(path: &Path) -> bool {
+    std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+fn parse_gibibytes(text: &str) -> anyhow::Result<f64> {
+    let number: f64 = text.parse().context("expected a number of GiB")?;
+    anyhow::ensure!(
+        0.0 < number && number.is_finite(),
+        "expected a positive number of GiB"
+    );
+    Ok(number)
+}

@@ -1,0 +1,161 @@
+//! How much memory a plan will take, before anything large is allocated.
+//!
+//! The sum follows what the code allocates, part by part; clustering and training do not overlap, so only the larger
+//! of the two counts. `docs/performance.md` compares it with measured peaks.
+
+use crate::config::{IndexMode, Plan};
+
+/// What has to be known of the data besides its counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DataSizes {
+    /// Bytes of all texts that stay in memory, those that are only watched included.
+    pub n_text_bytes: usize,
+    /// Entries of all feature matrices that stay in memory.
+    pub n_feature_entries: usize,
+    /// Entries of all label matrices that stay in memory.
+    pub n_label_entries: usize,
+    /// Points of all these matrices.
+    pub n_points: usize,
+    /// Entries of the label centroids.
+    pub n_centroid_entries: usize,
+    /// Most words a batch can touch: points of a batch times words of a point.
+    pub n_words_a_point: usize,
+    /// Threads that will work.
+    pub n_threads: usize,
+}
+
+/// Predicted memory in bytes, part by part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryEstimate {
+    /// The program itself.
+    pub program: usize,
+    /// Texts, labels, names.
+    pub data: usize,
+    /// tf-idf rows and the vocabulary.
+    pub features: usize,
+    /// Centroids of the labels while they are clustered.
+    pub clustering: usize,
+    /// Encoder, clusters, edges and label classifiers.
+    pub parameters: usize,
+    /// AdamW's two moments of each parameter.
+    pub moments: usize,
+    /// What a training step works in.
+    pub step: usize,
+}
+
+impl MemoryEstimate {
+    /// The most that is in use at once.
+    pub fn total(&self) -> usize {
+        let training = self.parameters + self.moments + self.step;
+        self.program + self.data + self.features + training.max(self.clustering)
+    }
+}
+
+/// Code, stacks and what the allocator holds back, as measured on the smallest data.
+const PROGRAM: usize = 20 << 20;
+/// Ranges of labels that a step works on side by side, each with gradients of all embeddings.
+const N_RANGES: usize = 16;
+
+impl Plan {
+    /// Predicts the most memory that training will take.
+    pub fn peak_memory(&self, sizes: &DataSizes) -> MemoryEstimate {
+        const VALUE: usize = size_of::<f32>();
+        let counts = self.counts();
+        let (n_labels, n_words) = (counts.n_labels, counts.n_features);
+        let n_clusters = self.n_clusters();
+        let dim = self.config().encoder.dim;
+        let n_edges = match self.config().index.mode {
+            IndexMode::Ova => n_labels,
+            IndexMode::Learned => (n_clusters * self.kappa()).max(n_labels),
+        };
+
+        let residual = if self.config().encoder.residual {
+            dim * dim
+        } else {
+            0
+        };
+        let dense = n_words * dim + residual + (n_labels + n_clusters) * (dim + 1);
+        // Labels, weights and scores of edges; weights alone have moments.
+        let parameters = VALUE * dense + 12 * n_edges;
+        let moments = 2 * VALUE * (dense + n_edges);
+
+        let stages = [&self.config().stage1, &self.config().stage2];
+        let batch = stages.map(|stage| stage.batch_size).into_iter().max();
+        let batch = batch.unwrap_or(0).min(counts.n_points);
+        let n_pairs = batch * self.shortlist_size();
+        // A pair takes 16 bytes, by shard and by range, 4 in its group and 8 for the gradient of its edge.
+        let pairs = n_pairs * (16 + 16 + 4 + 8);
+        let embeddings = VALUE * batch * dim * (N_RANGES + 8);
+        let clusters = VALUE * (2 * batch * n_clusters + n_clusters * dim);
+        let words = VALUE * dim * n_words.min(batch * sizes.n_words_a_point);
+        let searchers = sizes.n_threads * 8 * n_labels + 4 * (n_labels + n_words);
+        let edges = VALUE * n_edges;
+        // M and its transpose: clusters of each point with their scores.
+        let matches = 2 * counts.n_points * (8 * self.beam_size() + 24);
+        // The matches are gone before the moments of stage 2 are there.
+        let step = pairs + embeddings + clusters + words + searchers + edges;
+        let step = step.max(matches.saturating_sub(moments));
+
+        MemoryEstimate {
+            program: PROGRAM,
+            // A renumbered copy of Y stands beside it; 16 bytes a label for names and counts.
+            data: sizes.n_text_bytes + 16 * sizes.n_label_entries + 32 * sizes.n_points
+                + 48 * n_labels,
+            features: 8 * sizes.n_feature_entries + 8 * sizes.n_points + 48 * n_words,
+            // Rows of their own first, then one matrix; and dense sums of all columns.
+            clustering: 16 * sizes.n_centroid_entries
+                + 8 * sizes.n_label_entries
+                + VALUE * n_words * (4 * sizes.n_threads + 16),
+            parameters,
+            moments,
+            step,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, DataCounts};
+
+    fn plan(assignments: &[&str]) -> Plan {
+        let config = assignments.iter().fold(Config::default(), |config, one| {
+            config.with_value(one).unwrap()
+        });
+        let counts = DataCounts {
+            n_points: 50_000,
+            n_labels: 30_000,
+            n_features: 40_000,
+        };
+        config.resolve(counts).unwrap()
+    }
+
+    const SIZES: DataSizes = DataSizes {
+        n_text_bytes: 10 << 20,
+        n_feature_entries: 2_000_000,
+        n_label_entries: 200_000,
+        n_points: 50_000,
+        n_centroid_entries: 4_000_000,
+        n_words_a_point: 40,
+        n_threads: 2,
+    };
+
+    #[test]
+    fn parameters_are_counted_to_the_byte() {
+        let plan = plan(&["encoder.residual=false", "encoder.dim=10"]);
+        let estimate = plan.peak_memory(&SIZES);
+        let n_edges = plan.n_clusters() * plan.kappa();
+        let n_values = 40_000 * 10 + (30_000 + plan.n_clusters()) * 11;
+        assert_eq!(estimate.parameters, 4 * n_values + 12 * n_edges);
+        assert_eq!(estimate.moments, 8 * (n_values + n_edges));
+    }
+
+    #[test]
+    fn the_keys_that_advice_names_lower_the_estimate() {
+        let whole = plan(&[]).peak_memory(&SIZES).total();
+        for assignment in ["encoder.dim=64", "index.kappa=20", "index.shortlist_size=100"] {
+            let less = plan(&[assignment]).peak_memory(&SIZES).total();
+            assert!(less < whole, "{assignment}: {less} {whole}");
+        }
+    }
+}
