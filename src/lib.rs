@@ -4,6 +4,23 @@
 //! extension ELIAS++: an encoder φ, a learned cluster→label graph as search index, and label classifiers,
 //! trained together.
 //!
+//! ```
+//! use elias::{config::Config, data::Dataset, pipeline::Trainer, train::Silent};
+//!
+//! let texts = Dataset::from_texts([
+//!     ("ripe red apple", vec!["fruit", "red"]),
+//!     ("fast red car", vec!["vehicle", "red"]),
+//!     ("ripe green pear", vec!["fruit", "green"]),
+//!     ("fast green bike", vec!["vehicle", "green"]),
+//! ]);
+//! let predictor = Trainer::new(Config::default()).train(&texts, None, &Silent)?;
+//! let answers = predictor.predict("a ripe plum", 1)?;
+//! assert_eq!(predictor.label_set().name(answers[0].label), "fruit");
+//! # Ok::<(), elias::Error>(())
+//! ```
+//!
+//! [`pipeline::Trainer`] reports through a [`train::Observer`]; [`predict::Predictor`] is `Send + Sync`.
+//!
 //! Modules stand in reading order; each may use only those above it.
 //! The library never prints, reads the environment, exits, or configures a global thread pool: work runs on the
 //! caller's rayon pool.

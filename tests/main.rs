@@ -11,6 +11,7 @@ mod goldens;
 mod metrics;
 mod ranker;
 mod tidy;
+mod training;
 
 /// Runs the work on a pool of this many threads.
 fn on_threads<T: Send>(n_threads: usize, work: impl FnOnce() -> T + Send) -> T {

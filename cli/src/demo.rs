@@ -11,6 +11,7 @@ use elias::ids::{LabelId, Scored};
 use elias::metrics::{MetricsBuilder, MetricsOptions, label_counts};
 use elias::pipeline::Trainer;
 use elias::predict::Predictor;
+use elias::train::Event;
 
 use crate::console::Console;
 use crate::interrupt::{Interrupt, Interrupted};
@@ -48,13 +49,13 @@ impl Demo {
         out.flush()?;
 
         let started = Instant::now();
-        let predictor = self.train(&train, console)?;
+        let (predictor, history) = self.train(&train, console)?;
         console.say(format_args!(
             "trained in {:.1} s",
             started.elapsed().as_secs_f64()
         ));
         if let Some(path) = &self.out {
-            models::save(&predictor, path)?;
+            models::save(&predictor, path, (&train, history, models::Existing::Keep))?;
             console.say(format_args!("the model is in {}", path.display()));
         }
 
@@ -72,7 +73,7 @@ impl Demo {
         Ok(())
     }
 
-    fn train(&self, train: &Dataset, console: &Console) -> anyhow::Result<Predictor> {
+    fn train(&self, train: &Dataset, console: &Console) -> anyhow::Result<(Predictor, Vec<Event>)> {
         let mut config = Config::default();
         config.train.seed = self.seed;
         if let Some(epochs) = self.epochs {
@@ -81,10 +82,10 @@ impl Demo {
         let interrupt = Interrupt::listen(console)?;
         let progress = TrainingProgress::new(console, &config, Some(interrupt));
         let trained = Trainer::new(config).train(train, None, &progress);
-        progress.finish();
+        let history = progress.finish();
         match trained {
             Err(elias::Error::Stopped) => Err(Interrupted("stopped".into()).into()),
-            trained => Ok(trained?),
+            trained => Ok((trained?, history)),
         }
     }
 }

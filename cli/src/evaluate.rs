@@ -47,7 +47,12 @@ pub(crate) struct Evaluate {
     #[arg(long, value_name = "A,B", value_parser = parse_propensity, default_value = "default")]
     propensity: Propensity,
     /// Evaluate a part of the model: stage2 is what models hold
-    #[arg(long, value_name = "NAME", hide_short_help = true, conflicts_with = "predictions")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        hide_short_help = true,
+        conflicts_with = "predictions"
+    )]
     stage: Option<String>,
     /// Add recall by label frequency
     #[arg(long)]
@@ -167,9 +172,8 @@ impl Evaluate {
         console: &Console,
     ) -> anyhow::Result<Figures> {
         let filter = self.read_filter(test, console)?;
-        let predictions =
-            data::read_predictions(predictions, test.n_points(), test.label_set())
-                .context("while reading the predictions")?;
+        let predictions = data::read_predictions(predictions, test.n_points(), test.label_set())
+            .context("while reading the predictions")?;
         let mut metrics = MetricsBuilder::new(MetricsOptions {
             inverse_propensities: frequencies.map(|known| self.weigh(known)),
             filter: filter.clone(),

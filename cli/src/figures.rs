@@ -102,7 +102,10 @@ impl Figures {
         entries.push(("n_labels".into(), json!(self.n_labels)));
         let query = self.timing.and_then(|timing| timing.ms_per_query);
         for (name, value) in [
-            ("ms_per_point", self.timing.map(|timing| timing.ms_per_point)),
+            (
+                "ms_per_point",
+                self.timing.map(|timing| timing.ms_per_point),
+            ),
             ("ms_per_query_p50", query.map(|[p50, _]| p50)),
             ("ms_per_query_p99", query.map(|[_, p99]| p99)),
         ] {

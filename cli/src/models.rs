@@ -2,14 +2,29 @@
 
 use std::path::Path;
 
+use anyhow::Context;
+use elias::checkpoint::{self, DataSummary, SaveInfo};
+use elias::data::Dataset;
 use elias::predict::Predictor;
+use elias::train::Event;
 
-/// Writes a model.
-pub(crate) fn save(_predictor: &Predictor, _path: &Path) -> anyhow::Result<()> {
-    anyhow::bail!("saving is not in this version")
+pub(crate) use elias::checkpoint::Existing;
+
+/// Writes a model with what it was trained on and what training told.
+pub(crate) fn save(
+    predictor: &Predictor,
+    path: &Path,
+    (data, history, existing): (&Dataset, Vec<Event>, Existing),
+) -> anyhow::Result<()> {
+    let info = SaveInfo {
+        history,
+        data: DataSummary::of(data),
+        existing,
+    };
+    checkpoint::save(predictor, path, &info).context("while saving the model")
 }
 
 /// Reads a model.
-pub(crate) fn load(_path: &Path) -> anyhow::Result<Predictor> {
-    anyhow::bail!("loading is not in this version")
+pub(crate) fn load(path: &Path) -> anyhow::Result<Predictor> {
+    checkpoint::load(path).context("while loading the model")
 }

@@ -41,7 +41,10 @@ pub(crate) fn write(
     row("κ: edges a cluster", plan.kappa().to_string());
     row("β: scale of edge scores", format!("{:.1}", plan.beta()));
     row("b: clusters searched", plan.beam_size().to_string());
-    row("K: labels scored at most", plan.shortlist_size().to_string());
+    row(
+        "K: labels scored at most",
+        plan.shortlist_size().to_string(),
+    );
     let stage = |stage: &StageConfig| {
         format!(
             "{} epochs of {} steps",

@@ -27,12 +27,7 @@ pub(crate) struct Train {
     /// Training data: a file, or a directory with a train part
     data: PathBuf,
     /// Where the model goes
-    #[arg(
-        short,
-        long,
-        value_name = "MODEL",
-        required_unless_present = "dry_run"
-    )]
+    #[arg(short, long, value_name = "MODEL", required_unless_present = "dry_run")]
     out: Option<PathBuf>,
     /// Test data, measured while it runs and at the end
     #[arg(long, value_name = "DATA")]
@@ -106,7 +101,7 @@ impl Train {
         console.say(plan::in_words(prepared.plan(), &estimate));
 
         let trained = trainer.train_prepared(prepared, &train, test.as_ref(), &progress);
-        progress.finish();
+        let history = progress.finish();
         let predictor = match trained {
             Err(elias::Error::Stopped) => {
                 let kept = format!("stopped; nothing was written to {}", out.display());
@@ -114,7 +109,11 @@ impl Train {
             }
             trained => trained?,
         };
-        models::save(&predictor, out)?;
+        let existing = match self.overwrite {
+            true => models::Existing::Replace,
+            false => models::Existing::Keep,
+        };
+        models::save(&predictor, out, (&train, history, existing))?;
 
         let peak = memory::peak_rss().map_or(String::new(), |bytes| {
             format!(
@@ -172,10 +171,7 @@ impl Train {
     fn check_out(&self, out: &Path) -> anyhow::Result<()> {
         let is_taken = out.exists() && !is_empty_folder(out);
         if is_taken && !self.overwrite {
-            let problem = format!(
-                "{} exists; --overwrite replaces it",
-                out.display()
-            );
+            let problem = format!("{} exists; --overwrite replaces it", out.display());
             return Err(Misuse(problem).into());
         }
         let parent = out.parent().filter(|parent| *parent != Path::new(""));

@@ -32,6 +32,7 @@ struct State {
     n_steps: usize,
     n_points: usize,
     bar: Option<ProgressBar>,
+    history: Vec<Event>,
 }
 
 impl TrainingProgress {
@@ -48,13 +49,16 @@ impl TrainingProgress {
                 n_steps: 0,
                 n_points: 0,
                 bar: None,
+                history: Vec::new(),
             }),
         }
     }
 
-    /// Takes the bar away.
-    pub(crate) fn finish(&self) {
-        self.end_phase(&mut self.lock());
+    /// Takes the bar away and gives what was told, steps left out.
+    pub(crate) fn finish(&self) -> Vec<Event> {
+        let mut state = self.lock();
+        self.end_phase(&mut state);
+        std::mem::take(&mut state.history)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
@@ -63,6 +67,9 @@ impl TrainingProgress {
 
     fn show(&self, event: &Event) {
         let state = &mut *self.lock();
+        if !matches!(event, Event::Step { .. }) {
+            state.history.push(event.clone());
+        }
         match *event {
             Event::PhaseStarted { phase, n_steps } => {
                 self.end_phase(state);

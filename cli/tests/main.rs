@@ -3,4 +3,5 @@
 mod command;
 mod convert;
 mod evaluate;
+mod model;
 mod shell;

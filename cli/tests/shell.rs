@@ -8,6 +8,9 @@ fn short_help_fits_a_screen() {
         &["-h"][..],
         &["evaluate", "-h"],
         &["demo", "-h"],
+        &["predict", "-h"],
+        &["config", "-h"],
+        &["bench", "train", "-h"],
         &["convert", "-h"],
     ] {
         let ran = run(arguments);
@@ -67,7 +70,7 @@ fn a_wrong_path_exits_with_one_and_is_named_once_with_its_cause() {
 fn a_reader_that_leaves_early_is_no_failure() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    for arguments in [&["completions", "zsh"][..], &["demo", "--quiet"]] {
+    for arguments in [&["completions", "zsh"][..], &["config"]] {
         let output = elias(arguments)
             .stdout(writer.try_clone().unwrap())
             .output()
@@ -89,7 +92,7 @@ fn completions_name_the_verbs() {
 
 #[test]
 fn the_demo_needs_nothing_and_fits_80_columns() {
-    let ran = run(["demo", "--quiet"]);
+    let ran = run(["demo", "--quiet", "--epochs", "1"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert_eq!(ran.stderr, "");
     assert!(ran.stdout.contains("10689"), "{}", ran.stdout);
@@ -100,7 +103,7 @@ fn the_demo_needs_nothing_and_fits_80_columns() {
 
 #[test]
 fn nothing_is_coloured_away_from_a_terminal() {
-    let ran = run(["demo", "--verbose"]);
+    let ran = run(["predict", "--verbose", "no-such-model"]);
     assert!(!ran.stdout.contains('\x1b') && !ran.stderr.contains('\x1b'));
     assert_ne!(ran.stderr, "");
 }

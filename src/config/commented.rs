@@ -176,7 +176,9 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         let mut n_keys = 0;
         for (at, line) in lines.iter().enumerate() {
-            let is_key = line.split_once(" = ").is_some_and(|_| !line.starts_with('#'));
+            let is_key = line
+                .split_once(" = ")
+                .is_some_and(|_| !line.starts_with('#'));
             let is_open = line.starts_with("# ") && line.ends_with(" =");
             if is_key || is_open || line.starts_with('[') {
                 n_keys += 1;

@@ -99,7 +99,9 @@ impl Plan {
         MemoryEstimate {
             program: PROGRAM,
             // A renumbered copy of Y stands beside it; 16 bytes a label for names and counts.
-            data: sizes.n_text_bytes + 16 * sizes.n_label_entries + 32 * sizes.n_points
+            data: sizes.n_text_bytes
+                + 16 * sizes.n_label_entries
+                + 32 * sizes.n_points
                 + 48 * n_labels,
             features: 8 * sizes.n_feature_entries + 8 * sizes.n_points + 48 * n_words,
             // Rows of their own first, then one matrix; and dense sums of all columns.
@@ -153,7 +155,11 @@ mod tests {
     #[test]
     fn the_keys_that_advice_names_lower_the_estimate() {
         let whole = plan(&[]).peak_memory(&SIZES).total();
-        for assignment in ["encoder.dim=64", "index.kappa=20", "index.shortlist_size=100"] {
+        for assignment in [
+            "encoder.dim=64",
+            "index.kappa=20",
+            "index.shortlist_size=100",
+        ] {
             let less = plan(&[assignment]).peak_memory(&SIZES).total();
             assert!(less < whole, "{assignment}: {less} {whole}");
         }

@@ -3,7 +3,7 @@
 use crate::data::{LabelSet, Texts};
 use crate::error::{Error, Result};
 use crate::ids::LabelId;
-use crate::matrix::CsrMatrix;
+use crate::matrix::{CsrBuilder, CsrMatrix};
 
 /// Points with their labels.
 ///
@@ -83,6 +83,38 @@ impl Dataset {
             label_set,
             ids,
         })
+    }
+
+    /// A data set of texts in memory, each with the names of its labels.
+    pub fn from_texts<T, L, N>(points: impl IntoIterator<Item = (T, L)>) -> Self
+    where
+        T: AsRef<str>,
+        L: IntoIterator<Item = N>,
+        N: AsRef<str>,
+    {
+        let mut texts = Texts::default();
+        let mut label_set = LabelSet::default();
+        let mut rows = CsrBuilder::default();
+        for (text, names) in points {
+            texts.push(text.as_ref());
+            let names = names.into_iter();
+            let mut labels: Vec<u32> = names
+                .map(|name| label_set.intern(name.as_ref()).0)
+                .collect();
+            labels.sort_unstable();
+            labels.dedup();
+            rows.push_row(labels.into_iter().map(|label| (label, 1.0)));
+        }
+        let labels = rows
+            .finish(label_set.len())
+            .expect("labels ascend and are in the set that numbered them");
+        Dataset {
+            texts: Some(texts),
+            features: None,
+            labels,
+            label_set,
+            ids: None,
+        }
     }
 
     /// Number of points, N.

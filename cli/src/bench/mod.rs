@@ -44,15 +44,29 @@ impl Bench {
 /// Named figures, in groups: the keys of JSON and the rows of a table.
 type Groups = Vec<(String, Vec<(&'static str, f64)>)>;
 
-/// Prints groups of figures with the same names: an object a group, or a column a group.
+/// Groups that fit side by side in a table; more become rows.
+const MOST_COLUMNS: usize = 4;
+
+/// Prints groups of figures with the same names: an object a group, or a column or a row a group.
 fn write_groups(groups: &Groups, json: bool) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     if json {
         let entries: Vec<String> = groups
             .iter()
-            .map(|(name, figures)| format!("  {}: {}", Value::from(name.as_str()), object(figures, 4)))
+            .map(|(name, figures)| {
+                format!("  {}: {}", Value::from(name.as_str()), object(figures, 4))
+            })
             .collect();
         writeln!(out, "{{\n{}\n}}", entries.join(",\n"))?;
+    } else if MOST_COLUMNS < groups.len() {
+        let names = groups.first().map_or(&[][..], |(_, figures)| figures);
+        let headings = names.iter().map(|(name, _)| *name);
+        let mut table = Table::new(std::iter::once("").chain(headings));
+        for (name, figures) in groups {
+            let cells = figures.iter().map(|(_, value)| spell(*value));
+            table.row(std::iter::once(name.clone()).chain(cells));
+        }
+        table.write(&mut out)?;
     } else {
         let headings = groups.iter().map(|(name, _)| name.clone());
         let mut table = Table::new(std::iter::once(String::new()).chain(headings));
@@ -102,6 +116,7 @@ fn number(value: f64) -> Value {
 
 fn spell(value: f64) -> String {
     match value.abs() {
+        v if v.is_nan() => String::new(),
         v if v.fract() == 0.0 => format!("{value}"),
         v if v < 1.0 => format!("{value:.4}"),
         v if v < 1000.0 => format!("{value:.2}"),

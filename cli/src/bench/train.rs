@@ -58,7 +58,10 @@ impl BenchTrain {
             Ok(_) | Err(elias::Error::Stopped) => {}
             Err(error) => return Err(error.into()),
         }
-        let stages = watch.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let stages = watch
+            .state
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
         let groups: Groups = stages
             .stages
             .iter()

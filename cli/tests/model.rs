@@ -1,0 +1,329 @@
+//! `elias train`, `predict` and `evaluate MODEL` on data of a few lines.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::command::{Ran, elias, run, write};
+
+/// Texts about fruit and vehicles.
+fn data(dir: &Path) -> String {
+    let mut lines = String::new();
+    for colour in ["red", "green", "blue", "brown"] {
+        for (words, label) in [("ripe apple pear", "fruit"), ("fast car bike", "vehicle")] {
+            for _ in 0..8 {
+                lines.push_str(&format!(
+                    "{{\"text\": \"{words} {colour}\", \"labels\": [\"{label}\", \"{colour}\"]}}\n"
+                ));
+            }
+        }
+    }
+    write(dir, "train.jsonl", &lines)
+}
+
+const FAST: [&str; 6] = [
+    "--set",
+    "encoder.dim=16",
+    "--set",
+    "stage1.epochs=8",
+    "--set",
+    "stage2.epochs=8",
+];
+
+fn train(data: &str, out: &Path, more: &[&str]) -> Ran {
+    let out = out.to_str().unwrap();
+    let arguments = ["train", data, "--out", out];
+    run(arguments.iter().chain(&FAST).chain(more))
+}
+
+/// A directory with data and a model.
+fn trained() -> (tempfile::TempDir, String, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let data = data(dir.path());
+    let model = dir.path().join("model");
+    let ran = train(&data, &model, &[]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(ran.stdout, "");
+    (dir, data, model)
+}
+
+fn first_label(line: &str) -> String {
+    let json: Value = serde_json::from_str(line).unwrap();
+    json["labels"][0]["label"].as_str().unwrap().to_string()
+}
+
+#[test]
+fn a_trained_model_predicts_and_is_measured() {
+    let (dir, data, model) = trained();
+    let model = model.to_str().unwrap();
+    let texts = write(dir.path(), "texts.txt", "ripe apple\n\nfast bike\n");
+    let ran = run(["predict", model, &texts, "--top-k", "2"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!(lines.len(), 3, "{}", ran.stdout);
+    assert_eq!(first_label(lines[0]), "fruit");
+    assert_eq!(first_label(lines[2]), "vehicle");
+
+    let ran = run(["evaluate", model, &data, "--json", "--by-decile"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert!(90.0 < json["p@1"].as_f64().unwrap(), "{json}");
+    for key in [
+        "psp@5",
+        "ms_per_point",
+        "ms_per_query_p50",
+        "ms_per_query_p99",
+    ] {
+        assert!(0.0 < json[key].as_f64().unwrap(), "{key}: {json}");
+    }
+    assert_eq!(json["n_points"], 64);
+    assert_eq!(json["by_decile"].as_array().unwrap().len(), 10);
+}
+
+#[test]
+fn answers_keep_the_order_and_ids_of_standard_input_in_every_format() {
+    let (dir, _, model) = trained();
+    let model = model.to_str().unwrap();
+    let lines: Vec<String> = (0..3000)
+        .map(|at| {
+            let text = ["ripe apple", "fast car"][at % 2];
+            format!("{{\"id\": \"{at}\", \"text\": \"{text}\"}}\n")
+        })
+        .collect();
+    let input = write(dir.path(), "texts.jsonl", &lines.concat());
+    let output = elias(["predict", model, "-", "-k", "1"])
+        .stdin(std::fs::File::open(&input).unwrap())
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(stdout.lines().count(), 3000);
+    for (at, line) in stdout.lines().enumerate() {
+        assert!(line.starts_with(&format!("{{\"id\": \"{at}\"")), "{line}");
+        assert_eq!(first_label(line), ["fruit", "vehicle"][at % 2]);
+    }
+
+    for format in ["tsv", "npz", "sparse"] {
+        let out = dir.path().join(format);
+        let out = out.to_str().unwrap();
+        let ran = run([
+            "predict",
+            model,
+            &input,
+            "--output-format",
+            format,
+            "--out",
+            out,
+        ]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(Path::new(out).metadata().unwrap().len() > 0, "{format}");
+    }
+}
+
+#[test]
+fn a_threshold_leaves_answers_out() {
+    let (dir, _, model) = trained();
+    let texts = write(dir.path(), "texts.txt", "ripe apple\n");
+    let model = model.to_str().unwrap();
+    let ran = run(["predict", model, &texts, "--threshold", "2"]);
+    assert_eq!(ran.stdout, "{\"labels\": []}\n", "{}", ran.stderr);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_answers_on_any_number_of_threads() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = data(dir.path());
+    let answers = |name: &str, more: &[&str]| {
+        let model = dir.path().join(name);
+        let ran = train(&data, &model, more);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        run(["predict", model.to_str().unwrap(), &data]).stdout
+    };
+    let one = answers("one", &["--threads", "1", "--seed", "5"]);
+    assert_eq!(one, answers("two", &["--threads", "2", "--seed", "5"]));
+    assert_ne!(one, answers("other", &["--seed", "6"]));
+}
+
+#[test]
+fn a_model_is_replaced_only_when_asked_to() {
+    let (_dir, data, model) = trained();
+    let ran = train(&data, &model, &[]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--overwrite"), "{}", ran.stderr);
+    let ran = train(&data, &model, &["--overwrite"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+}
+
+#[test]
+fn test_data_is_watched_and_measured_at_the_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = data(dir.path());
+    let model = dir.path().join("model");
+    let ran = train(&data, &model, &["--test", &data]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("validation: P@1"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("nDCG"), "{}", ran.stdout);
+    assert!(ran.stdout.lines().all(|line| line.chars().count() <= 80));
+}
+
+#[test]
+fn a_dry_run_prints_the_plan_and_writes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = data(dir.path());
+    let model = dir.path().join("model");
+    let ran = train(&data, &model, &["--dry-run"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    for part in ["C: clusters", "peak", "time: about", "64"] {
+        assert!(ran.stdout.contains(part), "{part}\n{}", ran.stdout);
+    }
+    assert!(!model.exists());
+}
+
+#[test]
+fn a_memory_limit_refuses_with_advice() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = data(dir.path());
+    let model = dir.path().join("model");
+    let ran = train(&data, &model, &["--memory-limit", "0.001"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("lower "), "{}", ran.stderr);
+    assert!(!model.exists());
+}
+
+#[test]
+fn what_cannot_be_meant_exits_with_two_before_anything_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = dir.path().join("model");
+    for (more, part_of_message) in [
+        (&["--set", "index.beem_size=3"][..], "beem_size"),
+        (&["--set", "encoder.dim=many"], "many"),
+        (&["--preset", "amazon"], "amazon-670k"),
+        (&["--encoder", "some/bert"], "not in this version"),
+        (&["--members", "3"], "not in this version"),
+        (&["--ranker", "on"], "not in this version"),
+        (&["--calibration", "on"], "not in this version"),
+        (&["--memory-limit", "-1"], "GiB"),
+    ] {
+        let ran = train("no-such-data", &model, more);
+        assert_eq!(ran.code, Some(2), "{more:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(part_of_message), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_wrong_path_or_a_wrong_file_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = data(dir.path());
+    let model = dir.path().join("model");
+    let ran = train("no-such-data", &model, &[]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("no-such-data"), "{}", ran.stderr);
+
+    let settings = write(dir.path(), "settings.toml", "[stage1]\nepoch = 3\n");
+    let ran = train(&data, &model, &["--config", &settings]);
+    assert_eq!(ran.code, Some(1));
+    let names_both = ran.stderr.contains("settings.toml") && ran.stderr.contains("`epoch`");
+    assert!(names_both, "{}", ran.stderr);
+
+    let ran = run(["predict", &data, &data]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("train.jsonl"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_printed_configuration_can_be_trained_with() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = data(dir.path());
+    let printed = run(["config", "--set", "encoder.dim=8"]);
+    assert_eq!(printed.code, Some(0), "{}", printed.stderr);
+    assert!(printed.stdout.contains("\ndim = 8\n"), "{}", printed.stdout);
+    let settings = write(dir.path(), "settings.toml", &printed.stdout);
+    let again = run(["config", "--config", &settings]);
+    assert_eq!(again.stdout, printed.stdout, "{}", again.stderr);
+    let ran = run(["train", &data, "--dry-run", "--config", &settings]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+
+    let preset = run(["config", "--preset", "amazon-670k"]);
+    assert!(
+        preset.stdout.contains("n_clusters = 8192"),
+        "{}",
+        preset.stdout
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_a_training_cleanly() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = data(dir.path());
+    let model = dir.path().join("model");
+    let mut child = elias(["train", &data, "--out", model.to_str().unwrap()])
+        .args(["--set", "stage1.epochs=1000000"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("epoch 2/") {
+        line.clear();
+        assert_ne!(
+            stderr.read_line(&mut line).unwrap(),
+            0,
+            "it ended too early"
+        );
+    }
+    let interrupted = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(interrupted.success());
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
+    assert!(rest.contains("nothing was written"), "{rest}");
+    assert!(!model.exists());
+}
+
+#[test]
+fn benchmarks_report_the_figures_of_the_contract() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = data(dir.path());
+    let small = [
+        "--set",
+        "stage1.batch_size=4",
+        "--set",
+        "stage2.batch_size=4",
+    ];
+    let arguments = ["bench", "train", &data, "--json"];
+    let ran = run(arguments.iter().chain(&FAST).chain(&small));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+    for stage in ["stage1", "stage2"] {
+        for key in [
+            "points_per_s",
+            "ms_per_step",
+            "gflops",
+            "sgemm_gflops",
+            "fraction_of_sgemm",
+            "peak_rss_bytes",
+        ] {
+            assert!(!json[stage][key].is_null(), "{stage} {key}: {json}");
+        }
+    }
+
+    let (_dir, data, model) = trained();
+    let ran = run(["bench", "predict", model.to_str().unwrap(), &data, "--json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+    for key in [
+        "ms_per_query_p50",
+        "ms_per_query_p99",
+        "queries_per_s",
+        "rows_scored_per_query",
+        "bytes_read_per_query",
+    ] {
+        assert!(0.0 < json[key].as_f64().unwrap(), "{key}: {json}");
+    }
+}
