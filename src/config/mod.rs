@@ -23,7 +23,7 @@ pub use features::{FeaturesConfig, TokenPattern};
 pub use index::{IndexConfig, IndexMode};
 pub use memory::{DataSizes, MemoryEstimate};
 pub use optim::OptimConfig;
-pub use plan::{DataCounts, Plan};
+pub use plan::{DataCounts, Decided, Plan};
 pub use ranker::{RankerConfig, RankerLoss};
 pub use stage::{LabelInit, LearningRates, LossConfig, Reduction, StageConfig, TrainConfig};
 
