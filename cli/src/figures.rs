@@ -46,10 +46,7 @@ impl Figures {
         if let Some(timing) = &self.timing {
             write!(out, "{:.3} ms a point in batches", timing.ms_per_point)?;
             if let Some([p50, p99]) = timing.ms_per_query {
-                write!(
-                    out,
-                    "; one text at a time: {p50:.3} ms (median), {p99:.3} ms (p99)"
-                )?;
+                write!(out, "; one by one {p50:.3} ms (median), {p99:.3} ms (p99)")?;
             }
             writeln!(out)?;
         }

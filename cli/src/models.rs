@@ -26,5 +26,12 @@ pub(crate) fn save(
 
 /// Reads a model.
 pub(crate) fn load(path: &Path) -> anyhow::Result<Predictor> {
+    let name = path.display();
+    if !path.exists() {
+        anyhow::bail!("{name}: there is no such model; `elias train DATA --out {name}` makes one");
+    }
+    if !path.join("manifest.json").exists() {
+        anyhow::bail!("{name} is not a model: it has no manifest.json");
+    }
     checkpoint::load(path).context("while loading the model")
 }

@@ -82,7 +82,7 @@ pub(crate) fn advice(estimate: &MemoryEstimate) -> &'static str {
     }
 }
 
-fn parts(estimate: &MemoryEstimate) -> [(&'static str, usize); 7] {
+fn parts(estimate: &MemoryEstimate) -> [(&'static str, usize); 8] {
     [
         ("program", estimate.program),
         ("data", estimate.data),
@@ -91,6 +91,7 @@ fn parts(estimate: &MemoryEstimate) -> [(&'static str, usize); 7] {
         ("parameters", estimate.parameters),
         ("moments of AdamW", estimate.moments),
         ("buffers of a step", estimate.step),
+        ("held back by the allocator", estimate.held_back),
     ]
 }
 

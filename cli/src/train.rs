@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use elias::config::{Config, EncoderKind, MemoryEstimate};
+use elias::config::{Config, DataCounts, EncoderKind, MemoryEstimate};
 use elias::data::{Dataset, Format, Part, ReadOptions};
 use elias::pipeline::Trainer;
 use elias::train::{Event, Observer, Phase};
@@ -32,28 +32,26 @@ pub(crate) struct Train {
     /// Test data, measured while it runs and at the end
     #[arg(long, value_name = "DATA")]
     test: Option<PathBuf>,
-    #[command(flatten)]
-    settings: Settings,
     /// Encoder: bag, or the directory of a transformer
-    #[arg(long, value_name = "KIND", help_heading = "Configuration")]
+    #[arg(long, value_name = "KIND", hide_short_help = true)]
     encoder: Option<String>,
     /// Models in the ensemble
-    #[arg(long, value_name = "N", help_heading = "Configuration")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     members: Option<usize>,
     /// Re-rank with a sparse ranker
-    #[arg(long, value_name = "on|off", help_heading = "Configuration")]
+    #[arg(long, value_name = "on|off", hide_short_help = true)]
     ranker: Option<Switch>,
     /// Calibrate scores
-    #[arg(long, value_name = "on|off", help_heading = "Configuration")]
+    #[arg(long, value_name = "on|off", hide_short_help = true)]
     calibration: Option<Switch>,
     /// Format of the data, if not to be recognised by content
     #[arg(long, hide_short_help = true, value_parser = reading::format_parser())]
     format: Option<Format>,
     /// Refuse to start if more memory would be needed
-    #[arg(long, value_name = "GiB", value_parser = parse_gibibytes)]
+    #[arg(long, value_name = "GiB", hide_short_help = true, value_parser = parse_gibibytes)]
     memory_limit: Option<f64>,
     /// Go on where an interrupted training left off
-    #[arg(long, conflicts_with = "overwrite")]
+    #[arg(long, hide_short_help = true, conflicts_with = "overwrite")]
     resume: bool,
     /// Replace the model if there is one
     #[arg(long)]
@@ -61,6 +59,8 @@ pub(crate) struct Train {
     /// Print the plan: sizes, memory, time; train nothing
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    settings: Settings,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -139,6 +139,12 @@ impl Train {
         if self.encoder.is_some() {
             config.encoder.kind = EncoderKind::Bag;
         }
+        // Values that no data could use are told before any is read.
+        config.resolve(DataCounts {
+            n_points: 1,
+            n_labels: 1,
+            n_features: 1,
+        })?;
         Ok(config)
     }
 

@@ -8,6 +8,7 @@ fn short_help_fits_a_screen() {
         &["-h"][..],
         &["evaluate", "-h"],
         &["demo", "-h"],
+        &["train", "-h"],
         &["predict", "-h"],
         &["config", "-h"],
         &["bench", "train", "-h"],

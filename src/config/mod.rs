@@ -89,23 +89,27 @@ impl Config {
     /// # Errors
     /// [`Error::Config`] if the key is unknown or the value does not fit.
     pub fn with_value(&self, assignment: &str) -> Result<Self> {
-        let misused = |found: &str| Error::Config {
+        let misused = |found: String| Error::Config {
             key: assignment.to_owned(),
-            found: found.to_owned(),
+            found,
             expected: "section.key=value with a key of `elias config`".into(),
         };
         let (key, value) = assignment
             .split_once('=')
-            .ok_or_else(|| misused("no `=`"))?;
-        let quoted = toml::Value::String(value.trim().to_owned()).to_string();
+            .ok_or_else(|| misused("no `=`".into()))?;
+        let (key, value) = (key.trim(), value.trim());
         // A bare word is a string: `--set encoder.kind=bag`.
-        let as_written = self.with_toml(&format!("{} = {}", key.trim(), value.trim()));
-        as_written
-            .or_else(|written| {
-                self.with_toml(&format!("{} = {quoted}", key.trim()))
-                    .map_err(|_| written)
-            })
-            .map_err(|error| misused(&error.to_string()))
+        let quoted = toml::Value::String(value.to_owned());
+        let as_written = format!("{key} = {value}");
+        let is_toml = toml::from_str::<toml::Table>(&as_written).is_ok();
+        let text = match is_toml {
+            true => as_written,
+            false => format!("{key} = {quoted}"),
+        };
+        self.with_toml(&text).map_err(|error| match error {
+            Error::Config { found, .. } => misused(found),
+            error => error,
+        })
     }
 
     /// The configuration as TOML.

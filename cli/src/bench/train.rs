@@ -34,14 +34,14 @@ const SGEMM_EVERY: usize = 10;
 pub(super) struct BenchTrain {
     /// Training data; the bundled set unless given
     data: Option<PathBuf>,
-    #[command(flatten)]
-    settings: Settings,
     /// Leave stage 2 after this many steps
     #[arg(long, value_name = "N")]
     steps: Option<usize>,
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    settings: Settings,
 }
 
 impl BenchTrain {
