@@ -36,6 +36,8 @@ pub mod ensemble;
 
 pub mod predict;
 
+pub mod checkpoint;
+
 pub mod pipeline;
 
 pub use error::{Error, Result};

@@ -125,7 +125,8 @@ impl Model {
     /// The `k` best labels of an embedding by p = σ(w·φ + b)·ŷ, best first, ties to the lower label.
     ///
     /// p ≤ ŷ, so the shortlist is walked by descending ŷ and left as soon as no later label can enter the best
-    /// `k`: the answer is that of scoring all of it.
+    /// `k`: the answer is that of scoring all of it. A classifier whose product is not finite gets the score NaN
+    /// and is among the answers.
     pub fn rank(
         &self,
         embedding: &[f32],
@@ -167,7 +168,12 @@ impl Model {
             let row = paths[at as usize].label;
             let z = kernels.dot(self.classifiers.weights.row(row.idx()), embedding)
                 + self.classifiers.bias[row.idx()];
-            let p = sigmoid(z) * f32::from_bits(score_bits);
+            // An infinite weight must not look like a sure label; the bits of NaN are above those of any score, so
+            // that it stays among the best and the caller sees it.
+            let p = match z.is_finite() {
+                true => sigmoid(z) * f32::from_bits(score_bits),
+                false => f32::NAN,
+            };
             *n_rows_scored += 1;
             best.push(Reverse((p.to_bits(), Reverse(self.numbering.label(row).0))));
             if k < best.len() {

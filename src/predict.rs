@@ -141,6 +141,7 @@ impl Predictor {
             &mut scratch.rank,
         );
         self.put_back(scratch);
+        check_finite(embedding.row(0), &ranked)?;
         Ok(ranked)
     }
 
@@ -150,7 +151,7 @@ impl Predictor {
     /// As [`Predictor::predict`].
     pub fn predict_texts(&self, texts: &Texts, k: usize) -> Result<Vec<Vec<Scored>>> {
         let vectorizer = self.vectorizer.as_ref().ok_or_else(needs_features)?;
-        Ok(self.predict_features(&vectorizer.transform(texts), k))
+        self.predict_features(&vectorizer.transform(texts), k)
     }
 
     /// The `k` best labels of every point of a data set.
@@ -158,7 +159,7 @@ impl Predictor {
     /// # Errors
     /// [`Error::Unpredictable`] if the data has not what the model was trained on.
     pub fn predict_dataset(&self, data: &Dataset, k: usize) -> Result<Vec<Vec<Scored>>> {
-        Ok(self.predict_features(&self.features(data)?, k))
+        self.predict_features(&self.features(data)?, k)
     }
 
     /// The features of a data set, as the model wants them.
@@ -184,7 +185,10 @@ impl Predictor {
     }
 
     /// The `k` best labels of every row of features, on the caller's thread pool.
-    pub fn predict_features(&self, features: &CsrMatrix, k: usize) -> Vec<Vec<Scored>> {
+    ///
+    /// # Errors
+    /// [`Error::Unpredictable`] if a weight that is not finite was met.
+    pub fn predict_features(&self, features: &CsrMatrix, k: usize) -> Result<Vec<Vec<Scored>>> {
         let options = self.shortlist_options();
         let rows: Vec<u32> = (0..features.n_rows() as u32).collect();
         let chunks = rows.par_chunks(CHUNK).map(|rows| {
@@ -194,15 +198,18 @@ impl Predictor {
                 .encode(Points { features }, rows, &mut embeddings);
             let mut scratch = self.take_scratch();
             let rank = |row: usize| {
-                self.member
-                    .model
-                    .rank(embeddings.row(row), &options, k, &mut scratch.rank)
+                let embedding = embeddings.row(row);
+                let model = &self.member.model;
+                let ranked = model.rank(embedding, &options, k, &mut scratch.rank);
+                check_finite(embedding, &ranked)?;
+                Ok(ranked)
             };
-            let ranked: Vec<_> = (0..rows.len()).map(rank).collect();
+            let ranked = (0..rows.len()).map(rank).collect();
             self.put_back(scratch);
             ranked
         });
-        chunks.flatten_iter().collect()
+        let chunks: Vec<Vec<_>> = chunks.collect::<Result<_>>()?;
+        Ok(chunks.into_iter().flatten().collect())
     }
 
     fn shortlist_options(&self) -> ShortlistOptions {
@@ -231,6 +238,18 @@ impl Predictor {
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
             .push(scratch);
+    }
+}
+
+/// Large model files are not read before they are used: what is met in them is looked at here.
+fn check_finite(embedding: &[f32], ranked: &[Scored]) -> Result<()> {
+    let is_finite = embedding.iter().all(|value| value.is_finite())
+        && ranked.iter().all(|scored| scored.score.is_finite());
+    match is_finite {
+        true => Ok(()),
+        false => Err(Error::Unpredictable(
+            "the model holds a weight that is not finite: it is damaged".into(),
+        )),
     }
 }
 

@@ -1,6 +1,7 @@
 //! All integration tests, one module per theme, in one binary.
 
 mod calibration;
+mod checkpoint;
 mod clustering;
 mod data;
 mod data_errors;

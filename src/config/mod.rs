@@ -20,7 +20,7 @@ pub use encoder::{EncoderConfig, EncoderKind};
 pub use features::{FeaturesConfig, TokenPattern};
 pub use index::{IndexConfig, IndexMode};
 pub use optim::OptimConfig;
-pub use plan::{DataCounts, Plan};
+pub use plan::{DataCounts, Decided, Plan};
 pub use ranker::{RankerConfig, RankerLoss};
 pub use stage::{LabelInit, LearningRates, LossConfig, Reduction, StageConfig, TrainConfig};
 

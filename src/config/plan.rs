@@ -14,7 +14,22 @@ pub struct DataCounts {
     pub n_features: usize,
 }
 
-/// A configuration with every value decided; only [`Config::resolve`] makes one.
+/// What [`Config::resolve`] decides, by itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Decided {
+    /// C.
+    pub n_clusters: usize,
+    /// β.
+    pub beta: f32,
+    /// κ.
+    pub kappa: usize,
+    /// b.
+    pub beam_size: usize,
+    /// K.
+    pub shortlist_size: usize,
+}
+
+/// A configuration with every value decided; only [`Config::resolve`] and [`Config::restore`] make one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     config: Config,
@@ -69,6 +84,42 @@ impl Config {
                 IndexMode::Learned => self.index.shortlist_size.min(n_labels),
             },
             config: self.clone(),
+        })
+    }
+
+    /// The plan that was decided before, as a model file holds it.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for values that cannot be used.
+    pub fn restore(&self, counts: DataCounts, decided: Decided) -> Result<Plan> {
+        self.check()?;
+        let up_to = |key: &str, value: usize, most: usize| match (1..=most).contains(&value) {
+            true => Ok(()),
+            false => Err(unusable(key, value as f64, &format!("1 to {most}"))),
+        };
+        up_to("plan.n_clusters", decided.n_clusters, counts.n_labels)?;
+        up_to("plan.kappa", decided.kappa, counts.n_labels)?;
+        up_to("plan.beam_size", decided.beam_size, decided.n_clusters)?;
+        up_to(
+            "plan.shortlist_size",
+            decided.shortlist_size,
+            counts.n_labels,
+        )?;
+        if !(0.0 < decided.beta && decided.beta.is_finite()) {
+            return Err(unusable(
+                "plan.beta",
+                decided.beta.into(),
+                "a positive number",
+            ));
+        }
+        Ok(Plan {
+            config: self.clone(),
+            counts,
+            n_clusters: decided.n_clusters,
+            beta: decided.beta,
+            kappa: decided.kappa,
+            beam_size: decided.beam_size,
+            shortlist_size: decided.shortlist_size,
         })
     }
 
@@ -152,6 +203,17 @@ impl Plan {
     /// The data it was made for.
     pub fn counts(&self) -> DataCounts {
         self.counts
+    }
+
+    /// What was decided, by itself.
+    pub fn decided(&self) -> Decided {
+        Decided {
+            n_clusters: self.n_clusters,
+            beta: self.beta,
+            kappa: self.kappa,
+            beam_size: self.beam_size,
+            shortlist_size: self.shortlist_size,
+        }
     }
 
     /// C.

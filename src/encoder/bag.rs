@@ -7,7 +7,10 @@
 use rayon::prelude::*;
 
 use crate::config::EncoderConfig;
-use crate::encoder::{Encoder, Gradient, Parameter, Points, StepSeed, TrainableEncoder};
+use crate::encoder::{
+    Encoder, Gradient, Parameter, Points, StepSeed, TakeTensor, Tensor, TrainableEncoder,
+};
+use crate::error::Result;
 use crate::matrix::{Groups, Kernels, Matrix, Output, View, product};
 use crate::random::Random;
 
@@ -91,6 +94,38 @@ impl BagEncoder {
             embedding_rate: config.embedding_rate,
             pass,
         }
+    }
+
+    /// An encoder over the parameters of a trained one.
+    ///
+    /// # Errors
+    /// Whatever `take` returns.
+    pub fn from_tensors(
+        n_words: usize,
+        config: &EncoderConfig,
+        take: &mut TakeTensor<'_>,
+    ) -> Result<Self> {
+        let dim = config.dim;
+        let embeddings = take("encoder.embeddings", (n_words, dim))?;
+        let bias = take("encoder.bias", (1, dim))?.values().to_vec();
+        let residual = match config.residual {
+            false => None,
+            true => Some(Residual {
+                weights: take("encoder.block.weight", (dim, dim))?,
+                bias: take("encoder.block.bias", (1, dim))?.values().to_vec(),
+            }),
+        };
+        Ok(BagEncoder {
+            embeddings,
+            bias,
+            residual,
+            word_dropout: config.word_dropout,
+            embedding_rate: config.embedding_rate,
+            pass: Pass {
+                by_word: Groups::new(n_words),
+                ..Pass::default()
+            },
+        })
     }
 
     /// h of one point. words and values: the point's row
@@ -227,6 +262,26 @@ impl TrainableEncoder for BagEncoder {
             });
         }
         parameters
+    }
+
+    fn tensors(&self) -> Vec<Tensor<'_>> {
+        let dim = self.dim();
+        let tensor = |name, n_rows, values| Tensor {
+            name,
+            shape: (n_rows, dim),
+            values,
+        };
+        let n_words = self.embeddings.n_rows();
+        let mut tensors = vec![
+            tensor("encoder.embeddings", n_words, self.embeddings.values()),
+            tensor("encoder.bias", 1, &self.bias),
+        ];
+        if let Some(residual) = &self.residual {
+            let weights = residual.weights.values();
+            tensors.push(tensor("encoder.block.weight", dim, weights));
+            tensors.push(tensor("encoder.block.bias", 1, &residual.bias));
+        }
+        tensors
     }
 
     fn as_encoder(&self) -> &dyn Encoder {

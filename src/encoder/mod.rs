@@ -8,6 +8,7 @@ mod bag;
 
 pub use bag::BagEncoder;
 
+use crate::error::Result;
 use crate::matrix::{CsrMatrix, Matrix};
 
 /// The points an encoder can be asked about.
@@ -37,9 +38,27 @@ pub trait TrainableEncoder: Encoder {
     /// Every parameter with its gradient, in a fixed order.
     fn parameters(&mut self) -> Vec<Parameter<'_>>;
 
+    /// Every parameter as it is, for whoever saves it; names, shapes and order are those of
+    /// [`TrainableEncoder::parameters`].
+    fn tensors(&self) -> Vec<Tensor<'_>>;
+
     /// This encoder as one that only predicts.
     fn as_encoder(&self) -> &dyn Encoder;
 }
+
+/// A named parameter to read.
+#[derive(Clone, Copy, Debug)]
+pub struct Tensor<'a> {
+    /// Its name in model files.
+    pub name: &'static str,
+    /// Its shape; row-major.
+    pub shape: (usize, usize),
+    /// Its values.
+    pub values: &'a [f32],
+}
+
+/// Hands out tensors by name and shape, as a model file does.
+pub type TakeTensor<'a> = dyn FnMut(&'static str, (usize, usize)) -> Result<Matrix> + 'a;
 
 /// What random choices of one step are seeded by.
 #[derive(Clone, Copy, Debug)]

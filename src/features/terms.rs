@@ -62,7 +62,7 @@ impl Terms {
                 visit(word);
             }
         });
-        for n_words in 2..=self.ngrams {
+        for n_words in 2..=self.ngrams.min(scratch.words.len()) {
             for run in scratch.words.windows(n_words) {
                 scratch.joined.clear();
                 for &(start, end) in run {

@@ -1,20 +1,68 @@
-//! A dense row-major matrix.
+//! A dense row-major matrix, in memory of its own or in a mapped file.
+//!
+//! A mapped matrix is read in place, so that processes share its pages; the first write moves it into memory of its
+//! own. Opening files is not done here; see `checkpoint`.
+
+use std::sync::Arc;
+
+use memmap2::Mmap;
+
+use crate::error::{Error, Result};
 
 /// A dense row-major `f32` matrix.
 ///
-/// Invariant: `values.len() == n_rows * n_cols`.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// Invariant: it has `n_rows * n_cols` values.
+#[derive(Clone, Debug, Default)]
 pub struct Matrix {
-    values: Vec<f32>,
+    values: Values,
     n_rows: usize,
     n_cols: usize,
+}
+
+/// Where the values are.
+///
+/// Invariant: mapped bytes are aligned to `f32` and a multiple of its size.
+#[derive(Clone, Debug)]
+enum Values {
+    Owned(Vec<f32>),
+    Mapped {
+        map: Arc<Mmap>,
+        bytes: std::ops::Range<usize>,
+    },
+}
+
+impl Default for Values {
+    fn default() -> Self {
+        Values::Owned(Vec::new())
+    }
+}
+
+impl Values {
+    #[inline]
+    fn as_slice(&self) -> &[f32] {
+        match self {
+            Values::Owned(values) => values,
+            Values::Mapped { map, bytes } => bytemuck::cast_slice(&map[bytes.clone()]),
+        }
+    }
+
+    #[inline]
+    fn to_mut(&mut self) -> &mut Vec<f32> {
+        if let Values::Mapped { .. } = self {
+            *self = Values::Owned(self.as_slice().to_vec());
+        }
+        match self {
+            Values::Owned(values) => values,
+            Values::Mapped { .. } => unreachable!("mapped values were replaced above"),
+        }
+    }
 }
 
 impl Matrix {
     /// A matrix of zeros.
     pub fn zeros(n_rows: usize, n_cols: usize) -> Self {
         Matrix {
-            values: vec![0.0; n_rows * n_cols],
+            values: Values::Owned(vec![0.0; n_rows * n_cols]),
             n_rows,
             n_cols,
         }
@@ -27,9 +75,38 @@ impl Matrix {
     pub fn from_vec(values: Vec<f32>, n_rows: usize, n_cols: usize) -> Self {
         assert_eq!(values.len(), n_rows * n_cols, "a {n_rows}x{n_cols} matrix");
         Matrix {
-            values,
+            values: Values::Owned(values),
             n_rows,
             n_cols,
+        }
+    }
+
+    /// A matrix whose little-endian values stand in a mapped file from byte `start` on.
+    ///
+    /// # Errors
+    /// [`Error::InvalidMatrix`] if they reach beyond the map or are not aligned to four bytes.
+    pub fn from_map(map: Arc<Mmap>, start: usize, n_rows: usize, n_cols: usize) -> Result<Self> {
+        let end = n_rows
+            .checked_mul(n_cols)
+            .and_then(|n_values| n_values.checked_mul(size_of::<f32>()))
+            .and_then(|n_bytes| n_bytes.checked_add(start));
+        let bytes = end.and_then(|end| map.get(start..end));
+        match (end, bytes.map(bytemuck::try_cast_slice::<u8, f32>)) {
+            (Some(end), Some(Ok(_))) => Ok(Matrix {
+                values: Values::Mapped {
+                    map,
+                    bytes: start..end,
+                },
+                n_rows,
+                n_cols,
+            }),
+            (_, Some(Err(_))) => Err(Error::InvalidMatrix(format!(
+                "its values start at byte {start}, which is not aligned to four bytes"
+            ))),
+            _ => Err(Error::InvalidMatrix(format!(
+                "{n_rows}x{n_cols} values from byte {start} on reach beyond the {} bytes of the file",
+                map.len()
+            ))),
         }
     }
 
@@ -46,31 +123,38 @@ impl Matrix {
     /// One row.
     #[inline]
     pub fn row(&self, row_idx: usize) -> &[f32] {
-        &self.values[row_idx * self.n_cols..][..self.n_cols]
+        &self.values.as_slice()[row_idx * self.n_cols..][..self.n_cols]
     }
 
-    /// One row, writable.
+    /// One row, writable; a mapped matrix is copied first.
     #[inline]
     pub fn row_mut(&mut self, row_idx: usize) -> &mut [f32] {
-        &mut self.values[row_idx * self.n_cols..][..self.n_cols]
+        &mut self.values.to_mut()[row_idx * self.n_cols..][..self.n_cols]
     }
 
     /// All values, row after row.
     #[inline]
     pub fn values(&self) -> &[f32] {
-        &self.values
+        self.values.as_slice()
     }
 
-    /// All values, row after row, writable.
+    /// All values, row after row, writable; a mapped matrix is copied first.
     #[inline]
     pub fn values_mut(&mut self) -> &mut [f32] {
-        &mut self.values
+        self.values.to_mut()
     }
 
     /// Gives the matrix this shape; what it held is lost. Keeps its allocation where that is large enough.
     pub fn reshape(&mut self, n_rows: usize, n_cols: usize) {
-        self.values.resize(n_rows * n_cols, 0.0);
+        self.values.to_mut().resize(n_rows * n_cols, 0.0);
         self.n_rows = n_rows;
         self.n_cols = n_cols;
+    }
+}
+
+impl PartialEq for Matrix {
+    fn eq(&self, other: &Self) -> bool {
+        (self.n_rows, self.n_cols) == (other.n_rows, other.n_cols)
+            && self.values() == other.values()
     }
 }

@@ -1,0 +1,284 @@
+//! From a model directory to a predictor, without believing it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use memmap2::Mmap;
+
+use super::files::{FileRecord, MANIFEST, read_bounded, sha256};
+use super::tensors::{Scan, TensorFile};
+use super::v1::Manifest;
+use super::{Description, lines, map, v1};
+use crate::classifiers::LabelClassifiers;
+use crate::config::{DataCounts, EncoderKind, Plan};
+use crate::data::LabelSet;
+use crate::encoder::{BagEncoder, TrainableEncoder};
+use crate::error::{Error, Result};
+use crate::features::Vectorizer;
+use crate::ids::LabelId;
+use crate::index::{Adjacency, ClusterClassifiers, Edges};
+use crate::model::{Model, Numbering};
+use crate::predict::{Member, Predictor};
+
+/// No manifest is longer.
+const MAX_MANIFEST: u64 = 64 << 20;
+/// Files up to this size are read and hashed whenever they are loaded.
+const SMALL_FILE: u64 = 16 << 20;
+
+/// How much of a model is read before it is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Depth {
+    /// All but the matrices of large files.
+    Quick,
+    /// Every byte.
+    Full,
+}
+
+/// Loads a model. Its large matrices stay where they are and are mapped; see the module for what is checked.
+///
+/// # Errors
+/// [`Error::Io`] if a file cannot be opened; [`Error::BadFile`] and others if the directory does not hold a model of
+/// this format, or a damaged one.
+pub fn load(directory: &Path) -> Result<Predictor> {
+    load_to(directory, Depth::Quick)
+}
+
+/// Loads a model after reading and checking every byte of it.
+///
+/// # Errors
+/// As [`load`].
+pub fn verify(directory: &Path) -> Result<Predictor> {
+    load_to(directory, Depth::Full)
+}
+
+/// Reads the manifest alone.
+///
+/// # Errors
+/// As [`load`], for what concerns the manifest.
+pub fn describe(directory: &Path) -> Result<Description> {
+    let manifest = read_manifest(directory)?;
+    Ok(Description {
+        version: manifest.version,
+        plan: plan_of(&manifest)?,
+        data: (&manifest.data).into(),
+        history: manifest.history.iter().map(Into::into).collect(),
+        n_members: manifest.members.len(),
+        takes_texts: manifest.features.is_some(),
+        files: manifest.records(),
+        written_by: manifest.written_by,
+    })
+}
+
+pub(super) fn read_manifest(directory: &Path) -> Result<Manifest> {
+    let path = directory.join(MANIFEST);
+    let bytes = read_bounded(&path, MAX_MANIFEST)?;
+    let manifest: Manifest = v1::from_text(&path, &bytes, (v1::FORMAT, v1::VERSION))?;
+    manifest.check_names(&path)?;
+    Ok(manifest)
+}
+
+fn plan_of(manifest: &Manifest) -> Result<Plan> {
+    let counts = DataCounts {
+        n_points: manifest.n_training_points,
+        n_labels: manifest.data.n_labels,
+        n_features: manifest.n_features,
+    };
+    manifest.config.restore(counts, (&manifest.plan).into())
+}
+
+fn load_to(directory: &Path, depth: Depth) -> Result<Predictor> {
+    let manifest = read_manifest(directory)?;
+    let loader = Loader {
+        directory,
+        plan: plan_of(&manifest)?,
+        manifest: &manifest,
+        depth,
+    };
+    let [member] = &manifest.members[..] else {
+        let n_members = manifest.members.len();
+        return Err(loader.bad_manifest(format!("it has {n_members} members, expected 1")));
+    };
+    let (labels, (vectorizer, member)) = rayon::join(
+        || loader.labels(),
+        || rayon::join(|| loader.vectorizer(), || loader.member(member)),
+    );
+    Predictor::new(vectorizer?, labels?, member?, loader.plan)
+}
+
+/// A directory that is being read.
+struct Loader<'a> {
+    directory: &'a Path,
+    manifest: &'a Manifest,
+    plan: Plan,
+    depth: Depth,
+}
+
+impl Loader<'_> {
+    fn labels(&self) -> Result<(LabelSet, Vec<u32>)> {
+        let n_labels = self.plan.counts().n_labels;
+        let (path, bytes, _) = self.open(&self.manifest.labels.names, Depth::Full)?;
+        let names = lines::read(&path, &bytes)?;
+        self.check_count(&path, (names.len(), n_labels), "names")?;
+        let label_set: LabelSet = names.iter().collect();
+        self.check_count(&path, (label_set.len(), n_labels), "different names")?;
+        let mut file = self.tensors(&self.manifest.labels.counts)?;
+        let counts = file.numbers("label_counts", n_labels)?;
+        file.finish()?;
+        Ok((label_set, counts))
+    }
+
+    fn vectorizer(&self) -> Result<Option<Vectorizer>> {
+        let Some(features) = &self.manifest.features else {
+            return Ok(None);
+        };
+        let n_words = self.plan.counts().n_features;
+        let (path, bytes, _) = self.open(&features.vocabulary, Depth::Full)?;
+        let words = lines::read(&path, &bytes)?;
+        self.check_count(&path, (words.len(), n_words), "words")?;
+        let mut file = self.tensors(&features.weights)?;
+        let idf = file.floats("idf", n_words)?;
+        file.finish()?;
+        let config = self.plan.config().features.clone();
+        Vectorizer::from_parts(words, idf, config)
+            .map(Some)
+            .map_err(|error| bad(path, error.to_string()))
+    }
+
+    fn member(&self, member: &v1::Member) -> Result<Member> {
+        let is_positive = |value: f32| 0.0 < value && value.is_finite();
+        if !is_positive(member.alpha) || !member.beta.is_none_or(is_positive) {
+            return Err(self.bad_manifest("alpha and beta must be positive".into()));
+        }
+        let (encoder, (index, classifiers)) = rayon::join(
+            || self.encoder(member),
+            || rayon::join(|| self.index(member), || self.classifiers(member)),
+        );
+        let (clusters, adjacency, numbering) = index?;
+        Ok(Member {
+            encoder: encoder?,
+            model: Model {
+                clusters,
+                adjacency,
+                classifiers: classifiers?,
+                numbering,
+            },
+        })
+    }
+
+    fn encoder(&self, member: &v1::Member) -> Result<Box<dyn TrainableEncoder>> {
+        let config = &self.plan.config().encoder;
+        let n_words = self.plan.counts().n_features;
+        let mut file = self.tensors(&member.encoder)?;
+        let mut take = |name: &'static str, shape| file.matrix(name, shape);
+        let encoder = match config.kind {
+            EncoderKind::Bag => BagEncoder::from_tensors(n_words, config, &mut take)?,
+        };
+        file.finish()?;
+        Ok(Box::new(encoder))
+    }
+
+    fn index(&self, member: &v1::Member) -> Result<(ClusterClassifiers, Adjacency, Numbering)> {
+        let (n_clusters, dim) = (self.plan.n_clusters(), self.plan.config().encoder.dim);
+        let n_labels = self.plan.counts().n_labels;
+        let mut file = self.tensors(&member.index)?;
+        let clusters = ClusterClassifiers {
+            weights: file.matrix("clusters.weight", (n_clusters, dim))?,
+            bias: file.floats("clusters.bias", n_clusters)?,
+            alpha: member.alpha,
+        };
+        let n_edges = file.len("adjacency.labels")?;
+        let indptr = file.large_numbers("adjacency.indptr", n_clusters + 1)?;
+        let indptr = indptr.iter().map(|&end| end as usize).collect();
+        let labels = file.numbers("adjacency.labels", n_edges)?;
+        let numbering = file.numbers("numbering", n_labels)?;
+        let weights = match member.beta {
+            Some(beta) => Some((file.floats("adjacency.weight", n_edges)?, beta)),
+            None => None,
+        };
+        file.finish()?;
+        let path = || self.directory.join(&member.index);
+        let parts = || -> Result<(Adjacency, Numbering)> {
+            let edges = Edges::new(indptr, label_ids(labels), n_labels)?;
+            let adjacency = match weights {
+                Some((weights, beta)) => Adjacency::learned(edges, weights, beta)?,
+                None => Adjacency::fixed(edges),
+            };
+            Ok((adjacency, Numbering::new(label_ids(numbering))?))
+        };
+        let (adjacency, numbering) = parts().map_err(|error| bad(path(), error.to_string()))?;
+        Ok((clusters, adjacency, numbering))
+    }
+
+    fn classifiers(&self, member: &v1::Member) -> Result<LabelClassifiers> {
+        let (n_labels, dim) = (self.plan.counts().n_labels, self.plan.config().encoder.dim);
+        let mut file = self.tensors(&member.classifiers)?;
+        let classifiers = LabelClassifiers {
+            weights: file.matrix("classifiers.weight", (n_labels, dim))?,
+            bias: file.floats("classifiers.bias", n_labels)?,
+        };
+        file.finish()?;
+        Ok(classifiers)
+    }
+
+    fn tensors(&self, name: &str) -> Result<TensorFile> {
+        let (path, map, depth) = self.open(name, self.depth)?;
+        let scan = match depth {
+            Depth::Full => Scan::Everything,
+            Depth::Quick => Scan::Lists,
+        };
+        TensorFile::new(&path, map, scan)
+    }
+
+    /// Maps a file whose size is as listed, and whose hash is if it is small or read to that depth.
+    fn open(&self, name: &str, depth: Depth) -> Result<(PathBuf, Arc<Mmap>, Depth)> {
+        let path = self.directory.join(name);
+        let records = self.manifest.record(name);
+        let FileRecord {
+            bytes: expected,
+            sha256: hash,
+        } = records.ok_or_else(|| self.bad_manifest(format!("it does not list {name}")))?;
+        let map = map::open(&path)?;
+        let found = map.len() as u64;
+        if found != expected {
+            return Err(bad(
+                path,
+                format!("it has {found} bytes, the manifest says {expected}"),
+            ));
+        }
+        let depth = if found <= SMALL_FILE {
+            Depth::Full
+        } else {
+            depth
+        };
+        if depth == Depth::Full && sha256(&map) != hash {
+            let problem = "it is damaged: its SHA-256 is not the one in the manifest";
+            return Err(bad(path, problem.into()));
+        }
+        Ok((path, map, depth))
+    }
+
+    fn check_count(
+        &self,
+        path: &Path,
+        (found, expected): (usize, usize),
+        what: &str,
+    ) -> Result<()> {
+        if found == expected {
+            return Ok(());
+        }
+        let problem = format!("it has {found} {what}, the manifest says {expected}");
+        Err(bad(path.into(), problem))
+    }
+
+    fn bad_manifest(&self, problem: String) -> Error {
+        bad(self.directory.join(MANIFEST), problem)
+    }
+}
+
+fn bad(path: PathBuf, problem: String) -> Error {
+    Error::BadFile { path, problem }
+}
+
+fn label_ids(ids: Vec<u32>) -> Vec<LabelId> {
+    bytemuck::allocation::cast_vec(ids)
+}

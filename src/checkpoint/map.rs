@@ -1,0 +1,34 @@
+//! Opening a file as a memory map: the only place that needs `unsafe` to read a model.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use memmap2::Mmap;
+
+use crate::error::{Error, Result};
+
+/// Maps a regular file to read.
+///
+/// Files of a model are never changed in place: a new version has new names or replaces the directory entry, which
+/// leaves the mapped file as it was. Whoever else truncates a mapped file makes its readers fail.
+///
+/// # Errors
+/// [`Error::Io`] if it cannot be opened, [`Error::BadFile`] if it is not a regular file.
+pub(super) fn open(path: &Path) -> Result<Arc<Mmap>> {
+    // Before opening: a pipe would wait for its writer.
+    let metadata = std::fs::metadata(path).map_err(|error| Error::io(path, "open", error))?;
+    if !metadata.is_file() {
+        return Err(Error::BadFile {
+            path: path.into(),
+            problem: "it is not a regular file".into(),
+        });
+    }
+    let file = File::open(path).map_err(|error| Error::io(path, "open", error))?;
+    #[allow(unsafe_code)]
+    // SAFETY: the map is read-only and private to this process's view of the file; it is read as plain bytes or
+    // floats, for which every bit pattern is valid. That nobody truncates the file meanwhile is the writer's rule.
+    let map = unsafe { Mmap::map(&file) };
+    map.map(Arc::new)
+        .map_err(|error| Error::io(path, "map", error))
+}

@@ -1,0 +1,70 @@
+//! Models on disk: written so that nothing is ever half there, read in place, and trusted in nothing.
+//!
+//! A model is a directory: `manifest.json` names every other file with its size and hash. `docs/model-format.md`
+//! specifies each byte. [`save`] writes a directory, [`load`] maps it, [`describe`] reads the manifest alone.
+//!
+//! What [`load`] checks: the manifest against its own checksum; the size of every file; the SHA-256 of every file up
+//! to 16 MiB and of all lists of texts; every shape, id and list. Matrices in larger files are used in place without
+//! being read first, so that a process answers at once: a weight in them that is not finite is reported by the
+//! prediction that meets it. [`verify`] reads and checks every byte.
+
+mod files;
+mod lines;
+mod load;
+mod map;
+mod save;
+mod summary;
+mod tensors;
+mod v1;
+
+pub use files::FileRecord;
+pub use load::{describe, load, verify};
+pub use save::save;
+pub use summary::DataSummary;
+
+use std::collections::BTreeMap;
+
+use crate::config::Plan;
+use crate::train::Event;
+
+/// What is saved besides the predictor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SaveInfo {
+    /// What training told: epochs, validations and the adjacency are kept.
+    pub history: Vec<Event>,
+    /// What it was trained on.
+    pub data: DataSummary,
+    /// What to do with a model that is there already.
+    pub existing: Existing,
+}
+
+/// What to do with a model that is there already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Existing {
+    /// Keep it: saving is an error.
+    #[default]
+    Keep,
+    /// Replace it, in one instant.
+    Replace,
+}
+
+/// What a manifest says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Description {
+    /// Version of the format.
+    pub version: u32,
+    /// Name and version of the program that wrote it.
+    pub written_by: String,
+    /// How it was trained, with its configuration and the sizes of its data.
+    pub plan: Plan,
+    /// What it was trained on.
+    pub data: DataSummary,
+    /// What training told.
+    pub history: Vec<Event>,
+    /// Encoders with their indexes and classifiers.
+    pub n_members: usize,
+    /// Whether it takes texts; otherwise it takes features.
+    pub takes_texts: bool,
+    /// Every file with its size and hash, the manifest excepted.
+    pub files: BTreeMap<String, FileRecord>,
+}

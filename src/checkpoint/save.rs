@@ -1,0 +1,153 @@
+//! From a predictor to a model directory.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::files::{MANIFEST, Writer};
+use super::tensors::{self, Tensor, Values};
+use super::{Existing, SaveInfo, lines, load, v1};
+use crate::error::{Error, Result};
+use crate::features::Vectorizer;
+use crate::predict::{Member, Predictor};
+
+/// Writes a model directory.
+///
+/// Readers see the model that was there before, or none, until everything is on the disk. The same predictor and
+/// information give the same bytes.
+///
+/// # Errors
+/// [`Error::Io`], and [`Error::BadFile`] if a model is there already and shall be kept. What was there before is
+/// unharmed.
+pub fn save(predictor: &Predictor, directory: &Path, info: &SaveInfo) -> Result<()> {
+    let is_there = directory.join(MANIFEST).exists();
+    if is_there && info.existing == Existing::Keep {
+        return Err(Error::BadFile {
+            path: directory.into(),
+            problem: "it holds a model already: choose another directory, or ask to replace it"
+                .into(),
+        });
+    }
+    // A damaged manifest may be replaced as well; its files are then unknown and stay.
+    let earlier: Vec<String> = load::read_manifest(directory)
+        .map(|manifest| manifest.files.into_keys().collect())
+        .unwrap_or_default();
+    let mut writer = Writer::new(directory)?;
+    match write_files(predictor, info, &mut writer) {
+        Ok(manifest) => writer.commit(&v1::to_text(&manifest), &earlier),
+        Err(error) => {
+            writer.abandon(&earlier);
+            Err(error)
+        }
+    }
+}
+
+fn write_files(
+    predictor: &Predictor,
+    info: &SaveInfo,
+    writer: &mut Writer,
+) -> Result<v1::Manifest> {
+    let plan = predictor.plan();
+    let labels = v1::Labels {
+        names: writer.write(("labels", "txt"), |out| {
+            lines::write(predictor.label_set().names(), out)
+        })?,
+        counts: write_tensors(
+            writer,
+            "label-counts",
+            vec![Tensor::list(
+                "label_counts",
+                Values::U32(predictor.label_counts()),
+            )],
+        )?,
+    };
+    let features = match predictor.vectorizer() {
+        Some(vectorizer) => Some(write_features(writer, vectorizer)?),
+        None => None,
+    };
+    let members = vec![write_member(writer, 0, predictor.member())?];
+    let files: BTreeMap<_, _> = writer.files().iter().collect();
+    Ok(v1::Manifest {
+        format: v1::FORMAT.into(),
+        version: v1::VERSION,
+        written_by: concat!("elias ", env!("CARGO_PKG_VERSION")).into(),
+        seed: plan.config().train.seed,
+        data: (&info.data).into(),
+        n_features: plan.counts().n_features,
+        n_training_points: plan.counts().n_points,
+        plan: plan.decided().into(),
+        labels,
+        features,
+        members,
+        history: v1::told(&info.history),
+        config: plan.config().clone(),
+        files: files
+            .into_iter()
+            .map(|(name, record)| (name.clone(), record.into()))
+            .collect(),
+    })
+}
+
+fn write_features(writer: &mut Writer, vectorizer: &Vectorizer) -> Result<v1::Features> {
+    let vocabulary = vectorizer.vocabulary();
+    Ok(v1::Features {
+        vocabulary: writer.write(("vocabulary", "txt"), |out| lines::write(vocabulary, out))?,
+        weights: write_tensors(
+            writer,
+            "features",
+            vec![Tensor::list("idf", Values::F32(vectorizer.idf()))],
+        )?,
+    })
+}
+
+fn write_member(writer: &mut Writer, member_idx: usize, member: &Member) -> Result<v1::Member> {
+    let model = &member.model;
+    let encoder = member.encoder.tensors();
+    let encoder = encoder
+        .iter()
+        .map(|tensor| Tensor::matrix(tensor.name, tensor.shape, tensor.values))
+        .collect();
+    let (clusters, edges) = (&model.clusters, model.adjacency.edges());
+    let dim = clusters.weights.n_cols();
+    let indptr: Vec<u64> = edges.indptr().iter().map(|&end| end as u64).collect();
+    let mut index = vec![
+        Tensor::list("adjacency.indptr", Values::U64(&indptr)),
+        Tensor::matrix(
+            "clusters.weight",
+            (clusters.n_clusters(), dim),
+            clusters.weights.values(),
+        ),
+        Tensor::list("clusters.bias", Values::F32(&clusters.bias)),
+        Tensor::list(
+            "adjacency.labels",
+            Values::U32(bytemuck::cast_slice(edges.labels())),
+        ),
+        Tensor::list(
+            "numbering",
+            Values::U32(bytemuck::cast_slice(model.numbering.labels())),
+        ),
+    ];
+    if let Some(weights) = model.adjacency.weights() {
+        index.push(Tensor::list("adjacency.weight", Values::F32(weights)));
+    }
+    let weights = &model.classifiers.weights;
+    let classifiers = vec![
+        Tensor::matrix(
+            "classifiers.weight",
+            (weights.n_rows(), weights.n_cols()),
+            weights.values(),
+        ),
+        Tensor::list("classifiers.bias", Values::F32(&model.classifiers.bias)),
+    ];
+    let named = |part: &str| format!("{part}-{member_idx}");
+    Ok(v1::Member {
+        alpha: clusters.alpha,
+        beta: model.adjacency.beta(),
+        encoder: write_tensors(writer, &named("encoder"), encoder)?,
+        index: write_tensors(writer, &named("index"), index)?,
+        classifiers: write_tensors(writer, &named("classifiers"), classifiers)?,
+    })
+}
+
+fn write_tensors(writer: &mut Writer, stem: &str, all: Vec<Tensor<'_>>) -> Result<String> {
+    writer.write((stem, "safetensors"), |out| tensors::write(all, out))
+}

@@ -1,0 +1,61 @@
+//! What a model was trained on, in a few numbers and a fingerprint.
+
+use sha2::{Digest, Sha256};
+
+use super::files::hexadecimal;
+use crate::data::Dataset;
+use crate::matrix::CsrMatrix;
+
+/// A data set in short.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DataSummary {
+    /// Points.
+    pub n_points: usize,
+    /// Labels.
+    pub n_labels: usize,
+    /// Pairs of a point and its label.
+    pub n_positives: usize,
+    /// SHA-256 over texts or features, labels and label names, in hexadecimal digits.
+    pub sha256: String,
+}
+
+impl DataSummary {
+    /// The summary of a data set. It does not depend on the format or the place the data was read from.
+    pub fn of(data: &Dataset) -> Self {
+        let mut hash = Sha256::new();
+        let number = |hash: &mut Sha256, number: usize| hash.update((number as u64).to_le_bytes());
+        number(&mut hash, data.label_set().len());
+        for name in data.label_set().names().iter() {
+            number(&mut hash, name.len());
+            hash.update(name);
+        }
+        hash_matrix(&mut hash, data.labels());
+        if let Some(texts) = data.texts() {
+            number(&mut hash, texts.len());
+            for text in texts.iter() {
+                number(&mut hash, text.len());
+                hash.update(text);
+            }
+        }
+        if let Some(features) = data.features() {
+            hash_matrix(&mut hash, features);
+        }
+        DataSummary {
+            n_points: data.n_points(),
+            n_labels: data.n_labels(),
+            n_positives: data.labels().indices().len(),
+            sha256: hexadecimal(&hash.finalize()),
+        }
+    }
+}
+
+fn hash_matrix(hash: &mut Sha256, matrix: &CsrMatrix) {
+    hash.update((matrix.n_cols() as u64).to_le_bytes());
+    hash.update((matrix.n_rows() as u64).to_le_bytes());
+    for row_idx in 0..matrix.n_rows() {
+        let (columns, values) = matrix.row(row_idx);
+        hash.update((columns.len() as u64).to_le_bytes());
+        hash.update(bytemuck::cast_slice::<u32, u8>(columns));
+        hash.update(bytemuck::cast_slice::<f32, u8>(values));
+    }
+}

@@ -1,0 +1,277 @@
+//! Named tensors in a file: the safetensors format, written in one pass and read in place.
+//!
+//! Eight bytes with the length of the header, little-endian; the header, JSON, padded with spaces so that the data
+//! starts at a multiple of 64 bytes; the data. Tensors stand in the order in which they were given, of which the
+//! ones with the larger elements come first.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use memmap2::Mmap;
+use safetensors::tensor::{Dtype, Metadata, SafeTensors};
+
+use crate::error::{Error, Result};
+use crate::matrix::Matrix;
+
+#[cfg(target_endian = "big")]
+compile_error!("model files are little-endian and read in place");
+
+/// Data starts at a multiple of this.
+const ALIGNMENT: usize = 64;
+/// No file of ours has a longer header.
+const MAX_HEADER: u64 = 1 << 20;
+
+/// Values of a tensor to write.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Values<'a> {
+    U64(&'a [u64]),
+    F32(&'a [f32]),
+    U32(&'a [u32]),
+}
+
+/// A tensor to write.
+#[derive(Clone, Debug)]
+pub(super) struct Tensor<'a> {
+    pub(super) name: String,
+    pub(super) shape: Vec<usize>,
+    pub(super) values: Values<'a>,
+}
+
+impl<'a> Tensor<'a> {
+    /// A matrix of floats.
+    pub(super) fn matrix(name: &str, (n_rows, n_cols): (usize, usize), values: &'a [f32]) -> Self {
+        debug_assert_eq!(values.len(), n_rows * n_cols, "{name}");
+        Tensor {
+            name: name.into(),
+            shape: vec![n_rows, n_cols],
+            values: Values::F32(values),
+        }
+    }
+
+    /// A list.
+    pub(super) fn list(name: &str, values: Values<'a>) -> Self {
+        Tensor {
+            name: name.into(),
+            shape: vec![values.len()],
+            values,
+        }
+    }
+}
+
+impl<'a> Values<'a> {
+    fn len(&self) -> usize {
+        match self {
+            Values::U64(values) => values.len(),
+            Values::F32(values) => values.len(),
+            Values::U32(values) => values.len(),
+        }
+    }
+
+    fn bytes(&self) -> &'a [u8] {
+        match self {
+            Values::U64(values) => bytemuck::cast_slice(values),
+            Values::F32(values) => bytemuck::cast_slice(values),
+            Values::U32(values) => bytemuck::cast_slice(values),
+        }
+    }
+
+    fn dtype(&self) -> (&'static str, usize) {
+        match self {
+            Values::U64(_) => ("U64", 8),
+            Values::F32(_) => ("F32", 4),
+            Values::U32(_) => ("U32", 4),
+        }
+    }
+}
+
+/// Writes tensors as one safetensors file.
+pub(super) fn write(mut tensors: Vec<Tensor<'_>>, out: &mut dyn Write) -> io::Result<()> {
+    // Each tensor is then aligned to its elements without gaps between tensors.
+    tensors.sort_by_key(|tensor| std::cmp::Reverse(tensor.values.dtype().1));
+    let mut header = String::from("{");
+    let mut start = 0;
+    for (position, tensor) in tensors.iter().enumerate() {
+        let end = start + tensor.values.bytes().len();
+        let separator = if position == 0 { "" } else { "," };
+        header += &format!(
+            "{separator}{}:{{\"dtype\":\"{}\",\"shape\":{:?},\"data_offsets\":[{start},{end}]}}",
+            serde_json::to_string(&tensor.name)?,
+            tensor.values.dtype().0,
+            tensor.shape,
+        );
+        start = end;
+    }
+    header.push('}');
+    while (8 + header.len()) % ALIGNMENT != 0 {
+        header.push(' ');
+    }
+    out.write_all(&(header.len() as u64).to_le_bytes())?;
+    out.write_all(header.as_bytes())?;
+    for tensor in &tensors {
+        out.write_all(tensor.values.bytes())?;
+    }
+    Ok(())
+}
+
+/// How thoroughly values are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scan {
+    /// Every value of every matrix is looked at: none may be infinite or not a number.
+    Everything,
+    /// Matrices are not looked at; lists are.
+    Lists,
+}
+
+/// A mapped safetensors file.
+pub(super) struct TensorFile {
+    path: PathBuf,
+    map: Arc<Mmap>,
+    metadata: Metadata,
+    data_start: usize,
+    scan: Scan,
+    n_taken: usize,
+}
+
+impl TensorFile {
+    /// Reads the header.
+    ///
+    /// # Errors
+    /// [`Error::BadFile`] if it is not safetensors or its parts do not fill the file exactly.
+    pub(super) fn new(path: &Path, map: Arc<Mmap>, scan: Scan) -> Result<Self> {
+        let bad = |problem: String| Error::BadFile {
+            path: path.into(),
+            problem,
+        };
+        let length = map.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+        if length.is_none_or(|length| MAX_HEADER < length) {
+            return Err(bad("it does not begin with a safetensors header".into()));
+        }
+        let (header_len, metadata) = SafeTensors::read_metadata(&map)
+            .map_err(|error| bad(format!("its safetensors header is broken: {error}")))?;
+        Ok(TensorFile {
+            path: path.into(),
+            data_start: 8 + header_len,
+            map,
+            metadata,
+            scan,
+            n_taken: 0,
+        })
+    }
+
+    /// A matrix of this shape, in place.
+    ///
+    /// # Errors
+    /// [`Error::BadFile`] if it is missing, of another shape, not aligned, or holds a value that is not finite.
+    pub(super) fn matrix(&mut self, name: &str, shape: (usize, usize)) -> Result<Matrix> {
+        let bytes = self.bytes(name, Dtype::F32, &[shape.0, shape.1])?;
+        let matrix = Matrix::from_map(Arc::clone(&self.map), bytes.start, shape.0, shape.1)
+            .map_err(|error| self.bad(name, &error.to_string()))?;
+        if self.scan == Scan::Everything {
+            self.check_finite(name, matrix.values())?;
+        }
+        Ok(matrix)
+    }
+
+    /// A list of finite floats.
+    ///
+    /// # Errors
+    /// As [`TensorFile::matrix`].
+    pub(super) fn floats(&mut self, name: &str, n_values: usize) -> Result<Vec<f32>> {
+        let values = self.list::<f32>(name, Dtype::F32, n_values)?;
+        self.check_finite(name, &values)?;
+        Ok(values)
+    }
+
+    /// A list of 32-bit numbers.
+    ///
+    /// # Errors
+    /// As [`TensorFile::matrix`].
+    pub(super) fn numbers(&mut self, name: &str, n_values: usize) -> Result<Vec<u32>> {
+        self.list(name, Dtype::U32, n_values)
+    }
+
+    /// A list of 64-bit numbers.
+    ///
+    /// # Errors
+    /// As [`TensorFile::matrix`].
+    pub(super) fn large_numbers(&mut self, name: &str, n_values: usize) -> Result<Vec<u64>> {
+        self.list(name, Dtype::U64, n_values)
+    }
+
+    /// Entries of a list.
+    ///
+    /// # Errors
+    /// [`Error::BadFile`] if there is no such tensor or it is not a list.
+    pub(super) fn len(&self, name: &str) -> Result<usize> {
+        match self.metadata.info(name).map(|info| &info.shape[..]) {
+            Some([n_values]) => Ok(*n_values),
+            Some(_) => Err(self.bad(name, "it is not a list")),
+            None => Err(self.bad(name, "it is missing")),
+        }
+    }
+
+    /// Nothing may be left that nobody asked for.
+    ///
+    /// # Errors
+    /// [`Error::BadFile`] if there is.
+    pub(super) fn finish(self) -> Result<()> {
+        let n_tensors = self.metadata.tensors().len();
+        if n_tensors == self.n_taken {
+            return Ok(());
+        }
+        let problem = format!("it holds {n_tensors} tensors, expected {}", self.n_taken);
+        Err(Error::BadFile {
+            path: self.path,
+            problem,
+        })
+    }
+
+    fn list<T: bytemuck::Pod>(&mut self, name: &str, dtype: Dtype, n: usize) -> Result<Vec<T>> {
+        let bytes = self.bytes(name, dtype, &[n])?;
+        Ok(bytemuck::pod_collect_to_vec(&self.map[bytes]))
+    }
+
+    fn bytes(
+        &mut self,
+        name: &str,
+        dtype: Dtype,
+        shape: &[usize],
+    ) -> Result<std::ops::Range<usize>> {
+        let info = self
+            .metadata
+            .info(name)
+            .ok_or_else(|| self.bad(name, "it is missing"))?;
+        if info.dtype != dtype || info.shape != shape {
+            let (found, found_shape) = (info.dtype, &info.shape);
+            let problem = format!("it is {found:?} {found_shape:?}, expected {dtype:?} {shape:?}");
+            return Err(self.bad(name, &problem));
+        }
+        self.n_taken += 1;
+        let (start, end) = info.data_offsets;
+        Ok(self.data_start + start..self.data_start + end)
+    }
+
+    fn check_finite(&self, name: &str, values: &[f32]) -> Result<()> {
+        use rayon::prelude::*;
+        let is_finite = |chunk: &[f32]| {
+            chunk
+                .iter()
+                .fold(true, |all, value| all & value.is_finite())
+        };
+        if values.par_chunks(1 << 16).all(is_finite) {
+            return Ok(());
+        }
+        let position = values.iter().position(|value| !value.is_finite());
+        let position = position.unwrap_or_default();
+        let problem = format!("value {position} is {}", values[position]);
+        Err(self.bad(name, &problem))
+    }
+
+    fn bad(&self, name: &str, problem: &str) -> Error {
+        Error::BadFile {
+            path: self.path.clone(),
+            problem: format!("tensor {name}: {problem}"),
+        }
+    }
+}

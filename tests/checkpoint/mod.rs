@@ -1,0 +1,105 @@
+//! Models on disk: what is saved is what is loaded, and damaged files are refused.
+
+mod hostile;
+mod save_and_load;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use elias::checkpoint::{DataSummary, Existing, SaveInfo, save};
+use elias::config::Config;
+use elias::data::{Dataset, LabelSet, Texts};
+use elias::matrix::{CsrBuilder, CsrMatrix};
+use elias::pipeline::Trainer;
+use elias::predict::Predictor;
+use elias::random::Random;
+use elias::train::Silent;
+
+const N_LABELS: usize = 24;
+
+/// Texts whose words tell their labels.
+fn texts_and_labels(n_points: usize) -> (Texts, CsrMatrix) {
+    let mut texts = Texts::default();
+    let mut labels = CsrBuilder::default();
+    for point in 0..n_points {
+        let mut random = Random::new(7, "checkpoint test", point as u64);
+        let first = point % N_LABELS;
+        let second = random.u64() as usize % N_LABELS;
+        let noise = random.u64() % 50;
+        texts.push(&format!(
+            "word{first} word{second} both{first} noise{noise}"
+        ));
+        let mut row = vec![(first as u32, 1.0), (second as u32, 1.0)];
+        row.sort_by_key(|entry| entry.0);
+        row.dedup();
+        labels.push_row(row);
+    }
+    (texts, labels.finish(N_LABELS).unwrap())
+}
+
+/// Names that a careless format would break.
+fn label_names() -> LabelSet {
+    let name = |idx: usize| match idx {
+        0 => "two\nlines".to_string(),
+        1 => r"back\slash\n".to_string(),
+        2 => String::new(),
+        _ => format!("label {idx}"),
+    };
+    (0..N_LABELS).map(name).collect()
+}
+
+fn dataset(n_points: usize) -> Dataset {
+    let (texts, labels) = texts_and_labels(n_points);
+    Dataset::new(Some(texts), None, labels, label_names(), None).unwrap()
+}
+
+fn config() -> Config {
+    let toml = "
+        [encoder]
+        dim = 8
+        [index]
+        n_clusters = 4
+        beam_size = 2
+        shortlist_size = 12
+        [stage1]
+        epochs = 2
+        batch_size = 16
+        [stage2]
+        epochs = 2
+        batch_size = 16
+    ";
+    Config::from_toml(toml).unwrap()
+}
+
+fn train(data: &Dataset) -> Predictor {
+    Trainer::new(config()).train(data, None, &Silent).unwrap()
+}
+
+fn info(data: &Dataset) -> SaveInfo {
+    SaveInfo {
+        history: Vec::new(),
+        data: DataSummary::of(data),
+        existing: Existing::Keep,
+    }
+}
+
+/// A small model in a directory of its own.
+fn saved_model() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let data = dataset(120);
+    save(&train(&data), directory.path(), &info(&data)).unwrap();
+    directory
+}
+
+/// Every file of a directory by its name.
+fn contents(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
+    entries
+        .filter(|entry| entry.path().is_file())
+        .map(|entry| {
+            let name = entry.file_name().into_string().unwrap();
+            (name, fs::read(entry.path()).unwrap())
+        })
+        .collect()
+}

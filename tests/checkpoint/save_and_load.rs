@@ -1,0 +1,147 @@
+//! What is saved is what is loaded.
+
+use super::*;
+use elias::checkpoint::{describe, load, verify};
+use elias::error::Error;
+use elias::train::{Event, Phase};
+
+#[test]
+fn a_loaded_model_gives_the_same_answers_and_is_saved_as_the_same_bytes() {
+    let data = dataset(120);
+    let predictor = train(&data);
+    let first = tempfile::tempdir().unwrap();
+    save(&predictor, first.path(), &info(&data)).unwrap();
+    let loaded = load(first.path()).unwrap();
+    assert_eq!(loaded.label_set(), predictor.label_set());
+    assert_eq!(loaded.label_counts(), predictor.label_counts());
+    assert_eq!(loaded.plan(), predictor.plan());
+    let answers = predictor.predict_dataset(&data, 10).unwrap();
+    assert_eq!(loaded.predict_dataset(&data, 10).unwrap(), answers);
+    assert_eq!(loaded.predict("word3 both3", 5).unwrap().len(), 5);
+    let checked = verify(first.path()).unwrap();
+    assert_eq!(checked.predict_dataset(&data, 10).unwrap(), answers);
+
+    let second = tempfile::tempdir().unwrap();
+    save(&loaded, second.path(), &info(&data)).unwrap();
+    assert_eq!(contents(first.path()), contents(second.path()));
+}
+
+#[test]
+fn a_model_of_features_and_one_without_a_learned_index_survive() {
+    let (_, labels) = texts_and_labels(60);
+    let mut features = CsrBuilder::default();
+    for point in 0..60 {
+        let columns = labels.row(point).0.iter().copied();
+        features.push_row(columns.map(|label| (label, 2.0)));
+    }
+    let features = features.finish(N_LABELS).unwrap();
+    let data = Dataset::new(None, Some(features), labels, label_names(), None).unwrap();
+    let one_versus_all = config().with_value("index.mode=ova").unwrap();
+    let predictor = Trainer::new(one_versus_all)
+        .train(&data, None, &Silent)
+        .unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    save(&predictor, directory.path(), &info(&data)).unwrap();
+    let loaded = load(directory.path()).unwrap();
+    assert!(loaded.vectorizer().is_none());
+    assert_eq!(
+        loaded.predict_dataset(&data, 5).unwrap(),
+        predictor.predict_dataset(&data, 5).unwrap()
+    );
+    assert!(!describe(directory.path()).unwrap().takes_texts);
+}
+
+#[test]
+fn the_manifest_alone_tells_what_the_model_is() {
+    let data = dataset(120);
+    let predictor = train(&data);
+    let history = vec![
+        Event::AdjacencyReady {
+            n_edges: 90,
+            n_repaired: 1,
+        },
+        Event::Epoch {
+            phase: Phase::Stage2,
+            epoch: 2,
+            loss: 0.1 + 0.2,
+            classification_loss: 1.0 / 3.0,
+            shortlist_loss: 1e-17,
+            labels_scored: 12.0,
+        },
+        Event::Validation {
+            phase: Phase::Stage2,
+            epoch: 2,
+            precision_at_1: 1.0 / 7.0,
+            precision_at_5: 50.0,
+            recall_at_100: 100.0,
+        },
+    ];
+    let directory = tempfile::tempdir().unwrap();
+    let info = SaveInfo {
+        history: history.clone(),
+        ..info(&data)
+    };
+    save(&predictor, directory.path(), &info).unwrap();
+    let description = describe(directory.path()).unwrap();
+    assert_eq!(description.version, 1);
+    assert_eq!(&description.plan, predictor.plan());
+    assert_eq!(description.data, DataSummary::of(&data));
+    assert_eq!(description.history, history);
+    assert!(description.takes_texts);
+    let found = contents(directory.path());
+    assert_eq!(description.files.len() + 1, found.len());
+    for (name, record) in &description.files {
+        assert_eq!(record.bytes, found[name].len() as u64);
+    }
+}
+
+#[test]
+fn a_model_is_replaced_only_when_asked_and_without_leftovers() {
+    let data = dataset(120);
+    let directory = saved_model();
+    let before = contents(directory.path());
+    let other_data = dataset(96);
+    let other = train(&other_data);
+    let error = save(&other, directory.path(), &info(&other_data)).unwrap_err();
+    assert!(
+        error.to_string().contains("holds a model already"),
+        "{error}"
+    );
+    assert_eq!(contents(directory.path()), before);
+
+    // Whoever mapped the old model keeps it.
+    let old = load(directory.path()).unwrap();
+    let replace = SaveInfo {
+        existing: Existing::Replace,
+        ..info(&other_data)
+    };
+    save(&other, directory.path(), &replace).unwrap();
+    let loaded = load(directory.path()).unwrap();
+    assert_eq!(loaded.plan(), other.plan());
+    let files = describe(directory.path()).unwrap().files;
+    assert_eq!(files.len() + 1, contents(directory.path()).len());
+    let answers = train(&data).predict_dataset(&data, 5).unwrap();
+    assert_eq!(old.predict_dataset(&data, 5).unwrap(), answers);
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_is_named() {
+    let parent = tempfile::tempdir().unwrap();
+    let in_the_way = parent.path().join("file");
+    fs::write(&in_the_way, "mine").unwrap();
+    let data = dataset(120);
+    let error = save(&train(&data), &in_the_way, &info(&data)).unwrap_err();
+    assert!(matches!(error, Error::Io { .. }), "{error}");
+    assert_eq!(fs::read(&in_the_way).unwrap(), b"mine");
+}
+
+#[test]
+fn a_data_summary_tells_data_sets_apart() {
+    let summary = DataSummary::of(&dataset(60));
+    assert_eq!(summary, DataSummary::of(&dataset(60)));
+    assert_ne!(summary.sha256, DataSummary::of(&dataset(61)).sha256);
+    let (texts, labels) = texts_and_labels(60);
+    let names = (0..N_LABELS).map(|idx| format!("other {idx}")).collect();
+    let renamed = Dataset::new(Some(texts), None, labels, names, None).unwrap();
+    assert_ne!(summary.sha256, DataSummary::of(&renamed).sha256);
+}
