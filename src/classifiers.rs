@@ -3,7 +3,8 @@
 //! For an embedding φ and a shortlisted label ℓ the score is σ(w_ℓ·φ + b_ℓ). Only shortlisted rows are read or
 //! written, so a step costs O(K·d), never O(L·d). This module does not choose the shortlist; see `index`.
 
-use crate::matrix::Matrix;
+use crate::ids::LabelId;
+use crate::matrix::{Kernels, Matrix};
 
 /// Label classifiers.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +19,17 @@ impl LabelClassifiers {
     /// Number of labels, L.
     pub fn n_labels(&self) -> usize {
         self.bias.len()
+    }
+
+    /// σ(w·φ + b) of one label; NaN if the product is not finite, so that no damaged row looks like a sure label.
+    #[inline]
+    pub fn score(&self, row: LabelId, embedding: &[f32]) -> f32 {
+        let z =
+            Kernels::detect().dot(self.weights.row(row.idx()), embedding) + self.bias[row.idx()];
+        match z.is_finite() {
+            true => sigmoid(z),
+            false => f32::NAN,
+        }
     }
 }
 

@@ -4,14 +4,11 @@
 //! numbered in cluster order inside the model, so that shortlisted rows of W_L are neighbours in memory;
 //! [`Numbering`] leads back to the labels of the data set.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-use crate::classifiers::{LabelClassifiers, sigmoid};
+use crate::classifiers::LabelClassifiers;
 use crate::error::{Error, Result};
 use crate::ids::{LabelId, Scored};
 use crate::index::{Adjacency, ClusterClassifiers, ShortlistOptions, Shortlister};
-use crate::matrix::{CsrBuilder, CsrMatrix, Kernels, sort_descending};
+use crate::matrix::{CsrBuilder, CsrMatrix, top_k};
 
 /// Search index and label classifiers: what stands behind an embedding.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,13 +94,17 @@ impl Numbering {
     }
 }
 
+/// Labels scored before the search looks whether it may stop; then twice as many, and so on.
+const FIRST_BLOCK: usize = 256;
+
 /// Buffers of [`Model::rank`]; one a thread.
 #[derive(Clone, Debug)]
 pub struct RankScratch {
     searcher: Shortlister,
     probabilities: Vec<f32>,
-    queue: BinaryHeap<(u32, Reverse<u32>, u32)>,
-    best: BinaryHeap<Reverse<(u32, Reverse<u32>)>>,
+    /// ŷ and place of every shortlisted label, packed; greater is better.
+    queue: Vec<u64>,
+    best: Vec<Scored>,
     /// Rows of W_L read by the last call.
     pub n_rows_scored: usize,
 }
@@ -114,8 +115,8 @@ impl RankScratch {
         RankScratch {
             searcher: Shortlister::new(model.classifiers.n_labels()),
             probabilities: vec![0.0; model.clusters.n_clusters()],
-            queue: BinaryHeap::new(),
-            best: BinaryHeap::new(),
+            queue: Vec::new(),
+            best: Vec::new(),
             n_rows_scored: 0,
         }
     }
@@ -125,8 +126,8 @@ impl Model {
     /// The `k` best labels of an embedding by p = σ(w·φ + b)·ŷ, best first, ties to the lower label.
     ///
     /// p ≤ ŷ, so the shortlist is walked by descending ŷ and left as soon as no later label can enter the best
-    /// `k`: the answer is that of scoring all of it. A classifier whose product is not finite gets the score NaN
-    /// and is among the answers.
+    /// `k`: the answer is that of scoring all of it. Where the product of a
+    /// classifier is not finite the answers are those labels alone, with the score NaN.
     pub fn rank(
         &self,
         embedding: &[f32],
@@ -134,60 +135,137 @@ impl Model {
         k: usize,
         scratch: &mut RankScratch,
     ) -> Vec<Scored> {
+        let mut probabilities = std::mem::take(&mut scratch.probabilities);
+        self.clusters
+            .probabilities_of_one(embedding, &mut probabilities);
+        let ranked = self.rank_within(embedding, &probabilities, options, k, scratch);
+        scratch.probabilities = probabilities;
+        ranked
+    }
+
+    /// As [`Model::rank`], for an embedding whose cluster probabilities are known. probabilities: C
+    pub fn rank_within(
+        &self,
+        embedding: &[f32],
+        probabilities: &[f32],
+        options: &ShortlistOptions,
+        k: usize,
+        scratch: &mut RankScratch,
+    ) -> Vec<Scored> {
         let RankScratch {
             searcher,
-            probabilities,
             queue,
             best,
             n_rows_scored,
+            ..
         } = scratch;
-        self.clusters.probabilities_of_one(embedding, probabilities);
         searcher.search(&self.clusters, &self.adjacency, probabilities, options);
-        let paths = &searcher.paths;
-        let mut keys = std::mem::take(queue).into_vec();
-        keys.clear();
-        keys.extend(
-            paths
-                .iter()
-                .enumerate()
-                .map(|(at, path)| (path.score.to_bits(), Reverse(path.label.0), at as u32)),
-        );
-        *queue = BinaryHeap::from(keys);
+        queue.clear();
+        let keys = searcher.paths.iter().zip(0u32..);
+        queue.extend(keys.map(|(path, at)| u64::from(path.score.to_bits()) << 32 | u64::from(at)));
         best.clear();
         *n_rows_scored = 0;
-        let kernels = Kernels::detect();
-        while let Some((score_bits, _, at)) = queue.pop() {
-            let is_full = k <= best.len();
-            if is_full
-                && best
-                    .peek()
-                    .is_none_or(|Reverse((worst, _))| score_bits < *worst)
-            {
+        let mut n_nan = 0;
+        let mut rest = queue.as_mut_slice();
+        let mut block_size = FIRST_BLOCK.max(k);
+        let mut worst = f32::NEG_INFINITY; // the k-th best p so far
+        while !rest.is_empty() {
+            if block_size < rest.len() {
+                rest.select_nth_unstable_by(block_size, |a, b| b.cmp(a));
+            }
+            let (block, later) = rest.split_at_mut(block_size.min(rest.len()));
+            let most = later.iter().max().map_or(0.0, |&key| score_of(key));
+            // In the order of the rows: neighbours in memory follow each other.
+            block.sort_unstable_by_key(|&key| searcher.paths[key as u32 as usize].label);
+            for &key in block.iter().filter(|&&key| worst <= score_of(key)) {
+                let row = searcher.paths[key as u32 as usize].label;
+                let score = self.classifiers.score(row, embedding) * score_of(key);
+                n_nan += usize::from(score.is_nan());
+                *n_rows_scored += 1;
+                let label = self.numbering.label(row);
+                best.push(Scored { label, score });
+            }
+            if k < best.len() && n_nan == 0 {
+                top_k(best, k);
+                worst = best.last().map_or(f32::NEG_INFINITY, |last| last.score);
+            }
+            if most < worst {
                 break;
             }
-            let row = paths[at as usize].label;
-            let z = kernels.dot(self.classifiers.weights.row(row.idx()), embedding)
-                + self.classifiers.bias[row.idx()];
-            // An infinite weight must not look like a sure label; the bits of NaN are above those of any score, so
-            // that it stays among the best and the caller sees it.
-            let p = match z.is_finite() {
-                true => sigmoid(z) * f32::from_bits(score_bits),
-                false => f32::NAN,
-            };
-            *n_rows_scored += 1;
-            best.push(Reverse((p.to_bits(), Reverse(self.numbering.label(row).0))));
-            if k < best.len() {
-                best.pop();
-            }
+            rest = later;
+            block_size *= 2;
         }
-        let mut ranked: Vec<Scored> = best
-            .drain()
-            .map(|Reverse((bits, Reverse(label)))| Scored {
-                label: LabelId(label),
-                score: f32::from_bits(bits),
-            })
-            .collect();
-        sort_descending(&mut ranked);
-        ranked
+        if n_nan == 0 {
+            top_k(best, k);
+        } else {
+            best.retain(|scored| scored.score.is_nan());
+        }
+        best.clone()
+    }
+}
+
+fn score_of(key: u64) -> f32 {
+    f32::from_bits((key >> 32) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::Edges;
+    use crate::matrix::Matrix;
+    use crate::random::Random;
+    use proptest::prelude::*;
+
+    fn random_model(seed: u64, n_labels: usize, dim: usize) -> Model {
+        let mut random = Random::new(seed, "model", 0);
+        let n_clusters = 1 + random.below(9);
+        let mut table = |n: usize| (0..n * dim).map(|_| random.normal()).collect::<Vec<_>>();
+        let (clusters, labels) = (table(n_clusters), table(n_labels));
+        let mut lists = vec![Vec::new(); n_clusters];
+        for label in 0..n_labels as u32 {
+            lists[random.below(n_clusters)].push(LabelId(label));
+        }
+        let edges = Edges::from_lists(lists, n_labels).unwrap();
+        let weights = (0..n_labels).map(|_| 5.0 * random.f32()).collect();
+        let mut order: Vec<LabelId> = (0..n_labels as u32).map(LabelId).collect();
+        random.shuffle(&mut order);
+        Model {
+            clusters: ClusterClassifiers {
+                weights: Matrix::from_vec(clusters, n_clusters, dim),
+                bias: vec![0.0; n_clusters],
+                alpha: 3.0,
+            },
+            adjacency: Adjacency::learned(edges, weights, 20.0).unwrap(),
+            classifiers: LabelClassifiers {
+                weights: Matrix::from_vec(labels, n_labels, dim),
+                bias: vec![-1.0; n_labels],
+            },
+            numbering: Numbering::new(order).unwrap(),
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+        #[test]
+        fn leaving_the_shortlist_early_changes_nothing(seed in 0u64..10_000, k in 0usize..30, n_labels in 1usize..1500) {
+            let model = random_model(seed, n_labels, 5);
+            let mut random = Random::new(seed, "embedding", 0);
+            let embedding: Vec<f32> = (0..5).map(|_| random.normal()).collect();
+            let options = ShortlistOptions { beam_size: 6, shortlist_size: 1000, score_floor: 0.0 };
+            let mut scratch = RankScratch::new(&model);
+            let ranked = model.rank(&embedding, &options, k, &mut scratch);
+
+            let mut probabilities = vec![0.0; model.clusters.n_clusters()];
+            model.clusters.probabilities_of_one(&embedding, &mut probabilities);
+            let mut searcher = Shortlister::new(n_labels);
+            searcher.search(&model.clusters, &model.adjacency, &probabilities, &options);
+            let score = |path: &crate::index::Path| Scored {
+                label: model.numbering.label(path.label),
+                score: model.classifiers.score(path.label, &embedding) * path.score,
+            };
+            let mut all: Vec<Scored> = searcher.paths.iter().map(score).collect();
+            top_k(&mut all, k);
+            prop_assert_eq!(ranked, all);
+        }
     }
 }

@@ -18,7 +18,7 @@ use crate::matrix::{CsrMatrix, Matrix};
 use crate::model::{Model, RankScratch};
 
 /// Points a task of a batch.
-const CHUNK: usize = 256;
+const CHUNK: usize = 64;
 
 /// A trained encoder with the index and classifiers behind it.
 pub struct Member {
@@ -197,10 +197,17 @@ impl Predictor {
                 .encoder
                 .encode(Points { features }, rows, &mut embeddings);
             let mut scratch = self.take_scratch();
+            let model = &self.member.model;
+            let n_clusters = model.clusters.n_clusters();
+            let mut probabilities = vec![0.0; rows.len() * n_clusters];
+            model
+                .clusters
+                .probabilities(embeddings.values(), &mut probabilities);
             let rank = |row: usize| {
                 let embedding = embeddings.row(row);
-                let model = &self.member.model;
-                let ranked = model.rank(embedding, &options, k, &mut scratch.rank);
+                let probabilities = &probabilities[row * n_clusters..][..n_clusters];
+                let ranked =
+                    model.rank_within(embedding, probabilities, &options, k, &mut scratch.rank);
                 check_finite(embedding, &ranked)?;
                 Ok(ranked)
             };
