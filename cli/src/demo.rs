@@ -22,6 +22,8 @@ use crate::{bundled, models};
 
 const N_EXAMPLES: usize = 4;
 const N_ANSWERS: usize = 5;
+/// Passes over the data in stage 1 and in stage 2: enough to see it work, few enough to wait for.
+const EPOCHS: [usize; 2] = [6, 8];
 
 /// Train on the bundled data set and show what comes out: nothing to download
 ///
@@ -76,9 +78,8 @@ impl Demo {
     fn train(&self, train: &Dataset, console: &Console) -> anyhow::Result<(Predictor, Vec<Event>)> {
         let mut config = Config::default();
         config.train.seed = self.seed;
-        if let Some(epochs) = self.epochs {
-            (config.stage1.epochs, config.stage2.epochs) = (epochs, epochs);
-        }
+        let [stage1, stage2] = EPOCHS.map(|epochs| self.epochs.unwrap_or(epochs));
+        (config.stage1.epochs, config.stage2.epochs) = (stage1, stage2);
         let interrupt = Interrupt::listen(console)?;
         let progress = TrainingProgress::new(console, &config, Some(interrupt));
         let trained = Trainer::new(config).train(train, None, &progress);
