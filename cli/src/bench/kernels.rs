@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use elias::matrix::{AdamWStep, Kernels};
+use elias::matrix::{AdamWStep, Kernels, TILE};
 
 use super::{Groups, write_groups};
 use crate::sgemm::{Sgemm, median};
@@ -43,7 +43,6 @@ impl BenchKernels {
         let mut matrix = values(N_POINTS * DIM);
         let rows: Vec<u32> = (0..N_ROWS as u32).map(|row| row * 37 % 256).collect();
         let coefficients = vec![1e-6; N_ROWS];
-        let mut out = vec![0.0; N_ROWS];
         let step = AdamWStep {
             learning_rate: 1e-6,
             beta1: 0.9,
@@ -72,15 +71,25 @@ impl BenchKernels {
         add("axpy", 2.0 * one, 12.0 * one, &mut || {
             kernels.axpy(1e-9, black_box(&x), &mut y);
         });
-        add("dot_rows", 2.0 * many, 4.0 * many, &mut || {
-            kernels.dot_rows(black_box(&x), &matrix, &rows, &mut out);
-        });
         let mut sum = vec![0.0; DIM];
         add("sum_rows", 2.0 * many, 4.0 * many, &mut || {
             kernels.sum_rows(black_box(&coefficients), &matrix, &rows, &mut sum);
         });
-        add("add_to_rows", 2.0 * many, 8.0 * many, &mut || {
-            kernels.add_to_rows(black_box(&coefficients), &x, &mut matrix, &rows);
+        // A tile reads each row once for several labels.
+        let tile = TILE as f64;
+        let labels = values(TILE * DIM);
+        let labels: [&[f32]; TILE] = std::array::from_fn(|label| &labels[label * DIM..][..DIM]);
+        let coefficients = vec![1e-6; N_ROWS * TILE];
+        let mut out = vec![0.0; N_ROWS * TILE];
+        add("dot_tile", 2.0 * tile * many, 4.0 * many, &mut || {
+            kernels.dot_tile(black_box(labels), &matrix, &rows, &mut out);
+        });
+        let mut sums = vec![0.0; TILE * DIM];
+        add("sum_tile", 2.0 * tile * many, 4.0 * many, &mut || {
+            kernels.sum_tile(black_box(&coefficients), &matrix, &rows, &mut sums);
+        });
+        add("add_tile", 2.0 * tile * many, 8.0 * many, &mut || {
+            kernels.add_tile(black_box(&coefficients), labels, &mut matrix, &rows);
         });
         add("adamw", 14.0 * one, 28.0 * one, &mut || {
             kernels.adamw(black_box(&step), &mut y, &x, &mut m, &mut v);
