@@ -13,7 +13,8 @@
 //!     ("ripe green pear", vec!["fruit", "green"]),
 //!     ("fast green bike", vec!["vehicle", "green"]),
 //! ]);
-//! let predictor = Trainer::new(Config::default()).train(&texts, None, &Silent)?;
+//! let config = Config::from_toml("stage1.epochs = 50")?; // few texts need many passes
+//! let predictor = Trainer::new(config).train(&texts, None, &Silent)?;
 //! let answers = predictor.predict("a ripe plum", 1)?;
 //! assert_eq!(predictor.label_set().name(answers[0].label), "fruit");
 //! # Ok::<(), elias::Error>(())
