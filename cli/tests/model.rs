@@ -208,7 +208,7 @@ fn what_cannot_be_meant_exits_with_two_before_anything_is_read() {
         (&["--members", "3"], "not in this version"),
         (&["--ranker", "on"], "not in this version"),
         (&["--calibration", "on"], "not in this version"),
-        (&["--memory-limit", "-1"], "GiB"),
+        (&["--memory-limit", "0"], "GiB"),
     ] {
         let ran = train("no-such-data", &model, more);
         assert_eq!(ran.code, Some(2), "{more:?}: {}", ran.stderr);
