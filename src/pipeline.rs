@@ -1,5 +1,6 @@
 //! From a data set to a predictor, in one call.
 
+use crate::checkpoint::{Destination, Identity, TrainingFolder};
 use crate::config::{Config, DataCounts, DataSizes, HoldOutConfig, MemoryEstimate, Plan};
 use crate::data::{Dataset, HoldOut, Texts};
 use crate::encoder::Points;
@@ -7,7 +8,10 @@ use crate::error::{Error, Result};
 use crate::features::Vectorizer;
 use crate::matrix::CsrMatrix;
 use crate::predict::{Member, Predictor};
-use crate::train::{Event, Observer, Phase, TrainingData, Watched, tell, train};
+use crate::train::{
+    Event, Observer, Phase, TrainState, Trained, TrainingData, Watched, begin, tell, train,
+    train_from,
+};
 
 /// Trains predictors as a configuration says.
 #[derive(Clone, Debug, Default)]
@@ -146,6 +150,39 @@ impl Trainer {
         self.train_prepared(prepared, data, watched, observer)
     }
 
+    /// Trains on a data set, keeps the training from being lost meanwhile, and saves the model.
+    ///
+    /// Interrupted at any instant and resumed, it ends in the same bytes as if it had not been.
+    ///
+    /// # Errors
+    /// As [`Trainer::train`]; [`Error::BadFile`] if the destination is taken or cannot be resumed; [`Error::Io`].
+    pub fn train_to(
+        &self,
+        destination: &Destination,
+        data: &Dataset,
+        watched: Option<&Dataset>,
+        observer: &dyn Observer,
+    ) -> Result<Predictor> {
+        let identity = Identity::new(&self.config, data, watched);
+        let mut folder = TrainingFolder::open(destination, identity)?;
+        if let Some(predictor) = folder.finished()? {
+            folder.remove()?;
+            return Ok(predictor);
+        }
+        tell(
+            observer,
+            Event::PhaseStarted {
+                phase: Phase::Features,
+                n_steps: 0,
+            },
+        )?;
+        let prepared = self.prepare(data)?;
+        let (predictor, history) =
+            self.run(prepared, data, watched, observer, Some(&mut folder))?;
+        folder.finish(&predictor, history)?;
+        Ok(predictor)
+    }
+
     /// Trains on what [`Trainer::prepare`] made of the same data.
     ///
     /// # Errors
@@ -157,6 +194,18 @@ impl Trainer {
         watched: Option<&Dataset>,
         observer: &dyn Observer,
     ) -> Result<Predictor> {
+        let (predictor, _) = self.run(prepared, data, watched, observer, None)?;
+        Ok(predictor)
+    }
+
+    fn run(
+        &self,
+        prepared: Prepared,
+        data: &Dataset,
+        watched: Option<&Dataset>,
+        observer: &dyn Observer,
+        folder: Option<&mut TrainingFolder>,
+    ) -> Result<(Predictor, Vec<Event>)> {
         let Prepared {
             vectorizer,
             features,
@@ -197,18 +246,18 @@ impl Trainer {
             labels: train_labels,
             watched: watched.or(held_out_view),
         };
-        let trained = train(training, &plan, observer)?;
+        let trained = match folder {
+            Some(folder) => train_kept(training, &plan, observer, folder)?,
+            None => train(training, &plan, observer)?,
+        };
         let label_counts = count_labels(data.labels());
         let member = Member {
             encoder: trained.encoder,
             model: trained.model,
         };
-        Predictor::new(
-            vectorizer,
-            (data.label_set().clone(), label_counts),
-            member,
-            plan,
-        )
+        let labels = (data.label_set().clone(), label_counts);
+        let predictor = Predictor::new(vectorizer, labels, member, plan)?;
+        Ok((predictor, trained.history))
     }
 
     /// Features and labels to train on, and features and labels to watch.
@@ -236,6 +285,21 @@ impl Trainer {
             labels.select_rows(&held_out),
         ))
     }
+}
+
+/// Trains from the last snapshot in the folder, and keeps further ones there.
+fn train_kept(
+    data: TrainingData<'_>,
+    plan: &Plan,
+    observer: &dyn Observer,
+    folder: &mut TrainingFolder,
+) -> Result<Trained> {
+    let state = match folder.restore(plan)? {
+        Some(state) => state,
+        None => begin(data, plan, observer)?,
+    };
+    let mut keep = |state: &mut TrainState, boundary| folder.keep(state, boundary);
+    train_from(state, data, plan, observer, &mut keep)
 }
 
 fn count_labels(labels: &CsrMatrix) -> Vec<u32> {

@@ -7,20 +7,27 @@
 //! to 16 MiB and of all lists of texts; every shape, id and list. Matrices in larger files are used in place without
 //! being read first, so that a process answers at once: a weight in them that is not finite is reported by the
 //! prediction that meets it. [`verify`] reads and checks every byte.
+//!
+//! [`TrainingFolder`] keeps an unfinished training: killed at any instant, it is resumed and ends in the same bytes.
 
 mod files;
 mod lines;
 mod load;
+mod lock;
 mod map;
 mod save;
+mod snapshot;
 mod summary;
 mod tensors;
+mod training;
 mod v1;
+mod v1_training;
 
 pub use files::FileRecord;
 pub use load::{describe, load, verify};
 pub use save::save;
 pub use summary::DataSummary;
+pub use training::{Destination, Identity, Pace, Start, TrainingFolder};
 
 use std::collections::BTreeMap;
 
@@ -67,4 +74,9 @@ pub struct Description {
     pub takes_texts: bool,
     /// Every file with its size and hash, the manifest excepted.
     pub files: BTreeMap<String, FileRecord>,
+}
+
+/// Name and version of this program, as files name it.
+fn written_by() -> String {
+    concat!("elias ", env!("CARGO_PKG_VERSION")).into()
 }

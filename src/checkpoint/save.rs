@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::files::{MANIFEST, Writer};
 use super::tensors::{self, Tensor, Values};
-use super::{Existing, SaveInfo, lines, load, v1};
+use super::{Existing, SaveInfo, lines, load, v1, written_by};
 use crate::error::{Error, Result};
 use crate::features::Vectorizer;
 use crate::predict::{Member, Predictor};
@@ -69,7 +69,7 @@ fn write_files(
     Ok(v1::Manifest {
         format: v1::FORMAT.into(),
         version: v1::VERSION,
-        written_by: concat!("elias ", env!("CARGO_PKG_VERSION")).into(),
+        written_by: written_by(),
         seed: plan.config().train.seed,
         data: (&info.data).into(),
         n_features: plan.counts().n_features,

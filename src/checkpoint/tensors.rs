@@ -28,6 +28,7 @@ pub(super) enum Values<'a> {
     U64(&'a [u64]),
     F32(&'a [f32]),
     U32(&'a [u32]),
+    U8(&'a [u8]),
 }
 
 /// A tensor to write.
@@ -65,6 +66,7 @@ impl<'a> Values<'a> {
             Values::U64(values) => values.len(),
             Values::F32(values) => values.len(),
             Values::U32(values) => values.len(),
+            Values::U8(values) => values.len(),
         }
     }
 
@@ -73,6 +75,7 @@ impl<'a> Values<'a> {
             Values::U64(values) => bytemuck::cast_slice(values),
             Values::F32(values) => bytemuck::cast_slice(values),
             Values::U32(values) => bytemuck::cast_slice(values),
+            Values::U8(values) => values,
         }
     }
 
@@ -81,6 +84,7 @@ impl<'a> Values<'a> {
             Values::U64(_) => ("U64", 8),
             Values::F32(_) => ("F32", 4),
             Values::U32(_) => ("U32", 4),
+            Values::U8(_) => ("U8", 1),
         }
     }
 }
@@ -197,6 +201,37 @@ impl TensorFile {
     /// As [`TensorFile::matrix`].
     pub(super) fn large_numbers(&mut self, name: &str, n_values: usize) -> Result<Vec<u64>> {
         self.list(name, Dtype::U64, n_values)
+    }
+
+    /// Fills an array with finite floats.
+    ///
+    /// # Errors
+    /// As [`TensorFile::matrix`].
+    pub(super) fn copy_floats(&mut self, name: &str, out: &mut [f32]) -> Result<()> {
+        let bytes = self.bytes(name, Dtype::F32, &[out.len()])?;
+        bytemuck::cast_slice_mut(out).copy_from_slice(&self.map[bytes]);
+        self.check_finite(name, out)
+    }
+
+    /// Fills an array with 32-bit numbers.
+    ///
+    /// # Errors
+    /// As [`TensorFile::matrix`].
+    pub(super) fn copy_numbers(&mut self, name: &str, out: &mut [u32]) -> Result<()> {
+        let bytes = self.bytes(name, Dtype::U32, &[out.len()])?;
+        bytemuck::cast_slice_mut(out).copy_from_slice(&self.map[bytes]);
+        Ok(())
+    }
+
+    /// Fills an array with flags, of which each byte that is not 0 is one.
+    ///
+    /// # Errors
+    /// As [`TensorFile::matrix`].
+    pub(super) fn copy_flags(&mut self, name: &str, out: &mut [bool]) -> Result<()> {
+        let bytes = self.bytes(name, Dtype::U8, &[out.len()])?;
+        let flags = out.iter_mut().zip(&self.map[bytes]);
+        flags.for_each(|(flag, &byte)| *flag = byte != 0);
+        Ok(())
     }
 
     /// Entries of a list.

@@ -255,6 +255,13 @@ impl Manifest {
     }
 }
 
+impl WireFile {
+    /// Whether a file of this size and hash is the one listed.
+    pub(super) fn is_of(&self, bytes: u64, sha256: &str) -> bool {
+        self.bytes == bytes && self.sha256 == sha256
+    }
+}
+
 impl From<&FileRecord> for WireFile {
     fn from(record: &FileRecord) -> Self {
         WireFile {

@@ -27,6 +27,8 @@ pub use plan::{DataCounts, Decided, Plan};
 pub use ranker::{RankerConfig, RankerLoss};
 pub use stage::{LabelInit, LearningRates, LossConfig, Reduction, StageConfig, TrainConfig};
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -116,6 +118,45 @@ impl Config {
     pub fn to_toml(&self) -> String {
         toml::to_string(self).expect("a configuration is a TOML table")
     }
+
+    /// The keys whose values differ from an earlier configuration's, with both values, in words.
+    pub fn differences(&self, later: &Config) -> Vec<String> {
+        let flat = |config: &Config| {
+            let table = toml::Table::try_from(config).expect("a configuration is a TOML table");
+            let mut values = BTreeMap::new();
+            flatten("", &toml::Value::Table(table), &mut values);
+            values
+        };
+        let (before, after) = (flat(self), flat(later));
+        let keys: BTreeSet<_> = before.keys().chain(after.keys()).collect();
+        let value = |values: &BTreeMap<String, String>, key| {
+            values.get(key).map_or("unset".into(), String::clone)
+        };
+        keys.into_iter()
+            .filter(|&key| before.get(key) != after.get(key))
+            .map(|key| {
+                format!(
+                    "{key} was {} and is {}",
+                    value(&before, key),
+                    value(&after, key)
+                )
+            })
+            .collect()
+    }
+}
+
+fn flatten(prefix: &str, value: &toml::Value, values: &mut BTreeMap<String, String>) {
+    match value {
+        toml::Value::Table(table) => {
+            for (key, value) in table {
+                let dot = if prefix.is_empty() { "" } else { "." };
+                flatten(&format!("{prefix}{dot}{key}"), value, values);
+            }
+        }
+        value => {
+            values.insert(prefix.to_owned(), value.to_string());
+        }
+    }
 }
 
 fn merge(table: &mut toml::Table, overlay: toml::Table) {
@@ -162,6 +203,18 @@ mod tests {
         );
         assert!(config.with_value("index.mode=tree").is_err());
         assert!(config.with_value("index.beam_size").is_err());
+    }
+
+    #[test]
+    fn differences_name_the_key_and_both_values() {
+        let before = Config::default().with_value("index.kappa=5").unwrap();
+        let after = before.with_value("stage1.epochs=77").unwrap();
+        assert_eq!(before.differences(&before), [""; 0]);
+        let epochs = before.stage1.epochs;
+        let expected = format!("stage1.epochs was {epochs} and is 77");
+        assert_eq!(before.differences(&after), [expected]);
+        let unset = Config::default().differences(&before);
+        assert_eq!(unset, ["index.kappa was unset and is 5"]);
     }
 
     #[test]

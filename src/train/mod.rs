@@ -7,8 +7,10 @@ mod adjacency;
 mod events;
 pub(crate) mod head;
 mod stage;
+mod state;
 
 pub use events::{Event, Observer, Phase, Silent};
+pub use state::{Array, Boundary, EpochSums, Keep, Position, StateParts, TrainState};
 
 use rayon::prelude::*;
 
@@ -24,6 +26,7 @@ use crate::model::{Model, Numbering};
 use crate::random::Random;
 
 use stage::Stage;
+use state::Optimiser;
 
 /// Points that are predicted while training runs.
 #[derive(Clone, Copy)]
@@ -53,6 +56,19 @@ pub struct Trained {
     pub encoder: Box<dyn TrainableEncoder>,
     /// The stage-1 cluster of every label.
     pub clustering: Clustering,
+    /// Epochs, validations and the adjacency, as they were told.
+    pub history: Vec<Event>,
+}
+
+impl From<TrainState> for Trained {
+    fn from(state: TrainState) -> Self {
+        Trained {
+            model: state.model,
+            encoder: state.encoder,
+            clustering: state.clustering,
+            history: state.history,
+        }
+    }
 }
 
 /// Trains a model.
@@ -60,10 +76,15 @@ pub struct Trained {
 /// # Errors
 /// [`Error::Untrainable`] and [`Error::Diverged`]; [`Error::Stopped`] if the observer asked for it.
 pub fn train(data: TrainingData<'_>, plan: &Plan, observer: &dyn Observer) -> Result<Trained> {
-    let config = plan.config();
-    let seed = config.train.seed;
-    let rows = labelled_rows(data.labels);
+    let state = begin(data, plan, observer)?;
+    train_from(state, data, plan, observer, &mut |_, _| Ok(()))
+}
 
+/// The state of a training before its first step.
+///
+/// # Errors
+/// As [`train`].
+pub fn begin(data: TrainingData<'_>, plan: &Plan, observer: &dyn Observer) -> Result<TrainState> {
     tell(
         observer,
         Event::PhaseStarted {
@@ -71,22 +92,42 @@ pub fn train(data: TrainingData<'_>, plan: &Plan, observer: &dyn Observer) -> Re
             n_steps: 0,
         },
     )?;
+    let seed = plan.config().train.seed;
     let clustering = initial_clusters(data, plan)?;
     let numbering = cluster_order(&clustering)?;
-    let labels = numbering.renumber(data.labels);
-
-    let mut encoder: Box<dyn TrainableEncoder> = Box::new(BagEncoder::new(
-        data.points.features.n_cols(),
-        &config.encoder,
-        seed,
-    ));
     let edges = fixed_edges(&clustering, &numbering)?;
-    let mut model = Model {
+    let model = Model {
         clusters: random_clusters(plan, seed),
         adjacency: Adjacency::fixed(edges),
         classifiers: random_classifiers(plan, seed),
         numbering,
     };
+    let mut encoder = new_encoder(plan);
+    Ok(TrainState {
+        optimiser: Optimiser::new(&model, encoder.as_mut()),
+        clustering,
+        model,
+        encoder,
+        position: Position::start_of(Phase::Stage1),
+        parents: Vec::new(),
+        history: Vec::new(),
+    })
+}
+
+/// Trains from a state to the end; `keep` sees the state at every boundary.
+///
+/// # Errors
+/// As [`train`], and whatever `keep` returns.
+pub fn train_from(
+    mut state: TrainState,
+    data: TrainingData<'_>,
+    plan: &Plan,
+    observer: &dyn Observer,
+    keep: &mut Keep<'_>,
+) -> Result<Trained> {
+    let config = plan.config();
+    let rows = labelled_rows(data.labels);
+    let labels = state.model.numbering.renumber(data.labels);
     let mut stage = Stage {
         data,
         plan,
@@ -94,15 +135,21 @@ pub fn train(data: TrainingData<'_>, plan: &Plan, observer: &dyn Observer) -> Re
         rows: &rows,
         observer,
     };
-    stage.run(Phase::Stage1, &config.stage1, &mut model, encoder.as_mut())?;
-    if config.index.mode == IndexMode::Ova {
-        return Ok(Trained {
-            model,
-            encoder,
-            clustering,
-        });
+    if state.position.phase == Phase::Stage1 {
+        stage.run(&config.stage1, &mut state, keep)?;
+        if config.index.mode == IndexMode::Ova {
+            return Ok(state.into());
+        }
+        learn_adjacency(&stage, &mut state)?;
+        keep(&mut state, Boundary::PhaseEnd)?;
     }
+    stage.run(&config.stage2, &mut state, keep)?;
+    Ok(state.into())
+}
 
+/// From the clusters of stage 1 to the edges with which stage 2 begins.
+fn learn_adjacency(stage: &Stage<'_>, state: &mut TrainState) -> Result<()> {
+    let (plan, observer) = (stage.plan, stage.observer);
     tell(
         observer,
         Event::PhaseStarted {
@@ -110,27 +157,34 @@ pub fn train(data: TrainingData<'_>, plan: &Plan, observer: &dyn Observer) -> Re
             n_steps: 0,
         },
     )?;
-    let matches = stage.matches(&model, encoder.as_ref());
+    let seed = plan.config().train.seed;
+    let matches = stage.matches(&state.model, state.encoder.as_ref());
     let settings = (plan.kappa(), plan.beta(), seed);
+    let edges = state.model.adjacency.edges();
     let (adjacency, n_repaired) =
-        adjacency::initial_adjacency(model.adjacency.edges(), &matches, &labels, &rows, settings)?;
-    tell(
-        observer,
-        Event::AdjacencyReady {
-            n_edges: adjacency.edges().len(),
-            n_repaired,
-        },
-    )?;
-    model.adjacency = adjacency;
-    if config.stage2.label_classifiers == LabelInit::Reset {
-        model.classifiers = random_classifiers(plan, seed.wrapping_add(1));
+        adjacency::initial_adjacency(edges, &matches, stage.labels, stage.rows, settings)?;
+    let event = Event::AdjacencyReady {
+        n_edges: adjacency.edges().len(),
+        n_repaired,
+    };
+    state.history.push(event.clone());
+    state.model.adjacency = adjacency;
+    if plan.config().stage2.label_classifiers == LabelInit::Reset {
+        state.model.classifiers = random_classifiers(plan, seed.wrapping_add(1));
     }
-    stage.run(Phase::Stage2, &config.stage2, &mut model, encoder.as_mut())?;
-    Ok(Trained {
-        model,
-        encoder,
-        clustering,
-    })
+    state.enter(Phase::Stage2);
+    tell(observer, event)
+}
+
+/// An encoder that has learnt nothing yet.
+fn new_encoder(plan: &Plan) -> Box<dyn TrainableEncoder> {
+    let config = plan.config();
+    let n_features = plan.counts().n_features;
+    Box::new(BagEncoder::new(
+        n_features,
+        &config.encoder,
+        config.train.seed,
+    ))
 }
 
 /// Passes an event on.

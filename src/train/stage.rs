@@ -3,10 +3,8 @@
 use rayon::prelude::*;
 
 use super::adjacency::Matches;
-use super::head::{
-    Batch, BatchCounts, EdgeState, Head, HeadMut, HeadOptions, LabelMoments, LabelState,
-    LossWeights,
-};
+use super::head::{Batch, BatchCounts, Head, HeadMut, HeadOptions, LabelState, LossWeights};
+use super::state::{Boundary, EpochSums, Keep, Optimiser, Position, TrainState};
 use super::{Event, Observer, Phase, TrainingData, Watched, tell};
 use crate::config::{Plan, Reduction, StageConfig};
 use crate::encoder::{Encoder, StepSeed, TrainableEncoder};
@@ -15,7 +13,7 @@ use crate::ids::ClusterId;
 use crate::index::{ShortlistOptions, Shortlister};
 use crate::matrix::{CsrMatrix, Matrix};
 use crate::model::{Model, RankScratch};
-use crate::optim::{DenseMoments, Moments, Schedule, StepRates, update_parameter};
+use crate::optim::{Schedule, StepRates, update_parameter};
 use crate::random::Random;
 
 /// What a stage works on.
@@ -29,116 +27,119 @@ pub(super) struct Stage<'a> {
     pub(super) observer: &'a dyn Observer,
 }
 
-/// AdamW's state of everything, and buffers of a step.
-struct Optimiser {
-    labels: LabelMoments,
-    edges: Option<EdgeState>,
-    cluster_weights: DenseMoments,
-    cluster_bias: DenseMoments,
-    encoder: Vec<Moments>,
-}
-
-impl Optimiser {
-    fn new(model: &Model, encoder: &mut dyn TrainableEncoder) -> Self {
-        let (n_labels, dim) = (
-            model.classifiers.n_labels(),
-            model.classifiers.weights.n_cols(),
-        );
-        let n_clusters = model.clusters.n_clusters();
-        Optimiser {
-            labels: LabelMoments::new(n_labels, dim),
-            edges: model
-                .adjacency
-                .weights()
-                .map(|_| EdgeState::new(&model.adjacency)),
-            cluster_weights: DenseMoments::new(n_clusters * dim),
-            cluster_bias: DenseMoments::new(n_clusters),
-            encoder: encoder
-                .parameters()
-                .iter()
-                .map(Moments::for_parameter)
-                .collect(),
-        }
-    }
-}
-
 impl Stage<'_> {
+    /// Runs the rest of a stage, from where the state stands.
     pub(super) fn run(
         &mut self,
-        phase: Phase,
         config: &StageConfig,
-        model: &mut Model,
-        encoder: &mut dyn TrainableEncoder,
+        state: &mut TrainState,
+        keep: &mut Keep<'_>,
     ) -> Result<()> {
+        let phase = state.position.phase;
         let n_batches = self.rows.len().div_ceil(config.batch_size);
         let n_steps = n_batches * config.epochs;
         tell(self.observer, Event::PhaseStarted { phase, n_steps })?;
-        let train = &self.plan.config().train;
         let schedule = Schedule::new(n_steps, self.plan.config().optim.warmup);
-        let mut optimiser = Optimiser::new(model, encoder);
-        let mut head = Head::new(model.classifiers.n_labels());
+        let mut head = Head::new(state.model.classifiers.n_labels());
         let mut buffers = StepBuffers::default();
         let mut order = self.rows.to_vec();
-        let mut step = 0;
-        let mut first_loss = f64::INFINITY;
-        for epoch in 0..config.epochs {
-            order.copy_from_slice(self.rows);
-            Random::new(train.seed, phase.name(), epoch as u64).shuffle(&mut order);
-            let parents = model.adjacency.parents();
-            let mut sums = EpochSums::default();
-            for rows in order.chunks(config.batch_size) {
-                let rates = schedule.rates(step, &config.rates, &self.plan.config().optim);
-                let seed = StepSeed {
-                    seed: train.seed,
-                    step: (step as u64) << 1 | u64::from(phase == Phase::Stage2),
-                };
-                let job = StepJob {
-                    rows,
-                    parents: &parents,
-                    lambda: config.lambda,
-                    rates,
-                    seed,
-                };
-                let loss = self.step(
-                    &job,
-                    model,
-                    encoder,
-                    &mut optimiser,
-                    &mut head,
-                    &mut buffers,
-                );
-                step += 1;
-                if !loss.is_finite() {
-                    return Err(diverged(step, format!("the loss is {loss}")));
+        let mut told = Ok(());
+        while state.position.step < n_steps {
+            let epoch = state.position.step / n_batches;
+            self.shuffle(phase, epoch, &mut order);
+            if state.position.step % n_batches == 0 {
+                state.parents = state.model.adjacency.parents();
+                state.position.sums = EpochSums::default();
+            }
+            let done = state.position.step % n_batches;
+            for rows in order.chunks(config.batch_size).skip(done) {
+                let event = self.next_step(rows, config, &schedule, state, &mut head, &mut buffers);
+                told = tell(self.observer, event?);
+                if state.position.step % n_batches != 0 {
+                    boundary(&mut told, state, keep)?;
                 }
-                sums.add(&head_loss(&buffers), loss);
-                tell(
-                    self.observer,
-                    Event::Step {
-                        phase,
-                        step,
-                        n_points: rows.len(),
-                        loss: sums.recent,
-                    },
-                )?;
             }
-            let event = sums.event(phase, epoch + 1);
-            if epoch == 0 {
-                first_loss = sums.mean();
-            } else if 3.0 * first_loss < sums.mean() {
-                return Err(diverged(
-                    step,
-                    format!("the loss rose from {first_loss:.3} to {:.3}", sums.mean()),
-                ));
-            }
-            tell(self.observer, event)?;
-            let is_due = (epoch + 1) % train.validate_every == 0 || epoch + 1 == config.epochs;
-            if let Some(watched) = self.data.watched.filter(|_| is_due) {
-                let event = self.validate(phase, epoch + 1, watched, model, encoder.as_encoder());
-                tell(self.observer, event)?;
-            }
+            // A stop is heeded after the events of the epoch, so that no resumed training lacks them.
+            told = told.and(self.end_epoch(epoch, config, state));
+            boundary(&mut told, state, keep)?;
         }
-        Ok(())
+        keep(state, Boundary::PhaseEnd)
+    }
+
+    /// The order of the points in an epoch.
+    fn shuffle(&self, phase: Phase, epoch: usize, order: &mut [u32]) {
+        order.copy_from_slice(self.rows);
+        let seed = self.plan.config().train.seed;
+        Random::new(seed, phase.name(), epoch as u64).shuffle(order);
+    }
+
+    fn next_step(
+        &self,
+        rows: &[u32],
+        config: &StageConfig,
+        schedule: &Schedule,
+        state: &mut TrainState,
+        head: &mut Head,
+        buffers: &mut StepBuffers,
+    ) -> Result<Event> {
+        let Position { phase, step, .. } = state.position;
+        let seed = StepSeed {
+            seed: self.plan.config().train.seed,
+            step: (step as u64) << 1 | u64::from(phase == Phase::Stage2),
+        };
+        let job = StepJob {
+            rows,
+            parents: &state.parents,
+            lambda: config.lambda,
+            rates: schedule.rates(step, &config.rates, &self.plan.config().optim),
+            seed,
+        };
+        let loss = self.step(
+            &job,
+            &mut state.model,
+            state.encoder.as_mut(),
+            &mut state.optimiser,
+            head,
+            buffers,
+        );
+        let step = step + 1;
+        state.position.step = step;
+        if !loss.is_finite() {
+            return Err(diverged(step, format!("the loss is {loss}")));
+        }
+        state.position.sums.add(&head_loss(buffers), loss);
+        Ok(Event::Step {
+            phase,
+            step,
+            n_points: rows.len(),
+            loss: state.position.sums.recent,
+        })
+    }
+
+    /// Tells of the epoch that is over, and predicts the watched points.
+    fn end_epoch(&self, epoch: usize, config: &StageConfig, state: &mut TrainState) -> Result<()> {
+        let Position {
+            phase, step, sums, ..
+        } = state.position;
+        let mean = sums.mean();
+        let first = *state.position.first_loss.get_or_insert(mean);
+        if 3.0 * first < mean {
+            let what = format!("the loss rose from {first:.3} to {mean:.3}");
+            return Err(diverged(step, what));
+        }
+        state.parents.clear();
+        let event = sums.event(phase, epoch + 1);
+        state.history.push(event.clone());
+        let mut told = tell(self.observer, event);
+        let train = &self.plan.config().train;
+        let is_due = (epoch + 1) % train.validate_every == 0 || epoch + 1 == config.epochs;
+        if let Some(watched) = self.data.watched.filter(|_| is_due) {
+            let encoder = state.encoder.as_encoder();
+            let event = self.validate(phase, epoch + 1, watched, &state.model, encoder);
+            state.history.push(event.clone());
+            told = told.and(tell(self.observer, event));
+        }
+        told
     }
 
     fn shortlist_options(&self, score_floor: f32) -> ShortlistOptions {
@@ -390,15 +391,15 @@ impl StepBuffers {
     }
 }
 
-/// Sums over the steps of an epoch.
-#[derive(Default)]
-struct EpochSums {
-    classification: f64,
-    shortlist: f64,
-    total: f64,
-    n_pairs: usize,
-    n_points: usize,
-    recent: f64,
+/// Lets the state be kept; then a stop that was asked for takes place.
+fn boundary(told: &mut Result<()>, state: &mut TrainState, keep: &mut Keep<'_>) -> Result<()> {
+    let told = std::mem::replace(told, Ok(()));
+    match &told {
+        Ok(()) => keep(state, Boundary::Step)?,
+        Err(Error::Stopped) => keep(state, Boundary::Stop)?,
+        Err(_) => {}
+    }
+    told
 }
 
 impl EpochSums {

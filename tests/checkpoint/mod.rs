@@ -1,6 +1,7 @@
 //! Models on disk: what is saved is what is loaded, and damaged files are refused.
 
 mod hostile;
+mod resume;
 mod save_and_load;
 
 use std::collections::BTreeMap;

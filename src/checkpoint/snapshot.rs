@@ -1,0 +1,141 @@
+//! One snapshot of an unfinished training: a state file and its manifest.
+
+use std::path::Path;
+
+use super::files::{MANIFEST, Writer, read_bounded, sha256};
+use super::tensors::{self, Scan, Tensor, TensorFile, Values};
+use super::training::Identity;
+use super::v1::{self, VERSION, WireFile};
+use super::v1_training::{FORMAT, Snapshot, course_of};
+use super::{map, written_by};
+use crate::clustering::Clustering;
+use crate::config::Plan;
+use crate::error::{Error, Result};
+use crate::ids::{ClusterId, LabelId};
+use crate::index::{Adjacency, Edges};
+use crate::train::{Array, StateParts, TrainState};
+
+/// No manifest of a snapshot is longer.
+const MAX_MANIFEST: u64 = 64 << 20;
+
+/// Writes a snapshot into a directory of its own.
+pub(super) fn write(
+    directory: &Path,
+    generation: u64,
+    identity: &Identity,
+    state: &mut TrainState,
+) -> Result<()> {
+    let cluster_of: Vec<u32> = state.clustering.cluster_of().iter().map(|c| c.0).collect();
+    let adjacency = &state.model.adjacency;
+    let (edges, beta) = (adjacency.edges().clone(), adjacency.beta());
+    let weights = adjacency.weights().map(<[f32]>::to_vec);
+    let indptr: Vec<u64> = edges.indptr().iter().map(|&end| end as u64).collect();
+    // 0 is no parent.
+    let parent = |parent: &Option<ClusterId>| parent.map_or(0, |cluster| cluster.0 + 1);
+    let parents: Vec<u32> = state.parents.iter().map(parent).collect();
+    let (position, history) = course_of(state);
+    let mut all = vec![
+        Tensor::list("clustering", Values::U32(&cluster_of)),
+        Tensor::list("parents", Values::U32(&parents)),
+        Tensor::list("adjacency.indptr", Values::U64(&indptr)),
+        Tensor::list(
+            "adjacency.labels",
+            Values::U32(bytemuck::cast_slice(edges.labels())),
+        ),
+    ];
+    if let Some(weights) = &weights {
+        all.push(Tensor::list("adjacency.weight", Values::F32(weights)));
+    }
+    for (name, array) in state.arrays() {
+        let values = match array {
+            Array::Floats(values) => Values::F32(values),
+            Array::Counts(values) => Values::U32(values),
+            Array::Flags(values) => Values::U8(bytemuck::cast_slice(values)),
+        };
+        all.push(Tensor::list(&name, values));
+    }
+    let mut writer = Writer::new(directory)?;
+    let state = writer.write(("state", "safetensors"), |out| tensors::write(all, out))?;
+    let files = writer.files().iter();
+    let files = files.map(|(name, record)| (name.clone(), WireFile::from(record)));
+    let snapshot = Snapshot {
+        format: FORMAT.into(),
+        version: VERSION,
+        written_by: written_by(),
+        generation,
+        data: identity.data.sha256.clone(),
+        watched: identity.watched.clone(),
+        position,
+        beta,
+        state,
+        history,
+        config: identity.config.clone(),
+        files: files.collect(),
+    };
+    writer.commit(&v1::to_text(&snapshot), &[])
+}
+
+/// The manifest of a snapshot, if there is one.
+pub(super) fn read_manifest(directory: &Path) -> Result<Option<Snapshot>> {
+    let path = directory.join(MANIFEST);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let bytes = read_bounded(&path, MAX_MANIFEST)?;
+    v1::from_text(&path, &bytes, (FORMAT, VERSION)).map(Some)
+}
+
+/// The state of a snapshot, after every byte of it was checked.
+pub(super) fn read(directory: &Path, snapshot: &Snapshot, plan: &Plan) -> Result<TrainState> {
+    let path = directory.join(&snapshot.state);
+    let bad = |problem: &str| Error::BadFile {
+        path: path.clone(),
+        problem: problem.into(),
+    };
+    let is_plain = super::files::is_plain_name(&snapshot.state);
+    let file = snapshot.files.get(&snapshot.state).filter(|_| is_plain);
+    let record = file.ok_or_else(|| bad("it is not listed in the manifest"))?;
+    let map = map::open(&path)?;
+    if !record.is_of(map.len() as u64, &sha256(&map)) {
+        return Err(bad(
+            "it is damaged: its size or SHA-256 is not the one in the manifest",
+        ));
+    }
+    let mut file = TensorFile::new(&path, map, Scan::Lists)?;
+    let (n_labels, n_clusters) = (plan.counts().n_labels, plan.n_clusters());
+
+    let cluster_of = file.numbers("clustering", n_labels)?;
+    let cluster_of = cluster_of.into_iter().map(ClusterId).collect();
+    let n_edges = file.len("adjacency.labels")?;
+    let indptr = file.large_numbers("adjacency.indptr", n_clusters + 1)?;
+    let indptr = indptr.iter().map(|&end| end as usize).collect();
+    let labels = file.numbers("adjacency.labels", n_edges)?;
+    let labels = labels.into_iter().map(LabelId).collect();
+    let edges = Edges::new(indptr, labels, n_labels)?;
+    let adjacency = match snapshot.beta {
+        None => Adjacency::fixed(edges),
+        Some(beta) => Adjacency::learned(edges, file.floats("adjacency.weight", n_edges)?, beta)?,
+    };
+    let n_parents = file.len("parents")?;
+    let parents = file.numbers("parents", n_parents)?;
+    let is_parent = |parent: &u32| *parent as usize <= n_clusters;
+    if ![0, n_labels].contains(&n_parents) || !parents.iter().all(is_parent) {
+        return Err(bad("tensor parents: it does not hold a cluster a label"));
+    }
+    let parent = |parent: u32| parent.checked_sub(1).map(ClusterId);
+    let parts = StateParts {
+        clustering: Clustering::new(cluster_of, n_clusters)?,
+        adjacency,
+        position: (&snapshot.position).into(),
+        parents: parents.into_iter().map(parent).collect(),
+        history: snapshot.history.iter().map(Into::into).collect(),
+    };
+    let mut fill = |name: &str, array: Array<'_>| match array {
+        Array::Floats(values) => file.copy_floats(name, values),
+        Array::Counts(values) => file.copy_numbers(name, values),
+        Array::Flags(values) => file.copy_flags(name, values),
+    };
+    let state = TrainState::restore(plan, parts, &mut fill)?;
+    file.finish()?;
+    Ok(state)
+}

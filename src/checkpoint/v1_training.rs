@@ -1,0 +1,91 @@
+//! Version 1 of the manifest of an unfinished training's snapshot.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::v1::{Told, WireFile, WirePhase, told};
+use crate::config::Config;
+use crate::train::{EpochSums, Position, TrainState};
+
+/// The `format` of a snapshot's manifest.
+pub(super) const FORMAT: &str = "elias-checkpoint";
+
+/// `manifest.json` of a snapshot, without its checksum.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Snapshot {
+    pub(super) format: String,
+    pub(super) version: u32,
+    pub(super) written_by: String,
+    /// Snapshots of the training before this one.
+    pub(super) generation: u64,
+    /// SHA-256 of the data set.
+    pub(super) data: String,
+    /// SHA-256 of the data set that is watched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) watched: Option<String>,
+    pub(super) position: WirePosition,
+    /// Absent where edges are fixed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) beta: Option<f32>,
+    pub(super) state: String,
+    pub(super) history: Vec<Told>,
+    pub(super) config: Config,
+    pub(super) files: BTreeMap<String, WireFile>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WirePosition {
+    phase: WirePhase,
+    step: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_loss: Option<f64>,
+    classification: f64,
+    shortlist: f64,
+    total: f64,
+    n_pairs: usize,
+    n_points: usize,
+    recent: f64,
+}
+
+impl From<Position> for WirePosition {
+    fn from(position: Position) -> Self {
+        let sums = position.sums;
+        WirePosition {
+            phase: position.phase.into(),
+            step: position.step,
+            first_loss: position.first_loss,
+            classification: sums.classification,
+            shortlist: sums.shortlist,
+            total: sums.total,
+            n_pairs: sums.n_pairs,
+            n_points: sums.n_points,
+            recent: sums.recent,
+        }
+    }
+}
+
+impl From<&WirePosition> for Position {
+    fn from(wire: &WirePosition) -> Self {
+        Position {
+            phase: wire.phase.into(),
+            step: wire.step,
+            first_loss: wire.first_loss,
+            sums: EpochSums {
+                classification: wire.classification,
+                shortlist: wire.shortlist,
+                total: wire.total,
+                n_pairs: wire.n_pairs,
+                n_points: wire.n_points,
+                recent: wire.recent,
+            },
+        }
+    }
+}
+
+/// Position and history of a state.
+pub(super) fn course_of(state: &TrainState) -> (WirePosition, Vec<Told>) {
+    (state.position.into(), told(&state.history))
+}

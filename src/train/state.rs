@@ -1,0 +1,281 @@
+//! Everything the further course of a training depends on.
+//!
+//! Random choices follow from the seed, their purpose and the step, so that a position in the schedule stands for
+//! the state of every random stream. Whoever stores a [`TrainState`] and restores it goes on as if nothing had
+//! happened. What a step needs only within itself is not here.
+
+use super::head::{EdgeState, LabelMoments};
+use super::{Event, Phase, cluster_order, new_encoder};
+use crate::classifiers::LabelClassifiers;
+use crate::clustering::Clustering;
+use crate::config::Plan;
+use crate::encoder::{Parameter, TrainableEncoder};
+use crate::error::Result;
+use crate::ids::ClusterId;
+use crate::index::{Adjacency, ClusterClassifiers};
+use crate::matrix::Matrix;
+use crate::model::Model;
+use crate::optim::{DenseMoments, Moments};
+
+/// A training between two steps.
+pub struct TrainState {
+    /// The stage-1 cluster of every label.
+    pub clustering: Clustering,
+    /// Index and classifiers.
+    pub model: Model,
+    /// φ.
+    pub encoder: Box<dyn TrainableEncoder>,
+    /// Where it stands.
+    pub position: Position,
+    /// The parent of every label as of the start of the epoch; empty between epochs.
+    pub parents: Vec<Option<ClusterId>>,
+    /// What was told so far: epochs, validations and the adjacency.
+    pub history: Vec<Event>,
+    pub(super) optimiser: Optimiser,
+}
+
+/// Where a training stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Position {
+    /// The stage.
+    pub phase: Phase,
+    /// Steps done in it.
+    pub step: usize,
+    /// Sums over the steps of the epoch so far.
+    pub sums: EpochSums,
+    /// Mean loss of the first epoch of the stage, once it is over.
+    pub first_loss: Option<f64>,
+}
+
+impl Position {
+    /// The start of a stage.
+    pub fn start_of(phase: Phase) -> Self {
+        Position {
+            phase,
+            step: 0,
+            sums: EpochSums::default(),
+            first_loss: None,
+        }
+    }
+}
+
+/// Sums over the steps of an epoch.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct EpochSums {
+    /// L_c.
+    pub classification: f64,
+    /// L_s.
+    pub shortlist: f64,
+    /// L_c + λ L_s.
+    pub total: f64,
+    /// Pairs of a point and a label that were scored.
+    pub n_pairs: usize,
+    /// Points.
+    pub n_points: usize,
+    /// Mean loss a point, smoothed over steps.
+    pub recent: f64,
+}
+
+/// Which boundary a training has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Boundary {
+    /// Between two steps.
+    Step,
+    /// Between two phases.
+    PhaseEnd,
+    /// Before it stops on request.
+    Stop,
+}
+
+/// Called at every boundary with the state, which it may store.
+pub type Keep<'a> = dyn FnMut(&mut TrainState, Boundary) -> Result<()> + 'a;
+
+/// One array of a state, to be stored or to be filled.
+pub enum Array<'a> {
+    /// Numbers of the method.
+    Floats(&'a mut [f32]),
+    /// Counts.
+    Counts(&'a mut [u32]),
+    /// Yes or no.
+    Flags(&'a mut [bool]),
+}
+
+/// The parts of a state that have a structure of their own.
+pub struct StateParts {
+    /// The stage-1 cluster of every label.
+    pub clustering: Clustering,
+    /// A, with its weights.
+    pub adjacency: Adjacency,
+    /// Where it stands.
+    pub position: Position,
+    /// As [`TrainState::parents`].
+    pub parents: Vec<Option<ClusterId>>,
+    /// As [`TrainState::history`].
+    pub history: Vec<Event>,
+}
+
+impl TrainState {
+    /// The state that was stored: `fill` fills each of its [`TrainState::arrays`].
+    ///
+    /// # Errors
+    /// Whatever `fill` returns.
+    pub fn restore(
+        plan: &Plan,
+        parts: StateParts,
+        fill: &mut dyn FnMut(&str, Array<'_>) -> Result<()>,
+    ) -> Result<Self> {
+        let (n_labels, n_clusters) = (plan.counts().n_labels, plan.n_clusters());
+        let dim = plan.config().encoder.dim;
+        let model = Model {
+            clusters: ClusterClassifiers {
+                weights: Matrix::zeros(n_clusters, dim),
+                bias: vec![0.0; n_clusters],
+                alpha: plan.config().index.alpha,
+            },
+            adjacency: parts.adjacency,
+            classifiers: LabelClassifiers {
+                weights: Matrix::zeros(n_labels, dim),
+                bias: vec![0.0; n_labels],
+            },
+            numbering: cluster_order(&parts.clustering)?,
+        };
+        let mut encoder = new_encoder(plan);
+        let optimiser = Optimiser::new(&model, encoder.as_mut());
+        let mut state = TrainState {
+            clustering: parts.clustering,
+            model,
+            encoder,
+            position: parts.position,
+            parents: parts.parents,
+            history: parts.history,
+            optimiser,
+        };
+        for (name, array) in state.arrays() {
+            fill(&name, array)?;
+        }
+        Ok(state)
+    }
+
+    /// Every array besides those of [`StateParts`], with a name of its own, in a fixed order.
+    pub fn arrays(&mut self) -> Vec<(String, Array<'_>)> {
+        let mut arrays = Vec::new();
+        let mut add = |name: &str, array| arrays.push((name.to_owned(), array));
+        let model = &mut self.model;
+        let weights = model.classifiers.weights.values_mut();
+        add("classifiers.weight", Array::Floats(weights));
+        add(
+            "classifiers.bias",
+            Array::Floats(&mut model.classifiers.bias),
+        );
+        let weights = model.clusters.weights.values_mut();
+        add("clusters.weight", Array::Floats(weights));
+        add("clusters.bias", Array::Floats(&mut model.clusters.bias));
+        self.optimiser
+            .add_arrays(self.encoder.parameters(), &mut add);
+        arrays
+    }
+
+    /// Begins a stage: the moments of AdamW start anew.
+    pub(super) fn enter(&mut self, phase: Phase) {
+        self.position = Position::start_of(phase);
+        self.parents.clear();
+        self.optimiser = Optimiser::new(&self.model, self.encoder.as_mut());
+    }
+}
+
+/// AdamW's state of everything.
+pub(super) struct Optimiser {
+    pub(super) labels: LabelMoments,
+    pub(super) edges: Option<EdgeState>,
+    pub(super) cluster_weights: DenseMoments,
+    pub(super) cluster_bias: DenseMoments,
+    pub(super) encoder: Vec<Moments>,
+}
+
+impl Optimiser {
+    pub(super) fn new(model: &Model, encoder: &mut dyn TrainableEncoder) -> Self {
+        let (n_labels, dim) = (
+            model.classifiers.n_labels(),
+            model.classifiers.weights.n_cols(),
+        );
+        let n_clusters = model.clusters.n_clusters();
+        Optimiser {
+            labels: LabelMoments::new(n_labels, dim),
+            edges: model
+                .adjacency
+                .weights()
+                .map(|_| EdgeState::new(&model.adjacency)),
+            cluster_weights: DenseMoments::new(n_clusters * dim),
+            cluster_bias: DenseMoments::new(n_clusters),
+            encoder: encoder
+                .parameters()
+                .iter()
+                .map(Moments::for_parameter)
+                .collect(),
+        }
+    }
+
+    /// The encoder's parameters and all moments. Fields are listed, so that a new one is not forgotten.
+    fn add_arrays<'a>(
+        &'a mut self,
+        parameters: Vec<Parameter<'a>>,
+        add: &mut dyn FnMut(&str, Array<'a>),
+    ) {
+        let Optimiser {
+            labels,
+            edges,
+            cluster_weights,
+            cluster_bias,
+            encoder,
+        } = self;
+        for (parameter, moments) in parameters.into_iter().zip(encoder) {
+            add(parameter.name, Array::Floats(parameter.values));
+            let (m, v, n_updates) = match moments {
+                Moments::Dense(dense) => (
+                    &mut dense.m,
+                    &mut dense.v,
+                    std::slice::from_mut(&mut dense.n_updates),
+                ),
+                Moments::Rows(rows) => (&mut rows.m, &mut rows.v, &mut rows.n_updates[..]),
+            };
+            add(&format!("{}.m", parameter.name), Array::Floats(m));
+            add(&format!("{}.v", parameter.name), Array::Floats(v));
+            let name = format!("{}.n_updates", parameter.name);
+            add(&name, Array::Counts(n_updates));
+        }
+        let LabelMoments {
+            m,
+            v,
+            bias_m,
+            bias_v,
+            n_updates,
+        } = labels;
+        add("classifiers.weight.m", Array::Floats(m));
+        add("classifiers.weight.v", Array::Floats(v));
+        add("classifiers.bias.m", Array::Floats(bias_m));
+        add("classifiers.bias.v", Array::Floats(bias_v));
+        add("classifiers.n_updates", Array::Counts(n_updates));
+        for (name, moments) in [
+            ("clusters.weight", cluster_weights),
+            ("clusters.bias", cluster_bias),
+        ] {
+            let DenseMoments { m, v, n_updates } = moments;
+            add(&format!("{name}.m"), Array::Floats(m));
+            add(&format!("{name}.v"), Array::Floats(v));
+            let n_updates = Array::Counts(std::slice::from_mut(n_updates));
+            add(&format!("{name}.n_updates"), n_updates);
+        }
+        if let Some(EdgeState {
+            gradient,
+            touched,
+            moments,
+        }) = edges
+        {
+            add("adjacency.gradient", Array::Floats(gradient));
+            add("adjacency.touched", Array::Flags(touched));
+            add("adjacency.m", Array::Floats(&mut moments.m));
+            add("adjacency.v", Array::Floats(&mut moments.v));
+            add("adjacency.n_updates", Array::Counts(&mut moments.n_updates));
+        }
+    }
+}

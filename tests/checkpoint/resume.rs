@@ -1,0 +1,380 @@
+//! A training that is killed at any instant and resumed ends in the same bytes.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use super::*;
+use crate::on_threads;
+use elias::checkpoint::{Destination, Pace, Start, describe, verify};
+use elias::error::{Error, Result};
+use elias::train::{Event, Observer, Phase};
+
+/// An observer that calls a function.
+struct Watching<F>(F);
+
+impl<F: Fn(&Event) -> ControlFlow<()> + Sync> Observer for Watching<F> {
+    fn on_event(&self, event: &Event) -> ControlFlow<()> {
+        (self.0)(event)
+    }
+}
+
+/// A snapshot at every step.
+fn at_every_step(directory: &Path) -> Destination {
+    Destination {
+        pace: Pace {
+            interval: Duration::ZERO,
+            max_share: f64::INFINITY,
+        },
+        ..Destination::new(directory)
+    }
+}
+
+fn resuming(directory: &Path) -> Destination {
+    Destination {
+        start: Start::Resume,
+        ..Destination::new(directory)
+    }
+}
+
+fn train_to(destination: &Destination, observer: &dyn Observer) -> Result<Predictor> {
+    let watched = dataset(40);
+    Trainer::new(config()).train_to(destination, &dataset(120), Some(&watched), observer)
+}
+
+/// What a training that nobody interrupts leaves.
+fn uninterrupted() -> BTreeMap<String, Vec<u8>> {
+    let directory = tempfile::tempdir().unwrap();
+    train_to(&Destination::new(directory.path()), &Silent).unwrap();
+    assert!(!directory.path().join("checkpoint").exists());
+    verify(directory.path()).unwrap();
+    contents(directory.path())
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(|entry| entry.unwrap()) {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_folder(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// What is on the disk at every event of a training: what `kill -9` would leave then.
+fn killed_at_every_event() -> (tempfile::TempDir, Vec<(Event, PathBuf)>) {
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path().join("model");
+    let copies = Mutex::new(Vec::new());
+    let observer = Watching(|event: &Event| {
+        let mut copies = copies.lock().unwrap();
+        let copy = place.path().join(format!("killed-{}", copies.len()));
+        copy_folder(&directory, &copy);
+        copies.push((event.clone(), copy));
+        ControlFlow::Continue(())
+    });
+    train_to(&at_every_step(&directory), &observer).unwrap();
+    let copies = copies.into_inner().unwrap();
+    (place, copies)
+}
+
+#[test]
+fn a_training_killed_at_any_step_of_both_stages_ends_in_the_same_bytes() {
+    let expected = uninterrupted();
+    let (place, killed) = killed_at_every_event();
+    assert_eq!(contents(&place.path().join("model")), expected);
+    let n_steps_of = |phase| {
+        let is_step =
+            |event: &Event| matches!(event, Event::Step { phase: of, .. } if *of == phase);
+        killed.iter().filter(|(event, _)| is_step(event)).count()
+    };
+    assert_eq!(
+        (n_steps_of(Phase::Stage1), n_steps_of(Phase::Stage2)),
+        (16, 16)
+    );
+    for (number, (event, directory)) in killed.iter().enumerate() {
+        let n_resumed = Mutex::new(0);
+        let observer = Watching(|event: &Event| {
+            *n_resumed.lock().unwrap() += usize::from(matches!(event, Event::Step { .. }));
+            ControlFlow::Continue(())
+        });
+        on_threads([1, 2, 7][number % 3], || {
+            train_to(&resuming(directory), &observer).unwrap();
+        });
+        assert!(contents(directory) == expected, "killed at {event:?}");
+        assert!(!directory.join("checkpoint").exists());
+        // Only the step during which it was killed is done again, and the last of an epoch until its events are told.
+        let n_done = killed[..number]
+            .iter()
+            .filter(|(event, _)| matches!(event, Event::Step { .. }))
+            .count();
+        let is_epoch_end = matches!(event, Event::Epoch { .. } | Event::Validation { .. });
+        let n_left = 32 - n_done + usize::from(is_epoch_end);
+        assert_eq!(
+            n_resumed.into_inner().unwrap(),
+            n_left,
+            "killed at {event:?}"
+        );
+    }
+}
+
+#[test]
+fn a_torn_last_write_leads_back_to_the_snapshot_before() {
+    let expected = uninterrupted();
+    let (place, killed) = killed_at_every_event();
+    let (_, whole) = &killed[killed.len() / 2];
+    let generation = |slot: &Path| {
+        let text = fs::read_to_string(slot.join("manifest.json")).unwrap();
+        let manifest: serde_json::Value = serde_json::from_str(&text).unwrap();
+        manifest["generation"].as_u64().unwrap()
+    };
+    type Damage = fn(&Path, Vec<u8>);
+    let damages: [Damage; 5] = [
+        |path, bytes| fs::write(path, &bytes[..bytes.len() / 3]).unwrap(),
+        |path, mut bytes| {
+            let middle = bytes.len() / 2;
+            bytes[middle..].fill(0);
+            fs::write(path, bytes).unwrap();
+        },
+        |path, mut bytes| {
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+            fs::write(path, bytes).unwrap();
+        },
+        |path, _| fs::remove_file(path).unwrap(),
+        |path, _| fs::write(path, b"").unwrap(),
+    ];
+    let mut n_tried = 0;
+    for damage in damages {
+        for ending in ["json", "safetensors"] {
+            for n_slots in [1, 2] {
+                let directory = place.path().join(format!("torn-{n_tried}"));
+                copy_folder(whole, &directory);
+                let slots =
+                    ["slot-0", "slot-1"].map(|slot| directory.join("checkpoint").join(slot));
+                let mut slots = slots.to_vec();
+                slots.sort_by_key(|slot| std::cmp::Reverse(generation(slot)));
+                for slot in slots.iter().take(n_slots) {
+                    for name in contents(slot).keys().filter(|name| name.ends_with(ending)) {
+                        let path = slot.join(name);
+                        damage(&path, fs::read(&path).unwrap());
+                    }
+                }
+                train_to(&resuming(&directory), &Silent).unwrap();
+                assert!(
+                    contents(&directory) == expected,
+                    "{ending}, {n_slots} slots"
+                );
+                n_tried += 1;
+            }
+        }
+    }
+    assert_eq!(n_tried, 20);
+}
+
+#[test]
+fn a_training_stopped_on_request_goes_on_with_the_next_step() {
+    let expected = uninterrupted();
+    for last in [1, 7, 8, 16] {
+        for phase in [Phase::Stage1, Phase::Stage2] {
+            let directory = tempfile::tempdir().unwrap();
+            let stop = Watching(|event: &Event| match event {
+                Event::Step {
+                    phase: of, step, ..
+                } if (*of, *step) == (phase, last) => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            });
+            // Nothing is due by time: what is kept is kept because of the stop.
+            let error = train_to(&Destination::new(directory.path()), &stop);
+            assert!(matches!(error.err().unwrap(), Error::Stopped));
+            let steps = Mutex::new(Vec::new());
+            let watching = Watching(|event: &Event| {
+                if let Event::Step { phase, step, .. } = event {
+                    steps.lock().unwrap().push((*phase, *step));
+                }
+                ControlFlow::Continue(())
+            });
+            train_to(&resuming(directory.path()), &watching).unwrap();
+            assert_eq!(contents(directory.path()), expected);
+            let next = match (phase, last) {
+                (Phase::Stage1, 16) => Some((Phase::Stage2, 1)),
+                (Phase::Stage2, 16) => None,
+                _ => Some((phase, last + 1)),
+            };
+            assert_eq!(steps.into_inner().unwrap().first().copied(), next);
+        }
+    }
+}
+
+#[test]
+fn one_two_and_seven_threads_give_the_same_bytes() {
+    let expected = uninterrupted();
+    for n_threads in [1, 2, 7] {
+        assert!(on_threads(n_threads, uninterrupted) == expected);
+    }
+}
+
+/// A directory with a training that was killed in its second stage.
+fn killed_once() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let stop = Watching(|event: &Event| match event {
+        Event::Step {
+            phase: Phase::Stage2,
+            step: 5,
+            ..
+        } => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    train_to(&at_every_step(directory.path()), &stop)
+        .err()
+        .unwrap();
+    directory
+}
+
+#[test]
+fn what_changed_since_the_interruption_is_named() {
+    let directory = killed_once();
+    let before = contents(&directory.path().join("checkpoint").join("slot-0"));
+    let check = |config: Config, n_points: usize, watched: Option<usize>, expected: &str| {
+        let watched = watched.map(dataset);
+        let error = Trainer::new(config)
+            .train_to(
+                &resuming(directory.path()),
+                &dataset(n_points),
+                watched.as_ref(),
+                &Silent,
+            )
+            .err()
+            .expect("it must be refused")
+            .to_string();
+        assert!(error.contains(expected), "{error:?} without {expected:?}");
+        assert!(error.contains("cannot be resumed"), "{error}");
+    };
+    let longer = config().with_value("stage2.epochs=3").unwrap();
+    check(longer, 120, Some(40), "stage2.epochs was 2 and is 3");
+    let seed = config().with_value("train.seed=99").unwrap();
+    check(seed, 120, Some(40), "train.seed was");
+    check(config(), 121, Some(40), "the data is another");
+    check(
+        config(),
+        120,
+        Some(41),
+        "the data for validation is another",
+    );
+    check(config(), 120, None, "the data for validation is another");
+    let after = contents(&directory.path().join("checkpoint").join("slot-0"));
+    assert_eq!(before, after);
+    train_to(&resuming(directory.path()), &Silent).unwrap();
+    assert_eq!(contents(directory.path()), uninterrupted());
+}
+
+#[test]
+fn an_unfinished_training_is_not_lost_by_accident() {
+    let directory = killed_once();
+    let afresh = at_every_step(directory.path());
+    let error = train_to(&afresh, &Silent).err().unwrap().to_string();
+    assert!(
+        error.contains("an unfinished training: resume it"),
+        "{error}"
+    );
+    let replacing = Destination {
+        existing: Existing::Replace,
+        ..afresh
+    };
+    train_to(&replacing, &Silent).unwrap();
+    assert_eq!(contents(directory.path()), uninterrupted());
+}
+
+#[test]
+fn resuming_what_has_finished_gives_the_model_that_stands() {
+    let directory = killed_once();
+    let folder = directory.path().join("checkpoint");
+    let spare = tempfile::tempdir().unwrap();
+    copy_folder(&folder, spare.path());
+    train_to(&resuming(directory.path()), &Silent).unwrap();
+    // Killed after the model stood and before the folder was gone.
+    copy_folder(spare.path(), &folder);
+    let none = Watching(|event: &Event| panic!("it trains again: {event:?}"));
+    train_to(&resuming(directory.path()), &none).unwrap();
+    assert!(!folder.exists());
+    let error = train_to(&at_every_step(directory.path()), &Silent)
+        .err()
+        .unwrap();
+    assert!(
+        error.to_string().contains("holds a model already"),
+        "{error}"
+    );
+    assert!(!folder.exists());
+    assert_eq!(describe(directory.path()).unwrap().history.len(), 7);
+}
+
+#[test]
+fn a_second_training_into_the_same_directory_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let messages = Mutex::new(Vec::new());
+    let observer = Watching(|event: &Event| {
+        if let Event::Epoch { .. } = event {
+            let second = train_to(&resuming(directory.path()), &Silent);
+            messages
+                .lock()
+                .unwrap()
+                .push(second.err().unwrap().to_string());
+        }
+        ControlFlow::Continue(())
+    });
+    train_to(&at_every_step(directory.path()), &observer).unwrap();
+    let owner = format!("process {} is training into this", std::process::id());
+    let messages = messages.into_inner().unwrap();
+    assert_eq!(messages.len(), 4);
+    assert!(messages.iter().all(|message| message.contains(&owner)));
+    assert_eq!(contents(directory.path()), uninterrupted());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_is_an_error_that_leaves_everything_as_it_was() {
+    let directory = tempfile::tempdir().unwrap();
+    let partial = directory.path().join("classifiers-0.safetensors.partial");
+    // Every write to this device fails for want of space.
+    std::os::unix::fs::symlink("/dev/full", &partial).unwrap();
+    let error = train_to(&at_every_step(directory.path()), &Silent)
+        .err()
+        .unwrap();
+    assert!(error.to_string().contains("No space left"), "{error}");
+    // Only the snapshots are there: no half model.
+    assert_eq!(contents(directory.path()), BTreeMap::new());
+    train_to(&resuming(directory.path()), &Silent).unwrap();
+    assert_eq!(contents(directory.path()), uninterrupted());
+
+    std::os::unix::fs::symlink("/dev/full", &partial).unwrap();
+    let data = dataset(96);
+    let replace = SaveInfo {
+        existing: Existing::Replace,
+        ..info(&data)
+    };
+    save(&train(&data), directory.path(), &replace).unwrap_err();
+    assert_eq!(contents(directory.path()), uninterrupted());
+}
+
+#[test]
+fn a_snapshot_that_cannot_be_written_leaves_the_one_before() {
+    let directory = tempfile::tempdir().unwrap();
+    let slot = directory.path().join("checkpoint").join("slot-1");
+    let observer = Watching(|event: &Event| {
+        if matches!(event, Event::Step { step: 6, .. }) {
+            fs::remove_dir_all(&slot).unwrap();
+            fs::write(&slot, "in the way").unwrap();
+        }
+        ControlFlow::Continue(())
+    });
+    let error = train_to(&at_every_step(directory.path()), &observer)
+        .err()
+        .unwrap();
+    assert!(matches!(error, Error::Io { .. }), "{error}");
+    fs::remove_file(&slot).unwrap();
+    train_to(&resuming(directory.path()), &Silent).unwrap();
+    assert_eq!(contents(directory.path()), uninterrupted());
+}
