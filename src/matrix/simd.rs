@@ -120,7 +120,7 @@ impl Kernels {
     #[inline]
     pub fn sum_tile(self, coefficients: &[f32], matrix: &[f32], rows: &[u32], out: &mut [f32]) {
         check_rows(out.len() / TILE, matrix.len(), rows);
-        assert!(rows.len() * TILE == coefficients.len() && out.len() % TILE == 0);
+        assert!(rows.len() * TILE == coefficients.len() && out.len().is_multiple_of(TILE));
         match self {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: `Avx2` proves the instructions exist; `check_rows` bounds every row.

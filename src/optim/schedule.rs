@@ -27,6 +27,11 @@ impl Schedule {
         }
     }
 
+    /// Steps of the stage.
+    pub fn n_steps(&self) -> usize {
+        self.n_steps
+    }
+
     /// What the rates of step `step` (from 0) are multiplied by.
     pub fn factor(&self, step: usize) -> f32 {
         if step < self.n_warmup {

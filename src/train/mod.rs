@@ -8,6 +8,7 @@ mod events;
 pub(crate) mod head;
 mod stage;
 mod state;
+mod update;
 
 pub use events::{Event, Observer, Phase, Silent};
 pub use state::{Array, Boundary, EpochSums, Keep, Position, StateParts, TrainState};
@@ -104,7 +105,7 @@ pub fn begin(data: TrainingData<'_>, plan: &Plan, observer: &dyn Observer) -> Re
     };
     let mut encoder = new_encoder(plan);
     Ok(TrainState {
-        optimiser: Optimiser::new(&model, encoder.as_mut()),
+        optimiser: Optimiser::new(&model, encoder.as_mut(), &plan.config().optim),
         clustering,
         model,
         encoder,
@@ -172,7 +173,7 @@ fn learn_adjacency(stage: &Stage<'_>, state: &mut TrainState) -> Result<()> {
     if plan.config().stage2.label_classifiers == LabelInit::Reset {
         state.model.classifiers = random_classifiers(plan, seed.wrapping_add(1));
     }
-    state.enter(Phase::Stage2);
+    state.enter(Phase::Stage2, &plan.config().optim);
     tell(observer, event)
 }
 

@@ -13,7 +13,7 @@ use crate::ids::ClusterId;
 use crate::index::{ShortlistOptions, Shortlister};
 use crate::matrix::{CsrMatrix, Matrix};
 use crate::model::{Model, RankScratch};
-use crate::optim::{Schedule, StepRates, update_parameter};
+use crate::optim::{Schedule, StepRates};
 use crate::random::Random;
 
 /// What a stage works on.
@@ -93,6 +93,7 @@ impl Stage<'_> {
             lambda: config.lambda,
             rates: schedule.rates(step, &config.rates, &self.plan.config().optim),
             seed,
+            steps: (step + 1, schedule.n_steps()),
         };
         let loss = self.step(
             &job,
@@ -187,7 +188,10 @@ impl Stage<'_> {
             adjacency: &model.adjacency,
             classifiers: &mut model.classifiers,
         };
-        let mut label_state = LabelState::Apply(&mut optimiser.labels, job.rates);
+        let mut label_state = match &mut optimiser.waiting.labels {
+            None => LabelState::Apply(&mut optimiser.labels, job.rates),
+            Some(waiting) => LabelState::Collect(waiting),
+        };
         buffers.loss = head.step(
             parts,
             batch,
@@ -198,31 +202,17 @@ impl Stage<'_> {
 
         buffers.undo_drop_out(&mut head.gradients.embeddings);
         encoder.backward(self.data.points, job.rows, &head.gradients.embeddings);
-        for (parameter, moments) in encoder.parameters().into_iter().zip(&mut optimiser.encoder) {
-            update_parameter(parameter, moments, &job.rates);
-        }
-        let rate = job.rates.rates.clusters;
-        let (weight_values, bias_values) = (
-            model.clusters.weights.values_mut(),
-            &mut model.clusters.bias,
-        );
-        let gradients = &head.gradients;
-        optimiser.cluster_weights.update(
-            &job.rates,
-            rate,
-            true,
-            weight_values,
-            &gradients.cluster_weights,
-        );
-        optimiser.cluster_bias.update(
-            &job.rates,
-            rate,
-            false,
-            bias_values,
-            &gradients.cluster_bias,
-        );
-        if let Some(edges) = &mut optimiser.edges {
-            edges.apply(&mut model.adjacency, &job.rates);
+        let every = &config.optim;
+        optimiser.update_encoder(encoder, job.is_due(every.update_every_encoder), &job.rates);
+        let is_due = job.is_due(every.update_every_clusters);
+        optimiser.update_clusters(&mut model.clusters, &head.gradients, is_due, &job.rates);
+        if job.is_due(every.update_every_labels) {
+            if let Some(waiting) = &mut optimiser.waiting.labels {
+                waiting.apply(&mut model.classifiers, &mut optimiser.labels, job.rates);
+            }
+            if let Some(edges) = &mut optimiser.edges {
+                edges.apply(&mut model.adjacency, &job.rates);
+            }
         }
         let n_points = job.rows.len() as f64;
         (buffers.loss.classification + f64::from(job.lambda) * buffers.loss.shortlist) / n_points
@@ -320,6 +310,16 @@ struct StepJob<'a> {
     lambda: f32,
     rates: StepRates,
     seed: StepSeed,
+    /// Steps done in the stage, this one counted, and steps of the stage.
+    steps: (usize, usize),
+}
+
+impl StepJob<'_> {
+    /// Whether a group that is updated every so many steps is updated in this one; the last step updates all.
+    fn is_due(&self, every: usize) -> bool {
+        let (done, all) = self.steps;
+        done % every == 0 || done == all
+    }
 }
 
 fn loss_weights(reduction: Reduction, lambda: f32, counts: &BatchCounts) -> LossWeights {

@@ -4,18 +4,18 @@
 //! the state of every random stream. Whoever stores a [`TrainState`] and restores it goes on as if nothing had
 //! happened. What a step needs only within itself is not here.
 
-use super::head::{EdgeState, LabelMoments};
+use super::head::{EdgeState, LabelGradients, LabelMoments};
 use super::{Event, Phase, cluster_order, new_encoder};
 use crate::classifiers::LabelClassifiers;
 use crate::clustering::Clustering;
-use crate::config::Plan;
+use crate::config::{OptimConfig, Plan};
 use crate::encoder::{Parameter, TrainableEncoder};
 use crate::error::Result;
 use crate::ids::ClusterId;
 use crate::index::{Adjacency, ClusterClassifiers};
 use crate::matrix::Matrix;
 use crate::model::Model;
-use crate::optim::{DenseMoments, Moments};
+use crate::optim::{DenseMoments, GradientSum, Moments};
 
 /// A training between two steps.
 pub struct TrainState {
@@ -140,7 +140,7 @@ impl TrainState {
             numbering: cluster_order(&parts.clustering)?,
         };
         let mut encoder = new_encoder(plan);
-        let optimiser = Optimiser::new(&model, encoder.as_mut());
+        let optimiser = Optimiser::new(&model, encoder.as_mut(), &plan.config().optim);
         let mut state = TrainState {
             clustering: parts.clustering,
             model,
@@ -176,10 +176,10 @@ impl TrainState {
     }
 
     /// Begins a stage: the moments of AdamW start anew.
-    pub(super) fn enter(&mut self, phase: Phase) {
+    pub(super) fn enter(&mut self, phase: Phase, config: &OptimConfig) {
         self.position = Position::start_of(phase);
         self.parents.clear();
-        self.optimiser = Optimiser::new(&self.model, self.encoder.as_mut());
+        self.optimiser = Optimiser::new(&self.model, self.encoder.as_mut(), config);
     }
 }
 
@@ -190,10 +190,71 @@ pub(super) struct Optimiser {
     pub(super) cluster_weights: DenseMoments,
     pub(super) cluster_bias: DenseMoments,
     pub(super) encoder: Vec<Moments>,
+    pub(super) waiting: Waiting,
+}
+
+/// Gradients of groups that are not updated in every step; empty where they are.
+#[derive(Default)]
+pub(super) struct Waiting {
+    pub(super) labels: Option<LabelGradients>,
+    pub(super) cluster_weights: Vec<f32>,
+    pub(super) cluster_bias: Vec<f32>,
+    pub(super) encoder: Vec<GradientSum>,
+}
+
+impl Waiting {
+    fn new(model: &Model, encoder: &mut dyn TrainableEncoder, config: &OptimConfig) -> Self {
+        let (n_labels, dim) = (
+            model.classifiers.n_labels(),
+            model.classifiers.weights.n_cols(),
+        );
+        let mut waiting = Waiting::default();
+        if 1 < config.update_every_labels {
+            waiting.labels = Some(LabelGradients::new(n_labels, dim));
+        }
+        if 1 < config.update_every_clusters {
+            waiting.cluster_weights = vec![0.0; model.clusters.n_clusters() * dim];
+            waiting.cluster_bias = vec![0.0; model.clusters.n_clusters()];
+        }
+        if 1 < config.update_every_encoder {
+            let parameters = encoder.parameters();
+            waiting.encoder = parameters.iter().map(GradientSum::for_parameter).collect();
+        }
+        waiting
+    }
+
+    fn add_arrays<'a>(&'a mut self, add: &mut dyn FnMut(&str, Array<'a>)) {
+        let Waiting {
+            labels,
+            cluster_weights,
+            cluster_bias,
+            encoder,
+        } = self;
+        if let Some(LabelGradients {
+            weights,
+            bias,
+            touched,
+        }) = labels
+        {
+            add("classifiers.weight.sum", Array::Floats(weights));
+            add("classifiers.bias.sum", Array::Floats(bias));
+            add("classifiers.touched", Array::Flags(touched));
+        }
+        add("clusters.weight.sum", Array::Floats(cluster_weights));
+        add("clusters.bias.sum", Array::Floats(cluster_bias));
+        for (at, GradientSum { sums, touched }) in encoder.iter_mut().enumerate() {
+            add(&format!("encoder.{at}.sum"), Array::Floats(sums));
+            add(&format!("encoder.{at}.touched"), Array::Flags(touched));
+        }
+    }
 }
 
 impl Optimiser {
-    pub(super) fn new(model: &Model, encoder: &mut dyn TrainableEncoder) -> Self {
+    pub(super) fn new(
+        model: &Model,
+        encoder: &mut dyn TrainableEncoder,
+        config: &OptimConfig,
+    ) -> Self {
         let (n_labels, dim) = (
             model.classifiers.n_labels(),
             model.classifiers.weights.n_cols(),
@@ -212,6 +273,7 @@ impl Optimiser {
                 .iter()
                 .map(Moments::for_parameter)
                 .collect(),
+            waiting: Waiting::new(model, encoder, config),
         }
     }
 
@@ -227,7 +289,9 @@ impl Optimiser {
             cluster_weights,
             cluster_bias,
             encoder,
+            waiting,
         } = self;
+        waiting.add_arrays(add);
         for (parameter, moments) in parameters.into_iter().zip(encoder) {
             add(parameter.name, Array::Floats(parameter.values));
             let (m, v, n_updates) = match moments {

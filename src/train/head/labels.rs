@@ -4,6 +4,8 @@
 //! A row of W_L is read once, scored against the points that shortlisted it, and its gradient Σ dz·φ, the share
 //! dz·w of each point's dφ, and AdamW follow while the row is in cache.
 
+use rayon::prelude::*;
+
 use super::LossWeights;
 use super::search::{Pair, ShardBuffers};
 use crate::classifiers::LabelClassifiers;
@@ -59,6 +61,40 @@ impl LabelGradients {
             bias: vec![0.0; n_labels],
             touched: vec![false; n_labels],
         }
+    }
+}
+
+impl LabelGradients {
+    /// Applies what was collected and starts anew.
+    pub(crate) fn apply(
+        &mut self,
+        classifiers: &mut LabelClassifiers,
+        moments: &mut LabelMoments,
+        rates: StepRates,
+    ) {
+        let (n_labels, dim) = (classifiers.n_labels(), classifiers.weights.n_cols());
+        let ranges = super::range_bounds(n_labels);
+        let mut state = LabelState::Apply(moments, rates);
+        let rows = state.split(classifiers, &ranges);
+        let (mut weights, mut bias) = (self.weights.as_mut_slice(), self.bias.as_mut_slice());
+        let mut touched = self.touched.as_mut_slice();
+        let collected = ranges.iter().map(|range| {
+            let n = range.len();
+            let weights = take(&mut weights, n * dim);
+            (weights, take(&mut bias, n), take(&mut touched, n))
+        });
+        let collected: Vec<_> = collected.collect();
+        rows.into_par_iter()
+            .zip(collected)
+            .for_each(|(mut rows, (weights, bias, touched))| {
+                for row in (0..touched.len()).filter(|&row| touched[row]) {
+                    let gradient = &mut weights[row * dim..(row + 1) * dim];
+                    rows.take_gradient(row, gradient, bias[row]);
+                    gradient.fill(0.0);
+                }
+                bias.fill(0.0);
+                touched.fill(false);
+            });
     }
 }
 

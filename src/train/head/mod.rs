@@ -29,7 +29,7 @@ use crate::index::{Adjacency, ClusterClassifiers, ShortlistOptions, Shortlister}
 use crate::matrix::{CsrMatrix, Matrix};
 
 pub(crate) use edges::EdgeState;
-pub(crate) use labels::{LabelMoments, LabelState};
+pub(crate) use labels::{LabelGradients, LabelMoments, LabelState};
 
 use labels::RangeBuffers;
 use search::ShardBuffers;

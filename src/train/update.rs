@@ -1,0 +1,68 @@
+//! Updates of the encoder and of W_C: at once, or after their gradients have been added up over some steps.
+
+use super::head::HeadGradients;
+use super::state::Optimiser;
+use crate::encoder::TrainableEncoder;
+use crate::index::ClusterClassifiers;
+use crate::matrix::Kernels;
+use crate::optim::{StepRates, update_parameter};
+
+impl Optimiser {
+    /// Hands the encoder's gradients on; updates it if that is due.
+    pub(super) fn update_encoder(
+        &mut self,
+        encoder: &mut dyn TrainableEncoder,
+        is_due: bool,
+        rates: &StepRates,
+    ) {
+        let parameters = encoder.parameters().into_iter().zip(&mut self.encoder);
+        if self.waiting.encoder.is_empty() {
+            parameters.for_each(|(parameter, moments)| update_parameter(parameter, moments, rates));
+            return;
+        }
+        for ((parameter, moments), waiting) in parameters.zip(&mut self.waiting.encoder) {
+            waiting.add(&parameter.gradient);
+            if is_due {
+                waiting.apply(parameter, moments, rates);
+            }
+        }
+    }
+
+    /// Hands the gradients of W_C and b_C on; updates them if that is due.
+    pub(super) fn update_clusters(
+        &mut self,
+        clusters: &mut ClusterClassifiers,
+        gradients: &HeadGradients,
+        is_due: bool,
+        rates: &StepRates,
+    ) {
+        let rate = rates.rates.clusters;
+        let parts = [
+            (
+                clusters.weights.values_mut(),
+                &gradients.cluster_weights,
+                &mut self.cluster_weights,
+                &mut self.waiting.cluster_weights,
+                true,
+            ),
+            (
+                clusters.bias.as_mut_slice(),
+                &gradients.cluster_bias,
+                &mut self.cluster_bias,
+                &mut self.waiting.cluster_bias,
+                false,
+            ),
+        ];
+        for (values, gradient, moments, waiting, decays) in parts {
+            if waiting.is_empty() {
+                moments.update(rates, rate, decays, values, gradient);
+                continue;
+            }
+            Kernels::detect().axpy(1.0, gradient, waiting);
+            if is_due {
+                moments.update(rates, rate, decays, values, waiting);
+                waiting.fill(0.0);
+            }
+        }
+    }
+}
