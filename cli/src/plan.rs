@@ -14,7 +14,7 @@ const ASSUMED_SHARE: f64 = 0.15;
 /// The plan in one line.
 pub(crate) fn in_words(plan: &Plan, estimate: &MemoryEstimate) -> String {
     format!(
-        "C {} clusters, κ {} edges each, beam {}, shortlist {}, d {}; about {} of memory",
+        "C {}, κ {}, beam {}, shortlist {}, d {}; about {} of memory",
         plan.n_clusters(),
         plan.kappa(),
         plan.beam_size(),

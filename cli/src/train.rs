@@ -87,11 +87,12 @@ impl Train {
             phase: Phase::Features,
             n_steps: 0,
         });
-        let prepared = trainer.prepare(&train)?;
+        let prepared = trainer.prepare(&train);
+        progress.finish();
+        let prepared = prepared?;
         let n_threads = rayon::current_num_threads();
         let estimate = prepared.peak_memory(&train, test.as_ref(), n_threads);
         if self.dry_run {
-            progress.finish();
             plan::write(&mut std::io::stdout().lock(), prepared.plan(), &estimate)?;
         }
         self.check_memory(&estimate)?;

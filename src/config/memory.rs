@@ -54,7 +54,7 @@ impl MemoryEstimate {
 }
 
 /// Code and stacks, as measured on the smallest data.
-const PROGRAM: usize = 20 << 20;
+const PROGRAM: usize = 12 << 20;
 /// Ranges of labels that a step works on side by side, each with gradients of all embeddings.
 const N_RANGES: usize = 16;
 
