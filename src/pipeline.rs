@@ -163,12 +163,6 @@ impl Trainer {
         watched: Option<&Dataset>,
         observer: &dyn Observer,
     ) -> Result<Predictor> {
-        let identity = Identity::new(&self.config, data, watched);
-        let mut folder = TrainingFolder::open(destination, identity)?;
-        if let Some(predictor) = folder.finished()? {
-            folder.remove()?;
-            return Ok(predictor);
-        }
         tell(
             observer,
             Event::PhaseStarted {
@@ -177,6 +171,27 @@ impl Trainer {
             },
         )?;
         let prepared = self.prepare(data)?;
+        self.train_prepared_to(destination, prepared, data, watched, observer)
+    }
+
+    /// As [`Trainer::train_to`], on what [`Trainer::prepare`] made of the same data.
+    ///
+    /// # Errors
+    /// As [`Trainer::train_to`].
+    pub fn train_prepared_to(
+        &self,
+        destination: &Destination,
+        prepared: Prepared,
+        data: &Dataset,
+        watched: Option<&Dataset>,
+        observer: &dyn Observer,
+    ) -> Result<Predictor> {
+        let identity = Identity::new(&self.config, data, watched);
+        let mut folder = TrainingFolder::open(destination, identity)?;
+        if let Some(predictor) = folder.finished()? {
+            folder.remove()?;
+            return Ok(predictor);
+        }
         let (predictor, history) =
             self.run(prepared, data, watched, observer, Some(&mut folder))?;
         folder.finish(&predictor, history)?;

@@ -1,10 +1,11 @@
 //! `elias train`: from a data set to a model.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
+use elias::checkpoint::{self, Destination, Existing, Pace, Start};
 use elias::config::{Config, DataCounts, EncoderKind, MemoryEstimate};
 use elias::data::{Dataset, Format, Part, ReadOptions};
 use elias::pipeline::Trainer;
@@ -15,13 +16,14 @@ use crate::interrupt::{Interrupt, Interrupted};
 use crate::measuring::Measuring;
 use crate::settings::Settings;
 use crate::training::TrainingProgress;
-use crate::{memory, models, plan, reading};
+use crate::{memory, plan, reading};
 
 /// Train a model
 ///
 /// DATA is a file, or a directory with a train part, in any format; the format is recognised by content.
 /// Settings come from the defaults, --preset, --config and --set, each over the one before; `elias config` prints
-/// and explains them. Ctrl-C ends the training after the step it is at; a second Ctrl-C leaves at once.
+/// and explains them. Checkpoints go into MODEL while it runs: after Ctrl-C, which ends the training after the step it
+/// is at, or a crash, the same command with --resume goes on and ends with the same bytes.
 #[derive(Args)]
 pub(crate) struct Train {
     /// Training data: a file, or a directory with a train part
@@ -51,8 +53,11 @@ pub(crate) struct Train {
     #[arg(long, value_name = "GiB", hide_short_help = true, value_parser = parse_gibibytes)]
     memory_limit: Option<f64>,
     /// Go on where an interrupted training left off
-    #[arg(long, hide_short_help = true, conflicts_with = "overwrite")]
+    #[arg(long, conflicts_with = "overwrite")]
     resume: bool,
+    /// Seconds between checkpoints; by default 60, if that costs less than 2 % of the time
+    #[arg(long, value_name = "SECONDS", hide_short_help = true)]
+    checkpoint_every: Option<u64>,
     /// Replace the model if there is one
     #[arg(long)]
     overwrite: bool,
@@ -101,20 +106,20 @@ impl Train {
         };
         console.say(plan::in_words(prepared.plan(), &estimate));
 
-        let trained = trainer.train_prepared(prepared, &train, test.as_ref(), &progress);
-        let history = progress.finish();
+        let destination = self.destination(out);
+        let trained =
+            trainer.train_prepared_to(&destination, prepared, &train, test.as_ref(), &progress);
+        progress.finish();
         let predictor = match trained {
             Err(elias::Error::Stopped) => {
-                let kept = format!("stopped; nothing was written to {}", out.display());
+                let kept = format!(
+                    "stopped; the same command with --resume goes on in {}",
+                    out.display()
+                );
                 return Err(Interrupted(kept).into());
             }
             trained => trained?,
         };
-        let existing = match self.overwrite {
-            true => models::Existing::Replace,
-            false => models::Existing::Keep,
-        };
-        models::save(&predictor, out, (&train, history, existing))?;
 
         let peak = memory::peak_rss().map_or(String::new(), |bytes| {
             format!(
@@ -167,19 +172,41 @@ impl Train {
                 calibration: Some(Switch::On),
                 ..
             } => "--calibration on: models have no calibration".into(),
-            Train { resume: true, .. } => {
-                "--resume: trainings cannot be continued; train anew with --overwrite".into()
-            }
             _ => return Ok(()),
         };
         Err(Misuse(format!("{missing} (not in this version)")).into())
     }
 
+    fn destination(&self, out: &Path) -> Destination {
+        let pace = match self.checkpoint_every {
+            None => Pace::default(),
+            Some(seconds) => Pace {
+                interval: Duration::from_secs(seconds),
+                max_share: f64::INFINITY,
+            },
+        };
+        Destination {
+            directory: out.into(),
+            existing: match self.overwrite {
+                true => Existing::Replace,
+                false => Existing::Keep,
+            },
+            start: match self.resume {
+                true => Start::Resume,
+                false => Start::Afresh,
+            },
+            pace,
+        }
+    }
+
     fn check_out(&self, out: &Path) -> anyhow::Result<()> {
         let is_taken = out.exists() && !is_empty_folder(out);
-        if is_taken && !self.overwrite {
-            let problem = format!("{} exists; --overwrite replaces it", out.display());
-            return Err(Misuse(problem).into());
+        if is_taken && !self.overwrite && !self.resume {
+            let problem = match checkpoint::is_unfinished(out) {
+                true => "holds an unfinished training; --resume continues it, --overwrite drops it",
+                false => "exists; --overwrite replaces it",
+            };
+            return Err(Misuse(format!("{} {problem}", out.display())).into());
         }
         let parent = out.parent().filter(|parent| *parent != Path::new(""));
         match parent {

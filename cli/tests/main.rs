@@ -4,4 +4,5 @@ mod command;
 mod convert;
 mod evaluate;
 mod model;
+mod resume;
 mod shell;

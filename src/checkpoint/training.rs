@@ -117,6 +117,12 @@ impl Identity {
     }
 }
 
+/// Whether a directory holds a training that can be resumed.
+pub fn is_unfinished(directory: &Path) -> bool {
+    let slot = |slot: &&str| directory.join(FOLDER).join(slot).exists();
+    SLOTS.iter().any(slot)
+}
+
 /// A training's place on the disk, locked against others.
 #[derive(Debug)]
 pub struct TrainingFolder {
@@ -172,8 +178,7 @@ impl TrainingFolder {
             return Err(holds("a model already: choose another directory"));
         }
         if destination.start == Start::Afresh {
-            let is_unfinished = SLOTS.iter().any(|slot| place.folder.join(slot).exists());
-            if is_unfinished && keeps {
+            if is_unfinished(directory) && keeps {
                 return Err(holds("an unfinished training: resume it"));
             }
             for slot in SLOTS {

@@ -112,7 +112,7 @@ fn a_file_that_was_cut_off_or_is_gone_is_named() {
 
 #[test]
 fn a_manifest_of_another_kind_or_version_is_refused() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = temporary();
     check(load(directory.path()), "manifest.json: cannot read");
     for text in ["", "{", "[]", "null", "{}", "\"\u{0}\""] {
         fs::write(directory.path().join("manifest.json"), text).unwrap();

@@ -85,9 +85,19 @@ fn info(data: &Dataset) -> SaveInfo {
     }
 }
 
+/// A directory that is removed in the end; in memory where there is such a place, since syncing hundreds of small
+/// models to a disk takes seconds.
+fn temporary() -> tempfile::TempDir {
+    let in_memory = Path::new("/dev/shm");
+    match in_memory.is_dir() {
+        true => tempfile::tempdir_in(in_memory).unwrap(),
+        false => tempfile::tempdir().unwrap(),
+    }
+}
+
 /// A small model in a directory of its own.
 fn saved_model() -> tempfile::TempDir {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = temporary();
     let data = dataset(120);
     save(&train(&data), directory.path(), &info(&data)).unwrap();
     directory

@@ -9,7 +9,7 @@ use elias::train::{Event, Phase};
 fn a_loaded_model_gives_the_same_answers_and_is_saved_as_the_same_bytes() {
     let data = dataset(120);
     let predictor = train(&data);
-    let first = tempfile::tempdir().unwrap();
+    let first = temporary();
     save(&predictor, first.path(), &info(&data)).unwrap();
     let loaded = load(first.path()).unwrap();
     assert_eq!(loaded.label_set(), predictor.label_set());
@@ -21,7 +21,7 @@ fn a_loaded_model_gives_the_same_answers_and_is_saved_as_the_same_bytes() {
     let checked = verify(first.path()).unwrap();
     assert_eq!(checked.predict_dataset(&data, 10).unwrap(), answers);
 
-    let second = tempfile::tempdir().unwrap();
+    let second = temporary();
     save(&loaded, second.path(), &info(&data)).unwrap();
     assert_eq!(contents(first.path()), contents(second.path()));
 }
@@ -40,7 +40,7 @@ fn a_model_of_features_and_one_without_a_learned_index_survive() {
     let predictor = Trainer::new(one_versus_all)
         .train(&data, None, &Silent)
         .unwrap();
-    let directory = tempfile::tempdir().unwrap();
+    let directory = temporary();
     save(&predictor, directory.path(), &info(&data)).unwrap();
     let loaded = load(directory.path()).unwrap();
     assert!(loaded.vectorizer().is_none());
@@ -76,7 +76,7 @@ fn the_manifest_alone_tells_what_the_model_is() {
             recall_at_100: 100.0,
         },
     ];
-    let directory = tempfile::tempdir().unwrap();
+    let directory = temporary();
     let info = SaveInfo {
         history: history.clone(),
         ..info(&data)
@@ -126,7 +126,7 @@ fn a_model_is_replaced_only_when_asked_and_without_leftovers() {
 
 #[test]
 fn a_directory_that_cannot_be_written_is_named() {
-    let parent = tempfile::tempdir().unwrap();
+    let parent = temporary();
     let in_the_way = parent.path().join("file");
     fs::write(&in_the_way, "mine").unwrap();
     let data = dataset(120);

@@ -1,0 +1,154 @@
+//! `elias train --resume` after kill -9, Ctrl-C and a full disk: the same bytes as without.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::command::{elias, run, write};
+
+/// A directory that is removed in the end; in memory where there is such a place, since every step is synced here.
+fn temporary() -> tempfile::TempDir {
+    let in_memory = Path::new("/dev/shm");
+    match in_memory.is_dir() {
+        true => tempfile::tempdir_in(in_memory).unwrap(),
+        false => tempfile::tempdir().unwrap(),
+    }
+}
+
+fn data(dir: &Path) -> String {
+    let mut lines = String::new();
+    for point in 0..80 {
+        let (first, second) = (point % 10, (point * 7) % 10);
+        lines.push_str(&format!(
+            "{{\"text\": \"word{first} word{second}\", \"labels\": [\"l{first}\", \"l{second}\"]}}\n"
+        ));
+    }
+    write(dir, "train.jsonl", &lines)
+}
+
+/// A training with a checkpoint at every step.
+fn arguments<'a>(data: &'a str, out: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
+    let mut arguments = vec!["train", data, "--out", out.to_str().unwrap()];
+    arguments.extend(["--checkpoint-every", "0"]);
+    for setting in [
+        "encoder.dim=8",
+        "index.n_clusters=3",
+        "index.beam_size=2",
+        "stage1.epochs=20",
+        "stage2.epochs=20",
+        "stage1.batch_size=10",
+        "stage2.batch_size=10",
+    ] {
+        arguments.extend(["--set", setting]);
+    }
+    arguments.extend(more);
+    arguments
+}
+
+/// Every file of a directory, and no folder.
+fn contents(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let entries = entries.map(|entry| {
+        let entry = entry.unwrap();
+        assert!(entry.path().is_file(), "{:?} is left", entry.path());
+        let name = entry.file_name().into_string().unwrap();
+        (name, std::fs::read(entry.path()).unwrap())
+    });
+    entries.collect()
+}
+
+fn uninterrupted(dir: &Path, data: &str) -> BTreeMap<String, Vec<u8>> {
+    let model = dir.join("uninterrupted");
+    let ran = run(arguments(data, &model, &["--threads", "2"]));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    contents(&model)
+}
+
+#[test]
+fn a_training_killed_again_and_again_ends_in_the_same_bytes() {
+    let dir = temporary();
+    let data = data(dir.path());
+    let expected = uninterrupted(dir.path(), &data);
+    let model = dir.path().join("model");
+    let mut n_kills = 0;
+    loop {
+        let threads = ["1", "2", "7"][n_kills % 3];
+        let mut child = elias(arguments(
+            &data,
+            &model,
+            &["--resume", "--threads", threads],
+        ))
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let epochs = stderr.lines().map(Result::unwrap);
+        let mut epochs = epochs.filter(|line| line.contains(" epoch "));
+        if epochs.nth(3).is_none() {
+            assert_eq!(child.wait().unwrap().code(), Some(0));
+            break;
+        }
+        // SIGKILL, wherever it is by now.
+        child.kill().unwrap();
+        if child.wait().unwrap().success() {
+            break;
+        }
+        n_kills += 1;
+        assert!(n_kills <= 20, "it does not get ahead");
+    }
+    assert!(5 <= n_kills, "only {n_kills} kills");
+    assert_eq!(contents(&model), expected);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_full_disk_is_told_and_the_training_goes_on_once_there_is_space() {
+    let dir = temporary();
+    let data = data(dir.path());
+    let expected = uninterrupted(dir.path(), &data);
+    let model = dir.path().join("model");
+    // No file may grow above two blocks, and writing more is an error instead of the end.
+    let script = "trap '' XFSZ; ulimit -f 2; exec \"$@\"";
+    let binary = env!("CARGO_BIN_EXE_elias");
+    let output = std::process::Command::new("sh")
+        .args(["-c", script, "sh", binary])
+        .args(arguments(&data, &model, &[]))
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("cannot write"), "{stderr}");
+    assert!(!model.join("manifest.json").exists());
+    let ran = run(arguments(&data, &model, &["--resume"]));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(contents(&model), expected);
+}
+
+#[test]
+fn changed_settings_are_named_when_resuming() {
+    let dir = temporary();
+    let data = data(dir.path());
+    let model = dir.path().join("model");
+    let mut child = elias(arguments(&data, &model, &[]))
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let second = lines
+        .map(Result::unwrap)
+        .find(|line| line.contains("epoch 2/"));
+    assert!(second.is_some());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let ran = run(arguments(&data, &model, &["--resume", "--seed", "77"]));
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("train.seed was"), "{}", ran.stderr);
+    let ran = run(arguments(&data, &model, &[]));
+    assert_eq!(ran.code, Some(2));
+    assert!(
+        ran.stderr.contains("--resume continues it"),
+        "{}",
+        ran.stderr
+    );
+}
