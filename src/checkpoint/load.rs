@@ -180,7 +180,7 @@ impl Loader<'_> {
     fn index(&self, member: &v1::Member) -> Result<(ClusterClassifiers, Adjacency, Numbering)> {
         let (n_clusters, dim) = (self.plan.n_clusters(), self.plan.config().encoder.dim);
         let n_labels = self.plan.counts().n_labels;
-        let mut file = self.tensors(&member.index)?;
+        let mut file = self.tensors(&member.index)?.scanning_everything();
         let clusters = ClusterClassifiers {
             weights: file.matrix("clusters.weight", (n_clusters, dim))?,
             bias: file.floats("clusters.bias", n_clusters)?,

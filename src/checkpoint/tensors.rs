@@ -163,6 +163,12 @@ impl TensorFile {
         })
     }
 
+    /// The same file, with every value looked at.
+    pub(super) fn scanning_everything(self) -> Self {
+        let scan = Scan::Everything;
+        TensorFile { scan, ..self }
+    }
+
     /// A matrix of this shape, in place.
     ///
     /// # Errors

@@ -47,7 +47,7 @@ impl Stage<'_> {
         while state.position.step < n_steps {
             let epoch = state.position.step / n_batches;
             self.shuffle(phase, epoch, &mut order);
-            if state.position.step % n_batches == 0 {
+            if state.position.step.is_multiple_of(n_batches) {
                 state.parents = state.model.adjacency.parents();
                 state.position.sums = EpochSums::default();
             }
@@ -55,7 +55,7 @@ impl Stage<'_> {
             for rows in order.chunks(config.batch_size).skip(done) {
                 let event = self.next_step(rows, config, &schedule, state, &mut head, &mut buffers);
                 told = tell(self.observer, event?);
-                if state.position.step % n_batches != 0 {
+                if !state.position.step.is_multiple_of(n_batches) {
                     boundary(&mut told, state, keep)?;
                 }
             }
@@ -133,7 +133,7 @@ impl Stage<'_> {
         state.history.push(event.clone());
         let mut told = tell(self.observer, event);
         let train = &self.plan.config().train;
-        let is_due = (epoch + 1) % train.validate_every == 0 || epoch + 1 == config.epochs;
+        let is_due = (epoch + 1).is_multiple_of(train.validate_every) || epoch + 1 == config.epochs;
         if let Some(watched) = self.data.watched.filter(|_| is_due) {
             let encoder = state.encoder.as_encoder();
             let event = self.validate(phase, epoch + 1, watched, &state.model, encoder);
