@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ClusteringConfig {
-    /// Number of clusters, C; 2^⌈log2(L/100)⌉ if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub n_clusters: Option<usize>,
+    /// Epochs of stage 1 on clusters of the features alone, after which labels are clustered anew on ψ = [bow, φ]
+    /// and stage 1 starts over; 0 clusters once (released code: 5).
+    pub warmup_epochs: usize,
     /// Random starts of 2-means a split may choose the best of.
     pub n_starts: usize,
     /// Most rounds of 2-means a split may take.
@@ -20,7 +20,7 @@ pub struct ClusteringConfig {
 impl Default for ClusteringConfig {
     fn default() -> Self {
         ClusteringConfig {
-            n_clusters: None,
+            warmup_epochs: 0,
             n_starts: 4,
             max_iterations: 20,
             tolerance: 1e-5,

@@ -148,6 +148,15 @@ impl Config {
         share("optim.beta2", self.optim.beta2.into())?;
         positive("optim.epsilon", self.optim.epsilon.into())?;
         share("optim.warmup", self.optim.warmup.into())?;
+        share("optim.averaging", self.optim.averaging.into())?;
+        if 0.0 < self.optim.averaging && self.train.keep_best {
+            let expected = "0 where train.keep_best is set: an average or a single epoch, not both";
+            return Err(unusable(
+                "optim.averaging",
+                self.optim.averaging.into(),
+                expected,
+            ));
+        }
         positive(
             "optim.update_every_labels",
             self.optim.update_every_labels as f64,

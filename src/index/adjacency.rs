@@ -222,6 +222,19 @@ impl Adjacency {
         }
     }
 
+    /// Takes other weights for the same edges; without effect on fixed edges.
+    ///
+    /// # Panics
+    /// If there is not one weight an edge.
+    pub fn replace_weights(&mut self, new: &[f32]) {
+        if let Kind::Learned { weights, .. } = &mut self.kind {
+            weights.copy_from_slice(new);
+        }
+        for cluster_idx in 0..self.edges.n_clusters() {
+            self.refresh(ClusterId(cluster_idx as u32));
+        }
+    }
+
     /// Everything a row-wise update of learned weights needs: row offsets, weights, scores, best scores and β.
     pub(crate) fn learned_mut(&mut self) -> Option<LearnedRows<'_>> {
         match &mut self.kind {

@@ -4,6 +4,7 @@
 //! the index and the classifiers. Nothing here knows what runs inside the encoder.
 
 mod adjacency;
+mod copies;
 mod events;
 pub(crate) mod head;
 mod stage;
@@ -17,7 +18,7 @@ use rayon::prelude::*;
 
 use crate::classifiers::LabelClassifiers;
 use crate::clustering::{Clustering, PointFeatures, cluster_labels, label_centroids};
-use crate::config::{IndexMode, LabelInit, Plan};
+use crate::config::{IndexMode, LabelInit, Plan, StageConfig};
 use crate::encoder::{BagEncoder, Points, TrainableEncoder};
 use crate::error::{Error, Result};
 use crate::ids::LabelId;
@@ -93,8 +94,17 @@ pub fn begin(data: TrainingData<'_>, plan: &Plan, observer: &dyn Observer) -> Re
             n_steps: 0,
         },
     )?;
+    let clustering = initial_clusters(data, plan, None)?;
+    let phase = match plan.config().clustering.warmup_epochs {
+        0 => Phase::Stage1,
+        _ => Phase::WarmUp,
+    };
+    begin_phase(phase, clustering, plan)
+}
+
+/// The state before the first step of a phase that starts from scratch on these clusters.
+fn begin_phase(phase: Phase, clustering: Clustering, plan: &Plan) -> Result<TrainState> {
     let seed = plan.config().train.seed;
-    let clustering = initial_clusters(data, plan)?;
     let numbering = cluster_order(&clustering)?;
     let edges = fixed_edges(&clustering, &numbering)?;
     let model = Model {
@@ -109,7 +119,8 @@ pub fn begin(data: TrainingData<'_>, plan: &Plan, observer: &dyn Observer) -> Re
         clustering,
         model,
         encoder,
-        position: Position::start_of(Phase::Stage1),
+        position: Position::start_of(phase),
+        copies: copies::Copies::default(),
         parents: Vec::new(),
         history: Vec::new(),
     })
@@ -128,6 +139,10 @@ pub fn train_from(
 ) -> Result<Trained> {
     let config = plan.config();
     let rows = labelled_rows(data.labels);
+    if state.position.phase == Phase::WarmUp {
+        state = warm_up(state, data, plan, observer, keep)?;
+        keep(&mut state, Boundary::PhaseEnd)?;
+    }
     let labels = state.model.numbering.renumber(data.labels);
     let mut stage = Stage {
         data,
@@ -146,6 +161,38 @@ pub fn train_from(
     }
     stage.run(&config.stage2, &mut state, keep)?;
     Ok(state.into())
+}
+
+/// Trains a while on the clusters of the features alone, then clusters anew on ψ = [bow, φ] and starts over.
+fn warm_up(
+    mut state: TrainState,
+    data: TrainingData<'_>,
+    plan: &Plan,
+    observer: &dyn Observer,
+    keep: &mut Keep<'_>,
+) -> Result<TrainState> {
+    let rows = labelled_rows(data.labels);
+    let labels = state.model.numbering.renumber(data.labels);
+    let mut stage = Stage {
+        data,
+        plan,
+        labels: &labels,
+        rows: &rows,
+        observer,
+    };
+    let config = StageConfig {
+        epochs: plan.config().clustering.warmup_epochs,
+        ..plan.config().stage1.clone()
+    };
+    stage.run(&config, &mut state, keep)?;
+    let all: Vec<u32> = (0..data.labels.n_rows() as u32).collect();
+    let mut embeddings = Matrix::default();
+    let encoder = state.encoder.as_encoder();
+    encoder.encode(data.points, &all, &mut embeddings);
+    let clustering = initial_clusters(data, plan, Some(&embeddings))?;
+    let history = std::mem::take(&mut state.history);
+    let fresh = begin_phase(Phase::Stage1, clustering, plan)?;
+    Ok(TrainState { history, ..fresh })
 }
 
 /// From the clusters of stage 1 to the edges with which stage 2 begins.
@@ -173,7 +220,7 @@ fn learn_adjacency(stage: &Stage<'_>, state: &mut TrainState) -> Result<()> {
     if plan.config().stage2.label_classifiers == LabelInit::Reset {
         state.model.classifiers = random_classifiers(plan, seed.wrapping_add(1));
     }
-    state.enter(Phase::Stage2, &plan.config().optim);
+    state.enter(Phase::Stage2, plan.config());
     tell(observer, event)
 }
 
@@ -203,10 +250,14 @@ fn labelled_rows(labels: &CsrMatrix) -> Vec<u32> {
         .collect()
 }
 
-fn initial_clusters(data: TrainingData<'_>, plan: &Plan) -> Result<Clustering> {
+fn initial_clusters(
+    data: TrainingData<'_>,
+    plan: &Plan,
+    dense: Option<&Matrix>,
+) -> Result<Clustering> {
     let features = PointFeatures {
         sparse: data.points.features,
-        dense: None,
+        dense,
     };
     let centroids = label_centroids(data.labels, features);
     let config = plan.config();

@@ -63,6 +63,7 @@ impl Stage<'_> {
             told = told.and(self.end_epoch(epoch, config, state));
             boundary(&mut told, state, keep)?;
         }
+        state.use_copies();
         keep(state, Boundary::PhaseEnd)
     }
 
@@ -129,6 +130,8 @@ impl Stage<'_> {
             return Err(diverged(step, what));
         }
         state.parents.clear();
+        let share = self.plan.config().optim.averaging;
+        state.average_epoch(epoch, config.epochs, share);
         let event = sums.event(phase, epoch + 1);
         state.history.push(event.clone());
         let mut told = tell(self.observer, event);
@@ -138,6 +141,7 @@ impl Stage<'_> {
             let encoder = state.encoder.as_encoder();
             let event = self.validate(phase, epoch + 1, watched, &state.model, encoder);
             state.history.push(event.clone());
+            state.keep_if_best();
             told = told.and(tell(self.observer, event));
         }
         told

@@ -4,11 +4,12 @@
 //! the state of every random stream. Whoever stores a [`TrainState`] and restores it goes on as if nothing had
 //! happened. What a step needs only within itself is not here.
 
+use super::copies::Copies;
 use super::head::{EdgeState, LabelGradients, LabelMoments};
 use super::{Event, Phase, cluster_order, new_encoder};
 use crate::classifiers::LabelClassifiers;
 use crate::clustering::Clustering;
-use crate::config::{OptimConfig, Plan};
+use crate::config::{Config, OptimConfig, Plan};
 use crate::encoder::{Parameter, TrainableEncoder};
 use crate::error::Result;
 use crate::ids::ClusterId;
@@ -32,6 +33,7 @@ pub struct TrainState {
     /// What was told so far: epochs, validations and the adjacency.
     pub history: Vec<Event>,
     pub(super) optimiser: Optimiser,
+    pub(super) copies: Copies,
 }
 
 /// Where a training stands.
@@ -149,7 +151,9 @@ impl TrainState {
             parents: parts.parents,
             history: parts.history,
             optimiser,
+            copies: Copies::default(),
         };
+        state.make_room_for_copies(plan.config());
         for (name, array) in state.arrays() {
             fill(&name, array)?;
         }
@@ -172,14 +176,23 @@ impl TrainState {
         add("clusters.bias", Array::Floats(&mut model.clusters.bias));
         self.optimiser
             .add_arrays(self.encoder.parameters(), &mut add);
+        for (kind, copies) in [
+            ("average", &mut self.copies.average),
+            ("best", &mut self.copies.best),
+        ] {
+            for (at, copy) in copies.iter_mut().enumerate() {
+                add(&format!("{kind}.{at}"), Array::Floats(copy));
+            }
+        }
         arrays
     }
 
     /// Begins a stage: the moments of AdamW start anew.
-    pub(super) fn enter(&mut self, phase: Phase, config: &OptimConfig) {
+    pub(super) fn enter(&mut self, phase: Phase, config: &Config) {
         self.position = Position::start_of(phase);
         self.parents.clear();
-        self.optimiser = Optimiser::new(&self.model, self.encoder.as_mut(), config);
+        self.optimiser = Optimiser::new(&self.model, self.encoder.as_mut(), &config.optim);
+        self.make_room_for_copies(config);
     }
 }
 
