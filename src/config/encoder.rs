@@ -38,8 +38,8 @@ impl Default for EncoderConfig {
             dim: 256,
             dropout: 0.5,
             word_dropout: 0.0,
-            embedding_scale: 1.0,
-            embedding_rate: 10.0,
+            embedding_scale: 0.1,
+            embedding_rate: 1.0,
             residual: true,
         }
     }

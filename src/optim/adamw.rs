@@ -61,8 +61,8 @@ pub struct RowMoments {
     pub m: Vec<f32>,
     /// Second moment, row after row.
     pub v: Vec<f32>,
-    /// Updates so far, a row each.
-    pub n_updates: Vec<u32>,
+    /// The update that last touched each row; 0 for none.
+    pub updated_at: Vec<u32>,
 }
 
 impl RowMoments {
@@ -71,7 +71,7 @@ impl RowMoments {
         RowMoments {
             m: vec![0.0; n_values],
             v: vec![0.0; n_values],
-            n_updates: vec![0; n_rows],
+            updated_at: vec![0; n_rows],
         }
     }
 
@@ -83,10 +83,10 @@ impl RowMoments {
         rows: &[u32],
         gradients: &[f32],
     ) {
-        let width = if self.n_updates.is_empty() {
+        let width = if self.updated_at.is_empty() {
             0
         } else {
-            values.len() / self.n_updates.len()
+            values.len() / self.updated_at.len()
         };
         let view = RowsMut {
             first: 0,
@@ -94,10 +94,11 @@ impl RowMoments {
             values,
             m: &mut self.m,
             v: &mut self.v,
-            n_updates: &mut self.n_updates,
+            updated_at: &mut self.updated_at,
         };
-        update_rows(view, rows, gradients, &|n_updates| {
-            with_decay(rates.adamw(rate, n_updates), decays)
+        update_rows(view, rows, gradients, &|last| {
+            let step = rates.adamw_of_row(rate, last, rates.encoder_updates);
+            (with_decay(step, decays), rates.encoder_updates)
         });
     }
 }
@@ -109,7 +110,7 @@ struct RowsMut<'a> {
     values: &'a mut [f32],
     m: &'a mut [f32],
     v: &'a mut [f32],
-    n_updates: &'a mut [u32],
+    updated_at: &'a mut [u32],
 }
 
 /// Splits the rows between threads until a task is small.
@@ -117,7 +118,7 @@ fn update_rows(
     rows_mut: RowsMut<'_>,
     rows: &[u32],
     gradients: &[f32],
-    step: &(dyn Fn(u32) -> AdamWStep + Sync),
+    step: &(dyn Fn(u32) -> (AdamWStep, u32) + Sync),
 ) {
     let RowsMut {
         first,
@@ -125,15 +126,15 @@ fn update_rows(
         values,
         m,
         v,
-        n_updates,
+        updated_at,
     } = rows_mut;
     if rows.len() * width <= VALUES_PER_TASK {
         let kernels = Kernels::detect();
         for (&row, gradient) in rows.iter().zip(gradients.chunks_exact(width)) {
             let row = row as usize - first;
             let range = row * width..(row + 1) * width;
-            n_updates[row] += 1;
-            let step = step(n_updates[row]);
+            let (step, now) = step(updated_at[row]);
+            updated_at[row] = now;
             kernels.adamw(
                 &step,
                 &mut values[range.clone()],
@@ -149,7 +150,7 @@ fn update_rows(
     let (values_low, values_high) = values.split_at_mut(split * width);
     let (m_low, m_high) = m.split_at_mut(split * width);
     let (v_low, v_high) = v.split_at_mut(split * width);
-    let (n_low, n_high) = n_updates.split_at_mut(split);
+    let (n_low, n_high) = updated_at.split_at_mut(split);
     let (gradients_low, gradients_high) = gradients.split_at(half * width);
     let low = RowsMut {
         first,
@@ -157,7 +158,7 @@ fn update_rows(
         values: values_low,
         m: m_low,
         v: v_low,
-        n_updates: n_low,
+        updated_at: n_low,
     };
     let high = RowsMut {
         first: first + split,
@@ -165,7 +166,7 @@ fn update_rows(
         values: values_high,
         m: m_high,
         v: v_high,
-        n_updates: n_high,
+        updated_at: n_high,
     };
     rayon::join(
         || update_rows(low, &rows[..half], gradients_low, step),
