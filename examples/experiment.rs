@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release --example experiment -- DATA [section.key=value ...]`
 
+#![allow(clippy::print_stdout)] // a program, not the library
+
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;

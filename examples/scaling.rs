@@ -4,6 +4,8 @@
 //!
 //! Points come in groups of fifty labels; the index starts from random clusters, since only time is measured.
 
+#![allow(clippy::print_stdout)] // a program, not the library
+
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};

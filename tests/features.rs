@@ -168,14 +168,14 @@ fn values_are_those_of_scikit_learn() {
     let words: Vec<&str> = vectorizer.vocabulary().iter().collect();
     assert_eq!(words, ["brown", "cat", "dog", "lazy", "the", "über"]);
     let expected: [&[(u32, f32)]; 4] = [
-        &[(0, 0.54204389), (2, 0.42735363), (4, 0.72357259)],
+        &[(0, 0.54204389), (2, 0.42735363), (4, 0.723_572_6)],
         &[
             (1, 0.46580855),
             (2, 0.46580855),
             (3, 0.59081908),
             (4, 0.46580855),
         ],
-        &[(1, 0.80033730), (5, 0.59955000)],
+        &[(1, 0.800_337_3), (5, 0.599_55)],
         &[],
     ];
     for (row_idx, row) in expected.iter().enumerate() {

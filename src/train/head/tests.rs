@@ -281,8 +281,8 @@ fn check_gradients(got: &Gradients, expected: &Gradients, is_learned: bool, tole
     );
     check(
         "b_C",
-        &[got.cluster_bias.clone()],
-        &[expected.cluster_bias.clone()],
+        std::slice::from_ref(&got.cluster_bias),
+        std::slice::from_ref(&expected.cluster_bias),
         tolerance,
     );
     check(
@@ -293,8 +293,8 @@ fn check_gradients(got: &Gradients, expected: &Gradients, is_learned: bool, tole
     );
     check(
         "b_L",
-        &[got.label_bias.clone()],
-        &[expected.label_bias.clone()],
+        std::slice::from_ref(&got.label_bias),
+        std::slice::from_ref(&expected.label_bias),
         tolerance,
     );
     if is_learned {
