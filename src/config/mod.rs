@@ -18,7 +18,7 @@ mod stage;
 
 pub use calibration::{CalibrationConfig, HoldOutConfig};
 pub use clustering::ClusteringConfig;
-pub use encoder::{EncoderConfig, EncoderKind};
+pub use encoder::{Activation, EncoderConfig, EncoderKind};
 pub use features::{FeaturesConfig, TokenPattern};
 pub use index::{IndexConfig, IndexMode};
 pub use memory::{DataSizes, MemoryEstimate};

@@ -1,12 +1,13 @@
 //! The `bag` encoder: tf-idf-weighted word embeddings, a non-linearity and a residual block.
 //!
-//! h = ReLU(Σ_w tfidf_w·E_w + b),   φ = h + ReLU(R h + c). A point without a known word has h = ReLU(b).
+//! h = f(Σ_w tfidf_w·E_w + b),   φ = h + ReLU(R h + c), where f is the identity or ReLU. A point without a known
+//! word has h = f(b).
 //! Work is split into shards of points, whose bounds do not depend on the number of threads; the gradient of E is
 //! gathered word by word, so that only the words of a batch are touched.
 
 use rayon::prelude::*;
 
-use crate::config::EncoderConfig;
+use crate::config::{Activation, EncoderConfig};
 use crate::encoder::{
     Encoder, Gradient, Parameter, Points, StepSeed, TakeTensor, Tensor, TrainableEncoder,
 };
@@ -27,6 +28,7 @@ pub struct BagEncoder {
     /// b, d.
     bias: Vec<f32>,
     residual: Option<Residual>,
+    activation: Activation,
     word_dropout: f32,
     embedding_rate: f32,
     pass: Pass,
@@ -90,6 +92,7 @@ impl BagEncoder {
             embeddings,
             bias: vec![0.0; dim],
             residual,
+            activation: config.activation,
             word_dropout: config.word_dropout,
             embedding_rate: config.embedding_rate,
             pass,
@@ -119,6 +122,7 @@ impl BagEncoder {
             embeddings,
             bias,
             residual,
+            activation: config.activation,
             word_dropout: config.word_dropout,
             embedding_rate: config.embedding_rate,
             pass: Pass {
@@ -132,7 +136,7 @@ impl BagEncoder {
     fn hidden(&self, words: &[u32], values: &[f32], out: &mut [f32]) {
         Kernels::detect().sum_rows(values, self.embeddings.values(), words, out);
         for (out, bias) in out.iter_mut().zip(&self.bias) {
-            *out = (*out + bias).max(0.0);
+            *out = self.activation.of(*out + bias);
         }
     }
 
@@ -218,7 +222,7 @@ impl TrainableEncoder for BagEncoder {
         if let Some(residual) = &self.residual {
             pass.backward_block(residual, gradient);
         }
-        pass.backward_bag(self.dim());
+        pass.backward_bag(self.dim(), self.activation);
         self.pass = pass;
     }
 
@@ -355,16 +359,14 @@ impl Pass {
     }
 
     /// Through h = ReLU(bag + b), to b and to the words of the batch.
-    fn backward_bag(&mut self, dim: usize) {
+    fn backward_bag(&mut self, dim: usize, activation: Activation) {
         let relu = self
             .d_hidden
             .values_mut()
             .iter_mut()
             .zip(self.hidden.values());
         for (gradient, &hidden) in relu {
-            if hidden <= 0.0 {
-                *gradient = 0.0;
-            }
+            *gradient *= activation.slope(hidden);
         }
         sum_columns(self.d_hidden.values(), dim, &mut self.bias_gradient);
 
