@@ -38,9 +38,19 @@ fn resuming(directory: &Path) -> Destination {
     }
 }
 
+/// Gradients of every group wait for several steps, so that a snapshot must hold them.
+fn waiting_config() -> Config {
+    ["labels=3", "clusters=2", "encoder=3"]
+        .iter()
+        .fold(config(), |config, group| {
+            let setting = format!("optim.update_every_{group}");
+            config.with_value(&setting).unwrap()
+        })
+}
+
 fn train_to(destination: &Destination, observer: &dyn Observer) -> Result<Predictor> {
     let watched = dataset(40);
-    Trainer::new(config()).train_to(destination, &dataset(120), Some(&watched), observer)
+    Trainer::new(waiting_config()).train_to(destination, &dataset(120), Some(&watched), observer)
 }
 
 /// What a training that nobody interrupts leaves.
@@ -256,18 +266,23 @@ fn what_changed_since_the_interruption_is_named() {
         assert!(error.contains(expected), "{error:?} without {expected:?}");
         assert!(error.contains("cannot be resumed"), "{error}");
     };
-    let longer = config().with_value("stage2.epochs=3").unwrap();
+    let longer = waiting_config().with_value("stage2.epochs=3").unwrap();
     check(longer, 120, Some(40), "stage2.epochs was 2 and is 3");
-    let seed = config().with_value("train.seed=99").unwrap();
+    let seed = waiting_config().with_value("train.seed=99").unwrap();
     check(seed, 120, Some(40), "train.seed was");
-    check(config(), 121, Some(40), "the data is another");
+    check(waiting_config(), 121, Some(40), "the data is another");
     check(
-        config(),
+        waiting_config(),
         120,
         Some(41),
         "the data for validation is another",
     );
-    check(config(), 120, None, "the data for validation is another");
+    check(
+        waiting_config(),
+        120,
+        None,
+        "the data for validation is another",
+    );
     let after = contents(&directory.path().join("checkpoint").join("slot-0"));
     assert_eq!(before, after);
     train_to(&resuming(directory.path()), &Silent).unwrap();
