@@ -40,8 +40,6 @@ pub struct AdamWStep {
     pub beta1: f32,
     /// Decay of the second moment.
     pub beta2: f32,
-    /// Share with which a squared gradient enters the second moment.
-    pub gain2: f32,
     /// Added to the root of the second moment.
     pub epsilon: f32,
     /// Decoupled weight decay, multiplied by the learning rate.

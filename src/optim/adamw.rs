@@ -61,8 +61,8 @@ pub struct RowMoments {
     pub m: Vec<f32>,
     /// Second moment, row after row.
     pub v: Vec<f32>,
-    /// The update that last touched each row; 0 for none.
-    pub updated_at: Vec<u32>,
+    /// Updates so far, a row each.
+    pub n_updates: Vec<u32>,
 }
 
 impl RowMoments {
@@ -71,7 +71,7 @@ impl RowMoments {
         RowMoments {
             m: vec![0.0; n_values],
             v: vec![0.0; n_values],
-            updated_at: vec![0; n_rows],
+            n_updates: vec![0; n_rows],
         }
     }
 
@@ -83,10 +83,10 @@ impl RowMoments {
         rows: &[u32],
         gradients: &[f32],
     ) {
-        let width = if self.updated_at.is_empty() {
+        let width = if self.n_updates.is_empty() {
             0
         } else {
-            values.len() / self.updated_at.len()
+            values.len() / self.n_updates.len()
         };
         let view = RowsMut {
             first: 0,
@@ -94,11 +94,10 @@ impl RowMoments {
             values,
             m: &mut self.m,
             v: &mut self.v,
-            updated_at: &mut self.updated_at,
+            n_updates: &mut self.n_updates,
         };
-        update_rows(view, rows, gradients, &|last| {
-            let step = rates.adamw_of_row(rate, last, rates.encoder_updates);
-            (with_decay(step, decays), rates.encoder_updates)
+        update_rows(view, rows, gradients, &|n_updates| {
+            with_decay(rates.adamw(rate, n_updates), decays)
         });
     }
 }
@@ -110,7 +109,7 @@ struct RowsMut<'a> {
     values: &'a mut [f32],
     m: &'a mut [f32],
     v: &'a mut [f32],
-    updated_at: &'a mut [u32],
+    n_updates: &'a mut [u32],
 }
 
 /// Splits the rows between threads until a task is small.
@@ -118,7 +117,7 @@ fn update_rows(
     rows_mut: RowsMut<'_>,
     rows: &[u32],
     gradients: &[f32],
-    step: &(dyn Fn(u32) -> (AdamWStep, u32) + Sync),
+    step: &(dyn Fn(u32) -> AdamWStep + Sync),
 ) {
     let RowsMut {
         first,
@@ -126,15 +125,15 @@ fn update_rows(
         values,
         m,
         v,
-        updated_at,
+        n_updates,
     } = rows_mut;
     if rows.len() * width <= VALUES_PER_TASK {
         let kernels = Kernels::detect();
         for (&row, gradient) in rows.iter().zip(gradients.chunks_exact(width)) {
             let row = row as usize - first;
             let range = row * width..(row + 1) * width;
-            let (step, now) = step(updated_at[row]);
-            updated_at[row] = now;
+            n_updates[row] += 1;
+            let step = step(n_updates[row]);
             kernels.adamw(
                 &step,
                 &mut values[range.clone()],
@@ -150,7 +149,7 @@ fn update_rows(
     let (values_low, values_high) = values.split_at_mut(split * width);
     let (m_low, m_high) = m.split_at_mut(split * width);
     let (v_low, v_high) = v.split_at_mut(split * width);
-    let (n_low, n_high) = updated_at.split_at_mut(split);
+    let (n_low, n_high) = n_updates.split_at_mut(split);
     let (gradients_low, gradients_high) = gradients.split_at(half * width);
     let low = RowsMut {
         first,
@@ -158,7 +157,7 @@ fn update_rows(
         values: values_low,
         m: m_low,
         v: v_low,
-        updated_at: n_low,
+        n_updates: n_low,
     };
     let high = RowsMut {
         first: first + split,
@@ -166,7 +165,7 @@ fn update_rows(
         values: values_high,
         m: m_high,
         v: v_high,
-        updated_at: n_high,
+        n_updates: n_high,
     };
     rayon::join(
         || update_rows(low, &rows[..half], gradients_low, step),

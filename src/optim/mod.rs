@@ -1,7 +1,7 @@
 //! AdamW, its schedule and the state it keeps for each parameter.
 //!
 //! Dense parameters are updated as the paper does. Rows of W_L, A and the word embeddings are updated only in the
-//! steps that touch them ("lazy" AdamW), with moments that have decayed meanwhile; weight decay applies at a touch.
+//! steps that touch them ("lazy" AdamW): moments, decay and bias correction of a row count its own updates.
 
 mod accumulate;
 mod adamw;

@@ -15,10 +15,6 @@ pub struct Schedule {
 pub struct StepRates {
     /// Rates of this step.
     pub rates: LearningRates,
-    /// Updates of W_L and A so far, this one counted.
-    pub label_updates: u32,
-    /// Updates of the encoder so far, this one counted.
-    pub encoder_updates: u32,
     template: AdamWStep,
 }
 
@@ -52,7 +48,6 @@ impl Schedule {
             learning_rate: 0.0,
             beta1: config.beta1,
             beta2: config.beta2,
-            gain2: 1.0 - config.beta2,
             epsilon: config.epsilon,
             weight_decay: config.weight_decay,
             bias_correction1: 1.0,
@@ -63,13 +58,7 @@ impl Schedule {
             labels: rates.labels * factor,
             clusters: rates.clusters * factor,
         };
-        let updates = |every: usize| (step / every + 1) as u32;
-        StepRates {
-            rates,
-            label_updates: updates(config.update_every_labels),
-            encoder_updates: updates(config.update_every_encoder),
-            template,
-        }
+        StepRates { rates, template }
     }
 }
 
@@ -84,43 +73,11 @@ impl StepRates {
             ..self.template
         }
     }
-
-    /// The update number `now` of a row that was last updated by number `last`, at this rate.
-    ///
-    /// The second moment decays over the updates that passed the row by, as it would in a dense AdamW, so that a row
-    /// seldom touched moves further at each touch. The first forgets the same way, and the new gradient takes all of
-    /// the place that becomes free: momentum that a dense AdamW would spend on later steps is spent at once.
-    #[inline]
-    pub fn adamw_of_row(&self, learning_rate: f32, last: u32, now: u32) -> AdamWStep {
-        let passed = now.saturating_sub(last).max(1) as i32;
-        AdamWStep {
-            beta1: self.template.beta1.powi(passed),
-            beta2: self.template.beta2.powi(passed),
-            ..self.adamw(learning_rate, now)
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_row_touched_in_every_update_moves_like_a_dense_parameter() {
-        let config = OptimConfig::default();
-        let rates = Schedule::new(10, 0.0).rates(4, &LearningRates::default(), &config);
-        let (dense, row) = (rates.adamw(0.1, 5), rates.adamw_of_row(0.1, 4, 5));
-        assert_eq!(
-            (dense.beta1, dense.beta2, dense.gain2),
-            (row.beta1, row.beta2, row.gain2)
-        );
-        let seldom = rates.adamw_of_row(0.1, 1, 5);
-        assert!(
-            (seldom.beta1 - 0.9f32.powi(4)).abs() < 1e-6
-                && (seldom.beta2 - 0.999f32.powi(4)).abs() < 1e-6
-        );
-        assert_eq!(seldom.gain2, dense.gain2);
-    }
 
     #[test]
     fn rates_rise_to_one_and_fall_towards_zero() {

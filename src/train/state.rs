@@ -313,7 +313,7 @@ impl Optimiser {
                     &mut dense.v,
                     std::slice::from_mut(&mut dense.n_updates),
                 ),
-                Moments::Rows(rows) => (&mut rows.m, &mut rows.v, &mut rows.updated_at[..]),
+                Moments::Rows(rows) => (&mut rows.m, &mut rows.v, &mut rows.n_updates[..]),
             };
             add(&format!("{}.m", parameter.name), Array::Floats(m));
             add(&format!("{}.v", parameter.name), Array::Floats(v));
@@ -325,13 +325,13 @@ impl Optimiser {
             v,
             bias_m,
             bias_v,
-            updated_at,
+            n_updates,
         } = labels;
         add("classifiers.weight.m", Array::Floats(m));
         add("classifiers.weight.v", Array::Floats(v));
         add("classifiers.bias.m", Array::Floats(bias_m));
         add("classifiers.bias.v", Array::Floats(bias_v));
-        add("classifiers.updated_at", Array::Counts(updated_at));
+        add("classifiers.n_updates", Array::Counts(n_updates));
         for (name, moments) in [
             ("clusters.weight", cluster_weights),
             ("clusters.bias", cluster_bias),
@@ -352,8 +352,7 @@ impl Optimiser {
             add("adjacency.touched", Array::Flags(touched));
             add("adjacency.m", Array::Floats(&mut moments.m));
             add("adjacency.v", Array::Floats(&mut moments.v));
-            let updated_at = Array::Counts(&mut moments.updated_at);
-            add("adjacency.updated_at", updated_at);
+            add("adjacency.n_updates", Array::Counts(&mut moments.n_updates));
         }
     }
 }

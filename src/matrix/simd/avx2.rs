@@ -140,14 +140,14 @@ pub(super) unsafe fn adamw(
     let beta1 = _mm256_set1_ps(step.beta1);
     let beta2 = _mm256_set1_ps(step.beta2);
     let rest1 = _mm256_set1_ps(1.0 - step.beta1);
-    let gain2 = _mm256_set1_ps(step.gain2);
+    let rest2 = _mm256_set1_ps(1.0 - step.beta2);
     let epsilon = _mm256_set1_ps(step.epsilon);
     let rate = _mm256_set1_ps(step.learning_rate / step.bias_correction1);
     let keep = _mm256_set1_ps(1.0 - step.learning_rate * step.weight_decay);
     let inverse2 = _mm256_set1_ps(1.0 / step.bias_correction2);
     let update = |w_old, g, m_old, v_old| {
         let m_new = _mm256_fmadd_ps(beta1, m_old, _mm256_mul_ps(rest1, g));
-        let v_new = _mm256_fmadd_ps(beta2, v_old, _mm256_mul_ps(gain2, _mm256_mul_ps(g, g)));
+        let v_new = _mm256_fmadd_ps(beta2, v_old, _mm256_mul_ps(rest2, _mm256_mul_ps(g, g)));
         let root = _mm256_add_ps(_mm256_sqrt_ps(_mm256_mul_ps(v_new, inverse2)), epsilon);
         let change = _mm256_div_ps(_mm256_mul_ps(rate, m_new), root);
         (_mm256_fmsub_ps(w_old, keep, change), m_new, v_new)

@@ -70,7 +70,7 @@ pub(super) fn adamw(
     let moments = m.iter_mut().zip(v.iter_mut());
     for ((w, &g), (m, v)) in w.iter_mut().zip(gradient).zip(moments) {
         *m = step.beta1 * *m + (1.0 - step.beta1) * g;
-        *v = step.beta2 * *v + step.gain2 * (g * g);
+        *v = step.beta2 * *v + (1.0 - step.beta2) * (g * g);
         let m_hat = *m / step.bias_correction1;
         let v_hat = *v / step.bias_correction2;
         *w -= step.learning_rate * (m_hat / (v_hat.sqrt() + step.epsilon) + step.weight_decay * *w);

@@ -63,7 +63,7 @@ proptest! {
     #[test]
     fn adamw_agrees_with_the_scalar_version(n in 1usize..70, seed in values(280)) {
         let step = AdamWStep {
-            learning_rate: 0.01, beta1: 0.9, beta2: 0.999, gain2: 0.002, epsilon: 1e-8, weight_decay: 0.01,
+            learning_rate: 0.01, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weight_decay: 0.01,
             bias_correction1: 0.19, bias_correction2: 0.002,
         };
         let squares: Vec<f32> = seed[3 * n..4 * n].iter().map(|x| x * x).collect();

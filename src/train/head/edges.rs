@@ -27,7 +27,7 @@ struct EdgeRow<'a> {
     gradient: &'a mut [f32],
     m: &'a mut [f32],
     v: &'a mut [f32],
-    updated_at: &'a mut u32,
+    n_updates: &'a mut u32,
 }
 
 impl EdgeState {
@@ -68,9 +68,8 @@ impl EdgeState {
         rows.into_par_iter()
             .for_each_init(Vec::new, |softmax, (row, beta)| {
                 edge_gradient(row.weights, row.scores, row.gradient, softmax);
-                let (rate, now) = (rates.rates.labels, rates.label_updates);
-                let step = rates.adamw_of_row(rate, *row.updated_at, now);
-                *row.updated_at = now;
+                *row.n_updates += 1;
+                let step = rates.adamw(rates.rates.labels, *row.n_updates);
                 Kernels::detect().adamw(&step, row.weights, row.gradient, row.m, row.v);
                 *row.best = edge_scores(row.weights, beta, row.scores);
                 row.gradient.fill(0.0);
@@ -90,7 +89,7 @@ impl EdgeState {
             self.moments.m.as_mut_slice(),
             self.moments.v.as_mut_slice(),
         );
-        let mut updated_at = self.moments.updated_at.as_mut_slice();
+        let mut n_updates = self.moments.n_updates.as_mut_slice();
         for (ends, &touched) in learned.indptr.windows(2).zip(&self.touched) {
             let n_edges = ends[1] - ends[0];
             let row = EdgeRow {
@@ -100,7 +99,7 @@ impl EdgeState {
                 gradient: take(&mut gradient, n_edges),
                 m: take(&mut m, n_edges),
                 v: take(&mut v, n_edges),
-                updated_at: &mut take(&mut updated_at, 1)[0],
+                n_updates: &mut take(&mut n_updates, 1)[0],
             };
             if touched {
                 rows.push((row, learned.beta));

@@ -30,8 +30,8 @@ pub(crate) struct LabelMoments {
     /// First and second moments of b_L.
     pub(crate) bias_m: Vec<f32>,
     pub(crate) bias_v: Vec<f32>,
-    /// The update that last touched each row; 0 for none.
-    pub(crate) updated_at: Vec<u32>,
+    /// Updates of each row so far.
+    pub(crate) n_updates: Vec<u32>,
 }
 
 impl LabelMoments {
@@ -41,7 +41,7 @@ impl LabelMoments {
             v: vec![0.0; n_labels * dim],
             bias_m: vec![0.0; n_labels],
             bias_v: vec![0.0; n_labels],
-            updated_at: vec![0; n_labels],
+            n_updates: vec![0; n_labels],
         }
     }
 }
@@ -111,7 +111,7 @@ enum RowUpdate<'a> {
         v: &'a mut [f32],
         bias_m: &'a mut [f32],
         bias_v: &'a mut [f32],
-        updated_at: &'a mut [u32],
+        n_updates: &'a mut [u32],
         rates: StepRates,
     },
     Collect {
@@ -146,11 +146,11 @@ impl LabelState<'_> {
                     v,
                     bias_m,
                     bias_v,
-                    updated_at,
+                    n_updates,
                 } = &mut **moments;
                 let (mut m, mut v) = (m.as_mut_slice(), v.as_mut_slice());
                 let (mut bias_m, mut bias_v) = (bias_m.as_mut_slice(), bias_v.as_mut_slice());
-                let mut updated_at = updated_at.as_mut_slice();
+                let mut n_updates = n_updates.as_mut_slice();
                 let apply = lengths.map(|n| LabelRows {
                     weights: take(&mut weights, n * dim),
                     bias: take(&mut bias, n),
@@ -159,7 +159,7 @@ impl LabelState<'_> {
                         v: take(&mut v, n * dim),
                         bias_m: take(&mut bias_m, n),
                         bias_v: take(&mut bias_v, n),
-                        updated_at: take(&mut updated_at, n),
+                        n_updates: take(&mut n_updates, n),
                         rates: *rates,
                     },
                 });
@@ -199,12 +199,11 @@ impl LabelRows<'_> {
                 v,
                 bias_m,
                 bias_v,
-                updated_at,
+                n_updates,
                 rates,
             } => {
-                let (rate, now) = (rates.rates.labels, rates.label_updates);
-                let mut step = rates.adamw_of_row(rate, updated_at[row], now);
-                updated_at[row] = now;
+                n_updates[row] += 1;
+                let mut step = rates.adamw(rates.rates.labels, n_updates[row]);
                 let weights = &mut self.weights[range.clone()];
                 kernels.adamw(
                     &step,
