@@ -110,7 +110,7 @@ impl Default for TrainConfig {
         TrainConfig {
             seed: 42,
             score_floor: 1e-4,
-            gradient_floor: 1e-5,
+            gradient_floor: 1e-3,
             label_scale: 0.1,
             label_bias: -4.0,
             validation_points: 0,
