@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ClusteringConfig {
-    /// Epochs of stage 1 on clusters of the features alone, after which labels are clustered anew on ψ = [bow, φ]
-    /// and stage 1 starts over; 0 clusters once (released code: 5).
+    /// Epochs of stage 1 on clusters of the features alone, after which labels are clustered anew on features and
+    /// embeddings together and stage 1 starts over; 0 clusters once (released code: 5).
     pub warmup_epochs: usize,
     /// Random starts of 2-means a split may choose the best of.
     pub n_starts: usize,
