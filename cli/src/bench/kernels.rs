@@ -47,7 +47,6 @@ impl BenchKernels {
             learning_rate: 1e-6,
             beta1: 0.9,
             beta2: 0.999,
-            gain2: 0.001,
             epsilon: 1e-8,
             weight_decay: 0.01,
             bias_correction1: 0.1,
