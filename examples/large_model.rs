@@ -14,7 +14,7 @@ use elias::ids::LabelId;
 use elias::index::{Adjacency, ClusterClassifiers, Edges};
 use elias::matrix::Matrix;
 use elias::model::{Model, Numbering};
-use elias::predict::{Member, Predictor};
+use elias::predict::{Member, Predictor, PredictorParts};
 use elias::random::Random;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -58,9 +58,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let member = Member {
         encoder: Box::new(BagEncoder::new(n_words, &config.encoder, 0)),
         model,
+        ranker: None,
+        calibrator: None,
     };
     let labels = (names, vec![1; n_labels]);
-    let predictor = Predictor::new(Some(vectorizer), labels, member, plan)?;
+    let (label_set, label_counts) = labels;
+    let predictor = Predictor::new(PredictorParts {
+        vectorizer: Some(vectorizer),
+        label_set,
+        label_counts,
+        members: vec![member],
+        calibration: None,
+        plan,
+    })?;
     let info = SaveInfo {
         history: Vec::new(),
         data: DataSummary {

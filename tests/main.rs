@@ -7,6 +7,7 @@ mod data;
 mod data_errors;
 mod data_npz;
 mod data_roundtrip;
+mod ensemble;
 mod features;
 mod goldens;
 mod metrics;

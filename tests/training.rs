@@ -136,7 +136,7 @@ fn parameters_are_the_same_bits_on_one_and_on_many_threads() {
     ]);
     let bits = |n_threads| {
         let mut predictor = on_threads(n_threads, || train(config.clone(), &data).unwrap());
-        let member = predictor.member_mut();
+        let member = &mut predictor.members_mut()[0];
         let mut bits: Vec<u32> = Vec::new();
         for parameter in member.encoder.parameters() {
             bits.extend(parameter.values.iter().map(|value| value.to_bits()));

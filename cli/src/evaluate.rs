@@ -10,6 +10,7 @@ use elias::metrics::{
     DecilesBuilder, FilterPairs, InversePropensities, MetricsBuilder, MetricsOptions, Propensity,
     inverse_propensities, label_counts,
 };
+use elias::predict::Stage;
 
 use crate::console::{Console, Misuse};
 use crate::figures::{DECILE_K, Figures};
@@ -46,7 +47,7 @@ pub(crate) struct Evaluate {
     /// Constants of PSP: A,B or amazon, wikipedia, default
     #[arg(long, value_name = "A,B", value_parser = parse_propensity, default_value = "default")]
     propensity: Propensity,
-    /// Evaluate a part of the model: stage2 is what models hold
+    /// Evaluate a part of the model: stage2, ranker, calibrated or ensemble
     #[arg(
         long,
         value_name = "NAME",
@@ -93,11 +94,8 @@ impl Evaluate {
     }
 
     fn of_model(&self, model: &Path, data: &Path, console: &Console) -> anyhow::Result<Figures> {
-        if let Some(stage) = self.stage.as_deref().filter(|stage| *stage != "stage2") {
-            let misuse = format!("--stage {stage}: models hold stage2 only (not in this version)");
-            return Err(Misuse(misuse).into());
-        }
-        let predictor = models::load(model)?;
+        let stage = self.stage()?;
+        let predictor = models::load(model)?.at_stage(stage)?;
         let options = ReadOptions {
             format: self.format,
             part: Part::Test,
@@ -112,6 +110,20 @@ impl Evaluate {
             n_queries: N_QUERIES,
         };
         measuring.measure(&predictor, &test, console)
+    }
+
+    fn stage(&self) -> anyhow::Result<Stage> {
+        match self.stage.as_deref() {
+            None => Ok(Stage::default()),
+            Some("stage1") => {
+                let misuse = "--stage stage1: models do not keep stage 1; `elias train --test DATA` \
+                    measures it while it runs";
+                Err(Misuse(misuse.into()).into())
+            }
+            Some(name) => name
+                .parse()
+                .map_err(|problem| Misuse(format!("--stage: {problem}")).into()),
+        }
     }
 
     fn of_predictions(

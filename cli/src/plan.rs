@@ -56,7 +56,17 @@ pub(crate) fn write(
     if plan.config().index.mode == IndexMode::Learned {
         row("stage 2", stage(&plan.config().stage2));
     }
-    row("parameters", n_parameters(plan).to_string());
+    let config = plan.config();
+    if config.ranker.enabled {
+        let n_candidates = config.ranker.n_candidates.min(counts.n_labels);
+        row("ranker", format!("on the best {n_candidates} labels"));
+    }
+    if config.calibration.enabled {
+        let n_points = config.calibration.hold_out.n_points;
+        row("calibration", format!("on at most {n_points} points"));
+    }
+    row("members", config.ensemble.members.to_string());
+    row("parameters a member", n_parameters(plan).to_string());
     table.write(out)?;
 
     writeln!(out)?;
@@ -73,7 +83,10 @@ pub(crate) fn write(
 pub(crate) fn advice(estimate: &MemoryEstimate) -> &'static str {
     let training = estimate.parameters + estimate.moments + estimate.step;
     let parameters = estimate.parameters + estimate.moments;
-    if training < estimate.clustering {
+    let ranker = estimate.parameters + estimate.ranker;
+    if training.max(estimate.clustering) < ranker {
+        "lower ranker.n_candidates, or leave the ranker out with --ranker off"
+    } else if training < estimate.clustering {
         "lower features.max_features or raise features.min_df: clustering takes the most"
     } else if parameters < estimate.step {
         "lower stage1.batch_size and stage2.batch_size, or index.shortlist_size"
@@ -82,7 +95,7 @@ pub(crate) fn advice(estimate: &MemoryEstimate) -> &'static str {
     }
 }
 
-fn parts(estimate: &MemoryEstimate) -> [(&'static str, usize); 8] {
+fn parts(estimate: &MemoryEstimate) -> [(&'static str, usize); 10] {
     [
         ("program", estimate.program),
         ("data", estimate.data),
@@ -92,6 +105,8 @@ fn parts(estimate: &MemoryEstimate) -> [(&'static str, usize); 8] {
         ("moments of AdamW", estimate.moments),
         ("buffers of a step", estimate.step),
         ("held back by the allocator", estimate.held_back),
+        ("ranker (after training)", estimate.ranker),
+        ("finished members", estimate.members),
     ]
 }
 
@@ -133,7 +148,7 @@ fn estimated_seconds(plan: &Plan) -> f64 {
             6.0 * n_points * n_epochs as f64 * ((scored + plan.n_clusters()) * dim) as f64
         })
         .sum();
-    n_flops / (ASSUMED_SHARE * rate * 1e9)
+    config.ensemble.members as f64 * n_flops / (ASSUMED_SHARE * rate * 1e9)
 }
 
 fn in_time(seconds: f64) -> String {

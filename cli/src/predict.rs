@@ -33,7 +33,7 @@ pub(crate) struct Predict {
     /// Labels a text
     #[arg(short = 'k', long, value_name = "N", default_value_t = 10, value_parser = parse_top_k)]
     top_k: usize,
-    /// Leave out answers with a lower score
+    /// Leave out answers with a lower probability (of a model without calibration: a lower score)
     #[arg(long, value_name = "P", default_value_t = 0.0)]
     threshold: f32,
     /// Format of the answers
@@ -99,7 +99,10 @@ impl Predict {
             let texts: Texts = batch.iter().map(|input| &input.text).collect();
             let answers = predictor.predict_texts(&texts, self.top_k)?;
             for (input, answers) in batch.iter().zip(&answers) {
-                writer.push(input.id.as_deref(), self.above_threshold(answers))?;
+                writer.push(
+                    input.id.as_deref(),
+                    self.above_threshold(predictor, answers),
+                )?;
             }
             writer.flush()?;
         }
@@ -122,14 +125,18 @@ impl Predict {
         let answers = predictor.predict_dataset(&data, self.top_k)?;
         for (point_idx, answers) in answers.iter().enumerate() {
             let id = data.ids().map(|ids| ids.get(point_idx));
-            writer.push(id, self.above_threshold(answers))?;
+            writer.push(id, self.above_threshold(predictor, answers))?;
         }
         writer.finish()?;
         Ok(())
     }
 
-    fn above_threshold<'a>(&self, answers: &'a [Scored]) -> &'a [Scored] {
-        let n_above = answers.partition_point(|answer| self.threshold <= answer.score);
+    fn above_threshold<'a>(&self, predictor: &Predictor, answers: &'a [Scored]) -> &'a [Scored] {
+        // Probabilities never decrease with the score, so what is above comes first.
+        let n_above = answers.partition_point(|answer| {
+            let score = answer.score;
+            self.threshold <= predictor.probability(score).unwrap_or(score)
+        });
         &answers[..n_above]
     }
 }

@@ -43,7 +43,7 @@ pub(crate) struct Train {
     /// Re-rank with a sparse ranker
     #[arg(long, value_name = "on|off", hide_short_help = true)]
     ranker: Option<Switch>,
-    /// Calibrate scores
+    /// Calibrate scores on training points that are held out
     #[arg(long, value_name = "on|off", hide_short_help = true)]
     calibration: Option<Switch>,
     /// Format of the data, if not to be recognised by content
@@ -145,6 +145,15 @@ impl Train {
         if self.encoder.is_some() {
             config.encoder.kind = EncoderKind::Bag;
         }
+        if let Some(members) = self.members {
+            config.ensemble.members = members;
+        }
+        if let Some(switch) = self.ranker {
+            config.ranker.enabled = switch == Switch::On;
+        }
+        if let Some(switch) = self.calibration {
+            config.calibration.enabled = switch == Switch::On;
+        }
         // Values that no data could use are told before any is read.
         config.resolve(DataCounts {
             n_points: 1,
@@ -161,17 +170,6 @@ impl Train {
                 encoder: Some(kind),
                 ..
             } if kind != "bag" => format!("--encoder {kind}: only `bag` is there"),
-            Train {
-                members: Some(n), ..
-            } if *n != 1 => format!("--members {n}: only single models are there"),
-            Train {
-                ranker: Some(Switch::On),
-                ..
-            } => "--ranker on: models have no ranker".into(),
-            Train {
-                calibration: Some(Switch::On),
-                ..
-            } => "--calibration on: models have no calibration".into(),
             _ => return Ok(()),
         };
         Err(Misuse(format!("{missing} (not in this version)")).into())

@@ -89,7 +89,7 @@ impl TrainingProgress {
             } => {
                 state.n_points += n_points;
                 if let Some(bar) = &state.bar {
-                    bar.set_message(format!("loss {loss:.3}, {}", self.rate(state)));
+                    bar.set_message(with_loss(phase, loss, self.rate(state)));
                     bar.set_position(step as u64);
                 } else if LINE_INTERVAL <= state.last_line.elapsed() {
                     state.last_line = Instant::now();
@@ -139,6 +139,24 @@ impl TrainingProgress {
                 );
                 self.say(state, &line);
             }
+            Event::MemberStarted { member, n_members } => {
+                self.say(state, &format!("member {} of {n_members}", member + 1));
+            }
+            Event::CalibrationReady {
+                n_points,
+                precision_at_1,
+            } => {
+                let line = format!(
+                    "calibrated on {n_points} points held out: P@1 {precision_at_1:.2} on them"
+                );
+                self.say(state, &line);
+            }
+            Event::CalibrationSkipped { n_points, n_needed } => {
+                let line = format!(
+                    "not calibrated: {n_points} points can be held out, {n_needed} are needed"
+                );
+                self.say(state, &line);
+            }
             _ => {}
         }
     }
@@ -166,7 +184,11 @@ impl TrainingProgress {
 
     fn rate(&self, state: &State) -> String {
         let seconds = state.phase_started.elapsed().as_secs_f64();
-        format!("{:.0} points/s", state.n_points as f64 / seconds.max(1e-9))
+        let what = match state.phase {
+            Some(Phase::Ranker) => "labels",
+            _ => "points",
+        };
+        format!("{:.0} {what}/s", state.n_points as f64 / seconds.max(1e-9))
     }
 
     fn bar(&self, phase: Phase, n_steps: usize) -> ProgressBar {
@@ -203,8 +225,19 @@ impl Observer for TrainingProgress {
 }
 
 fn step_line(phase: Phase, (step, n_steps): (usize, usize), loss: f64, rate: String) -> String {
-    format!(
-        "{}: step {step} of {n_steps}, loss {loss:.3}, {rate}",
-        phase.name()
-    )
+    let what = match phase {
+        Phase::Candidates | Phase::Calibration => "point",
+        Phase::Ranker => "label",
+        _ => "step",
+    };
+    let rest = with_loss(phase, loss, rate);
+    format!("{}: {what} {step} of {n_steps}, {rest}", phase.name())
+}
+
+/// The rate, and the loss before it in phases that have one.
+fn with_loss(phase: Phase, loss: f64, rate: String) -> String {
+    match phase {
+        Phase::Candidates | Phase::Ranker | Phase::Calibration => rate,
+        _ => format!("loss {loss:.3}, {rate}"),
+    }
 }

@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use memmap2::Mmap;
+use rayon::prelude::*;
 
 use super::files::{FileRecord, MANIFEST, read_bounded, sha256};
 use super::tensors::{Scan, TensorFile};
 use super::v1::Manifest;
-use super::{Description, lines, map, v1};
+use super::{Description, lines, map, rerank, v1};
+use crate::calibration::Calibrator;
 use crate::classifiers::LabelClassifiers;
 use crate::config::{DataCounts, EncoderKind, Plan};
 use crate::data::LabelSet;
@@ -18,7 +20,8 @@ use crate::features::Vectorizer;
 use crate::ids::LabelId;
 use crate::index::{Adjacency, ClusterClassifiers, Edges};
 use crate::model::{Model, Numbering};
-use crate::predict::{Member, Predictor};
+use crate::predict::{Calibration, Member, Predictor, PredictorParts};
+use crate::ranker::Ranker;
 
 /// No manifest is longer.
 const MAX_MANIFEST: u64 = 64 << 20;
@@ -94,15 +97,26 @@ fn load_to(directory: &Path, depth: Depth) -> Result<Predictor> {
         manifest: &manifest,
         depth,
     };
-    let [member] = &manifest.members[..] else {
-        let n_members = manifest.members.len();
-        return Err(loader.bad_manifest(format!("it has {n_members} members, expected 1")));
+    if manifest.members.is_empty() {
+        return Err(loader.bad_manifest("it has 0 members, expected at least 1".into()));
+    }
+    let members = || -> Result<Vec<Member>> {
+        let members = manifest.members.par_iter();
+        members.map(|member| loader.member(member)).collect()
     };
-    let (labels, (vectorizer, member)) = rayon::join(
-        || loader.labels(),
-        || rayon::join(|| loader.vectorizer(), || loader.member(member)),
+    let ((labels, calibration), (vectorizer, members)) = rayon::join(
+        || (loader.labels(), loader.calibration()),
+        || rayon::join(|| loader.vectorizer(), members),
     );
-    Predictor::new(vectorizer?, labels?, member?, loader.plan)
+    let (label_set, label_counts) = labels?;
+    Predictor::new(PredictorParts {
+        vectorizer: vectorizer?,
+        label_set,
+        label_counts,
+        members: members?,
+        calibration: calibration?,
+        plan: loader.plan,
+    })
 }
 
 /// A directory that is being read.
@@ -149,8 +163,8 @@ impl Loader<'_> {
         if !is_positive(member.alpha) || !member.beta.is_none_or(is_positive) {
             return Err(self.bad_manifest("alpha and beta must be positive".into()));
         }
-        let (encoder, (index, classifiers)) = rayon::join(
-            || self.encoder(member),
+        let ((encoder, ranker), (index, classifiers)) = rayon::join(
+            || (self.encoder(member), self.ranker(member)),
             || rayon::join(|| self.index(member), || self.classifiers(member)),
         );
         let (clusters, adjacency, numbering) = index?;
@@ -162,7 +176,56 @@ impl Loader<'_> {
                 classifiers: classifiers?,
                 numbering,
             },
+            ranker: ranker?,
+            calibrator: self.calibrator(member)?,
         })
+    }
+
+    fn ranker(&self, member: &v1::Member) -> Result<Option<Ranker>> {
+        let Some(ranker) = &member.ranker else {
+            return Ok(None);
+        };
+        let counts = self.plan.counts();
+        let dim = match ranker.uses_embedding {
+            true => self.plan.config().encoder.dim,
+            false => 0,
+        };
+        let shape = (counts.n_labels, counts.n_features, dim);
+        self.read(&ranker.weights, |file| {
+            rerank::read_ranker(file, ranker.loss, shape)
+        })
+        .map(Some)
+    }
+
+    fn calibrator(&self, member: &v1::Member) -> Result<Option<Calibrator>> {
+        let Some(calibrator) = &member.calibrator else {
+            return Ok(None);
+        };
+        let weights = (calibrator.tree_weight, calibrator.product_weight);
+        self.read(&calibrator.tree, |file| {
+            Calibrator::from_parts(rerank::read_tree(file)?, weights.0, weights.1)
+        })
+        .map(Some)
+    }
+
+    fn calibration(&self) -> Result<Option<Calibration>> {
+        let Some(name) = &self.manifest.calibration else {
+            return Ok(None);
+        };
+        let n_labels = self.plan.counts().n_labels;
+        self.read(name, |file| rerank::read_calibration(file, n_labels))
+            .map(Some)
+    }
+
+    /// Reads a file whose parts form something whole; what does not fit together is told with the file's name.
+    fn read<T>(&self, name: &str, parse: impl FnOnce(&mut TensorFile) -> Result<T>) -> Result<T> {
+        let mut file = self.tensors(name)?;
+        let parsed = parse(&mut file).map_err(|error| match error {
+            Error::InvalidMatrix(problem) => bad(self.directory.join(name), problem),
+            error => error,
+        })?;
+        file.finish()?;
+        Ok(parsed)
     }
 
     fn encoder(&self, member: &v1::Member) -> Result<Box<dyn TrainableEncoder>> {

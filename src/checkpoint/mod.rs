@@ -15,12 +15,14 @@ mod lines;
 mod load;
 mod lock;
 mod map;
+mod rerank;
 mod save;
 mod snapshot;
 mod summary;
 mod tensors;
 mod training;
 mod v1;
+mod v1_history;
 mod v1_training;
 
 pub use files::FileRecord;

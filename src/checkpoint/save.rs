@@ -5,10 +5,12 @@ use std::path::Path;
 
 use super::files::{MANIFEST, Writer};
 use super::tensors::{self, Tensor, Values};
-use super::{Existing, SaveInfo, lines, load, v1, written_by};
+use super::{Existing, SaveInfo, lines, load, rerank, v1, v1_history, written_by};
+use crate::calibration::Calibrator;
 use crate::error::{Error, Result};
 use crate::features::Vectorizer;
 use crate::predict::{Member, Predictor};
+use crate::ranker::Ranker;
 
 /// Writes a model directory.
 ///
@@ -64,7 +66,17 @@ fn write_files(
         Some(vectorizer) => Some(write_features(writer, vectorizer)?),
         None => None,
     };
-    let members = vec![write_member(writer, 0, predictor.member())?];
+    let mut members = Vec::new();
+    for (member_idx, member) in predictor.members().iter().enumerate() {
+        members.push(write_member(writer, member_idx, member)?);
+    }
+    let calibration = match predictor.calibration() {
+        Some(calibration) => {
+            let tensors = rerank::calibration_tensors(calibration);
+            Some(write_tensors(writer, "calibration", tensors)?)
+        }
+        None => None,
+    };
     let files: BTreeMap<_, _> = writer.files().iter().collect();
     Ok(v1::Manifest {
         format: v1::FORMAT.into(),
@@ -78,7 +90,8 @@ fn write_files(
         labels,
         features,
         members,
-        history: v1::told(&info.history),
+        calibration,
+        history: v1_history::told(&info.history),
         config: plan.config().clone(),
         files: files
             .into_iter()
@@ -145,6 +158,38 @@ fn write_member(writer: &mut Writer, member_idx: usize, member: &Member) -> Resu
         encoder: write_tensors(writer, &named("encoder"), encoder)?,
         index: write_tensors(writer, &named("index"), index)?,
         classifiers: write_tensors(writer, &named("classifiers"), classifiers)?,
+        ranker: match &member.ranker {
+            Some(ranker) => Some(write_ranker(writer, &named("ranker"), ranker)?),
+            None => None,
+        },
+        calibrator: match &member.calibrator {
+            Some(calibrator) => Some(write_calibrator(writer, &named("tree"), calibrator)?),
+            None => None,
+        },
+    })
+}
+
+fn write_ranker(writer: &mut Writer, stem: &str, ranker: &Ranker) -> Result<v1::Ranker> {
+    let parts = ranker.parts();
+    let indptr: Vec<u64> = parts.words.indptr().iter().map(|&end| end as u64).collect();
+    Ok(v1::Ranker {
+        loss: parts.loss,
+        uses_embedding: 0 < ranker.n_dense(),
+        weights: write_tensors(writer, stem, rerank::ranker_tensors(ranker, &indptr))?,
+    })
+}
+
+fn write_calibrator(
+    writer: &mut Writer,
+    stem: &str,
+    calibrator: &Calibrator,
+) -> Result<v1::Calibrator> {
+    let (tree_weight, product_weight) = calibrator.weights();
+    let columns = rerank::TreeColumns::from(calibrator.tree());
+    Ok(v1::Calibrator {
+        tree_weight,
+        product_weight,
+        tree: write_tensors(writer, stem, columns.tensors())?,
     })
 }
 

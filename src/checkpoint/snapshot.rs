@@ -21,7 +21,7 @@ const MAX_MANIFEST: u64 = 64 << 20;
 /// Writes a snapshot into a directory of its own.
 pub(super) fn write(
     directory: &Path,
-    generation: u64,
+    (generation, member): (u64, usize),
     identity: &Identity,
     state: &mut TrainState,
 ) -> Result<()> {
@@ -65,6 +65,7 @@ pub(super) fn write(
         generation,
         data: identity.data.sha256.clone(),
         watched: identity.watched.clone(),
+        member,
         position,
         beta,
         state,

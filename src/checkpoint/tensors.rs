@@ -26,6 +26,7 @@ const MAX_HEADER: u64 = 1 << 20;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Values<'a> {
     U64(&'a [u64]),
+    F64(&'a [f64]),
     F32(&'a [f32]),
     U32(&'a [u32]),
     U8(&'a [u8]),
@@ -64,6 +65,7 @@ impl<'a> Values<'a> {
     fn len(&self) -> usize {
         match self {
             Values::U64(values) => values.len(),
+            Values::F64(values) => values.len(),
             Values::F32(values) => values.len(),
             Values::U32(values) => values.len(),
             Values::U8(values) => values.len(),
@@ -73,6 +75,7 @@ impl<'a> Values<'a> {
     fn bytes(&self) -> &'a [u8] {
         match self {
             Values::U64(values) => bytemuck::cast_slice(values),
+            Values::F64(values) => bytemuck::cast_slice(values),
             Values::F32(values) => bytemuck::cast_slice(values),
             Values::U32(values) => bytemuck::cast_slice(values),
             Values::U8(values) => values,
@@ -82,6 +85,7 @@ impl<'a> Values<'a> {
     fn dtype(&self) -> (&'static str, usize) {
         match self {
             Values::U64(_) => ("U64", 8),
+            Values::F64(_) => ("F64", 8),
             Values::F32(_) => ("F32", 4),
             Values::U32(_) => ("U32", 4),
             Values::U8(_) => ("U8", 1),
@@ -207,6 +211,14 @@ impl TensorFile {
     /// As [`TensorFile::matrix`].
     pub(super) fn large_numbers(&mut self, name: &str, n_values: usize) -> Result<Vec<u64>> {
         self.list(name, Dtype::U64, n_values)
+    }
+
+    /// A list of 64-bit floats, which may be anything.
+    ///
+    /// # Errors
+    /// As [`TensorFile::matrix`].
+    pub(super) fn doubles(&mut self, name: &str, n_values: usize) -> Result<Vec<f64>> {
+        self.list(name, Dtype::F64, n_values)
     }
 
     /// Fills an array with finite floats.

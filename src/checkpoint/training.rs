@@ -10,17 +10,21 @@ use std::time::{Duration, Instant};
 
 use super::lock::Lock;
 use super::v1_training::Snapshot;
-use super::{DataSummary, Existing, SaveInfo, describe, files, load, save, snapshot, written_by};
+use super::{
+    DataSummary, Existing, SaveInfo, describe, files, load, save, snapshot, verify, written_by,
+};
 use crate::config::{Config, Plan};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::predict::Predictor;
+use crate::predict::{Member, Predictor};
 use crate::train::{Array, Boundary, Event, TrainState};
 
 /// The folder's name inside of a model's directory.
 const FOLDER: &str = "checkpoint";
 /// The slots' names inside of the folder.
 const SLOTS: [&str; 2] = ["slot-0", "slot-1"];
+/// The folder of finished members inside of the folder.
+const MEMBERS: &str = "members";
 /// Bytes a second that the first snapshot is expected to be written with; later ones know better.
 const EXPECTED_SPEED: f64 = 200e6;
 
@@ -119,8 +123,8 @@ impl Identity {
 
 /// Whether a directory holds a training that can be resumed.
 pub fn is_unfinished(directory: &Path) -> bool {
-    let slot = |slot: &&str| directory.join(FOLDER).join(slot).exists();
-    SLOTS.iter().any(slot)
+    let holds = |name: &&str| directory.join(FOLDER).join(name).exists();
+    SLOTS.iter().chain([&MEMBERS]).any(holds)
 }
 
 /// A training's place on the disk, locked against others.
@@ -131,6 +135,8 @@ pub struct TrainingFolder {
     folder: PathBuf,
     lock: Lock,
     generation: u64,
+    /// The member that is being trained.
+    member: usize,
     clock: Clock,
 }
 
@@ -160,6 +166,7 @@ impl TrainingFolder {
             folder,
             lock,
             generation: 0,
+            member: 0,
             clock: Clock {
                 begun: now,
                 last: now,
@@ -181,9 +188,7 @@ impl TrainingFolder {
             if is_unfinished(directory) && keeps {
                 return Err(holds("an unfinished training: resume it"));
             }
-            for slot in SLOTS {
-                remove_folder(&place.folder.join(slot))?;
-            }
+            place.clear()?;
         }
         Ok(place)
     }
@@ -208,11 +213,12 @@ impl TrainingFolder {
         self.destination.start == Start::Resume && is_same
     }
 
-    /// The last whole snapshot; none if training starts at the beginning.
+    /// The last whole snapshot of a member; none if its training starts at the beginning.
     ///
     /// # Errors
     /// [`Error::BadFile`] with what differs, if this is not the training that was interrupted.
-    pub fn restore(&mut self, plan: &Plan) -> Result<Option<TrainState>> {
+    pub fn restore(&mut self, plan: &Plan, member: usize) -> Result<Option<TrainState>> {
+        self.member = member;
         let mut snapshots = Vec::new();
         for slot in SLOTS {
             let path = self.folder.join(slot);
@@ -222,6 +228,9 @@ impl TrainingFolder {
             }
         }
         snapshots.sort_by_key(|(_, snapshot)| std::cmp::Reverse(snapshot.generation));
+        if let Some((_, newest)) = snapshots.first() {
+            self.generation = self.generation.max(newest.generation + 1);
+        }
         for (path, snapshot) in &snapshots {
             let differences = self.identity.differences(snapshot);
             if !differences.is_empty() {
@@ -232,6 +241,9 @@ impl TrainingFolder {
                         differences.join("; ")
                     ),
                 });
+            }
+            if snapshot.member != member {
+                continue;
             }
             if let Ok(state) = snapshot::read(path, snapshot, plan) {
                 self.generation = snapshot.generation + 1;
@@ -252,11 +264,55 @@ impl TrainingFolder {
         let begun = Instant::now();
         let slot = self.folder.join(SLOTS[(self.generation % 2) as usize]);
         remove_folder(&slot)?;
-        snapshot::write(&slot, self.generation, &self.identity, state)?;
+        let turn = (self.generation, self.member);
+        snapshot::write(&slot, turn, &self.identity, state)?;
         files::sync_directory(&self.folder)?;
         self.generation += 1;
         self.clock.note(begun);
         Ok(())
+    }
+
+    /// Keeps a member of an ensemble that has been trained, as a model of its own.
+    ///
+    /// # Errors
+    /// As [`save`].
+    pub fn keep_member(
+        &self,
+        member: usize,
+        predictor: &Predictor,
+        history: Vec<Event>,
+    ) -> Result<()> {
+        let info = SaveInfo {
+            history,
+            data: self.identity.data.clone(),
+            existing: Existing::Replace,
+        };
+        save(predictor, &self.member_folder(member), &info)
+    }
+
+    /// A member that this very training had finished before it was interrupted, and what its training told.
+    ///
+    /// One that is damaged is as good as none: it is trained again, to the same bytes.
+    pub fn finished_member(&self, member: usize) -> Option<(Member, Vec<Event>)> {
+        let folder = self.member_folder(member);
+        let description = describe(&folder).ok()?;
+        let member = verify(&folder).ok()?.into_parts().members.pop()?;
+        Some((member, description.history))
+    }
+
+    /// Its name holds all that a member depends on.
+    fn member_folder(&self, member: usize) -> PathBuf {
+        let Identity {
+            config,
+            data,
+            watched,
+        } = &self.identity;
+        let (program, watched) = (written_by(), watched.as_deref().unwrap_or_default());
+        let whole = [&program[..], &config.to_toml(), &data.sha256, watched].join("\n");
+        let hash = files::sha256(whole.as_bytes());
+        self.folder
+            .join(MEMBERS)
+            .join(format!("{member}-{}", &hash[..16]))
     }
 
     /// Saves the model and removes the folder.
@@ -278,10 +334,16 @@ impl TrainingFolder {
     /// # Errors
     /// [`Error::Io`].
     pub fn remove(self) -> Result<()> {
-        for slot in SLOTS {
-            remove_folder(&self.folder.join(slot))?;
-        }
+        self.clear()?;
         self.leave();
+        Ok(())
+    }
+
+    /// Removes snapshots and finished members.
+    fn clear(&self) -> Result<()> {
+        for name in SLOTS.iter().chain([&MEMBERS]) {
+            remove_folder(&self.folder.join(name))?;
+        }
         Ok(())
     }
 

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::DataSummary;
 use super::files::{FileRecord, is_plain_name, sha256};
-use crate::config::{Config, Decided};
+use super::v1_history::Told;
+use crate::config::{Config, Decided, RankerLoss};
 use crate::error::{Error, Result};
-use crate::train::{Event, Phase};
 
 /// The `format` of a model's manifest.
 pub(super) const FORMAT: &str = "elias-model";
@@ -35,6 +35,9 @@ pub(super) struct Manifest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) features: Option<Features>,
     pub(super) members: Vec<Member>,
+    /// File of what calibration learnt of all members together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) calibration: Option<String>,
     pub(super) history: Vec<Told>,
     pub(super) config: Config,
     pub(super) files: BTreeMap<String, WireFile>,
@@ -86,6 +89,29 @@ pub(super) struct Member {
     pub(super) encoder: String,
     pub(super) index: String,
     pub(super) classifiers: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) ranker: Option<Ranker>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) calibrator: Option<Calibrator>,
+}
+
+/// The ranker of a member and the file of its weights.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Ranker {
+    pub(super) loss: RankerLoss,
+    /// Whether it reads the embedding besides the words.
+    pub(super) uses_embedding: bool,
+    pub(super) weights: String,
+}
+
+/// The calibration of a member and the file of its tree.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Calibrator {
+    pub(super) tree_weight: f32,
+    pub(super) product_weight: f32,
+    pub(super) tree: String,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -93,47 +119,6 @@ pub(super) struct Member {
 pub(super) struct WireFile {
     bytes: u64,
     sha256: String,
-}
-
-/// An event of the training.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "event", rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum Told {
-    Epoch {
-        phase: WirePhase,
-        epoch: usize,
-        loss: f64,
-        classification_loss: f64,
-        shortlist_loss: f64,
-        labels_scored: f64,
-    },
-    Validation {
-        phase: WirePhase,
-        epoch: usize,
-        precision_at_1: f64,
-        precision_at_5: f64,
-        recall_at_100: f64,
-    },
-    Adjacency {
-        n_edges: usize,
-        n_repaired: usize,
-    },
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum WirePhase {
-    #[serde(rename = "features")]
-    Features,
-    #[serde(rename = "clustering")]
-    Clustering,
-    #[serde(rename = "warm-up")]
-    WarmUp,
-    #[serde(rename = "stage 1")]
-    Stage1,
-    #[serde(rename = "adjacency")]
-    Adjacency,
-    #[serde(rename = "stage 2")]
-    Stage2,
 }
 
 /// What every version has.
@@ -232,7 +217,15 @@ impl Manifest {
         }
         for member in &self.members {
             names.extend([&member.encoder[..], &member.index, &member.classifiers]);
+            names.extend(member.ranker.iter().map(|ranker| &ranker.weights[..]));
+            names.extend(
+                member
+                    .calibrator
+                    .iter()
+                    .map(|calibrator| &calibrator.tree[..]),
+            );
         }
+        names.extend(self.calibration.as_deref());
         names
     }
 
@@ -313,117 +306,6 @@ impl From<&WirePlan> for Decided {
             kappa: plan.kappa,
             beam_size: plan.beam_size,
             shortlist_size: plan.shortlist_size,
-        }
-    }
-}
-
-impl From<Phase> for WirePhase {
-    fn from(phase: Phase) -> Self {
-        match phase {
-            Phase::Features => WirePhase::Features,
-            Phase::Clustering => WirePhase::Clustering,
-            Phase::WarmUp => WirePhase::WarmUp,
-            Phase::Stage1 => WirePhase::Stage1,
-            Phase::Adjacency => WirePhase::Adjacency,
-            Phase::Stage2 => WirePhase::Stage2,
-        }
-    }
-}
-
-impl From<WirePhase> for Phase {
-    fn from(phase: WirePhase) -> Self {
-        match phase {
-            WirePhase::Features => Phase::Features,
-            WirePhase::Clustering => Phase::Clustering,
-            WirePhase::WarmUp => Phase::WarmUp,
-            WirePhase::Stage1 => Phase::Stage1,
-            WirePhase::Adjacency => Phase::Adjacency,
-            WirePhase::Stage2 => Phase::Stage2,
-        }
-    }
-}
-
-/// The events worth keeping.
-pub(super) fn told(history: &[Event]) -> Vec<Told> {
-    let keep = |event: &Event| match *event {
-        Event::Epoch {
-            phase,
-            epoch,
-            loss,
-            classification_loss,
-            shortlist_loss,
-            labels_scored,
-        } => Some(Told::Epoch {
-            phase: phase.into(),
-            epoch,
-            loss,
-            classification_loss,
-            shortlist_loss,
-            labels_scored,
-        }),
-        Event::Validation {
-            phase,
-            epoch,
-            precision_at_1,
-            precision_at_5,
-            recall_at_100,
-        } => Some(Told::Validation {
-            phase: phase.into(),
-            epoch,
-            precision_at_1,
-            precision_at_5,
-            recall_at_100,
-        }),
-        Event::AdjacencyReady {
-            n_edges,
-            n_repaired,
-        } => Some(Told::Adjacency {
-            n_edges,
-            n_repaired,
-        }),
-        Event::PhaseStarted { .. } | Event::Step { .. } => None,
-    };
-    history.iter().filter_map(keep).collect()
-}
-
-impl From<&Told> for Event {
-    fn from(told: &Told) -> Self {
-        match *told {
-            Told::Epoch {
-                phase,
-                epoch,
-                loss,
-                classification_loss,
-                shortlist_loss,
-                labels_scored,
-            } => Event::Epoch {
-                phase: phase.into(),
-                epoch,
-                loss,
-                classification_loss,
-                shortlist_loss,
-                labels_scored,
-            },
-            Told::Validation {
-                phase,
-                epoch,
-                precision_at_1,
-                precision_at_5,
-                recall_at_100,
-            } => Event::Validation {
-                phase: phase.into(),
-                epoch,
-                precision_at_1,
-                precision_at_5,
-                recall_at_100,
-            },
-            Told::Adjacency {
-                n_edges,
-                n_repaired,
-            } => Event::AdjacencyReady {
-                n_edges,
-                n_repaired,
-            },
         }
     }
 }

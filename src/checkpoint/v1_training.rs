@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::v1::{Told, WireFile, WirePhase, told};
+use super::v1::WireFile;
+use super::v1_history::{Told, WirePhase, told};
 use crate::config::Config;
 use crate::train::{EpochSums, Position, TrainState};
 
@@ -25,6 +26,8 @@ pub(super) struct Snapshot {
     /// SHA-256 of the data set that is watched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) watched: Option<String>,
+    /// Which member of the ensemble is being trained.
+    pub(super) member: usize,
     pub(super) position: WirePosition,
     /// Absent where edges are fixed.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -8,6 +8,8 @@ use crate::error::{Error, Result};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CalibrationConfig {
+    /// Whether training points are held out and scores calibrated on them.
+    pub enabled: bool,
     /// Splits between the root and the deepest leaf; 5 as in the released code, the paper does not say.
     pub max_depth: usize,
     /// Fewest examples a leaf may stand on.
@@ -28,6 +30,8 @@ pub struct HoldOutConfig {
     pub n_points: usize,
     /// Share of all points held out at most.
     pub max_share: f32,
+    /// Points that must have been found: with fewer, nothing is held out and nothing calibrated.
+    pub min_points: usize,
     /// Training points that every label keeps, if it has them.
     pub min_points_per_label: usize,
 }
@@ -35,6 +39,7 @@ pub struct HoldOutConfig {
 impl Default for CalibrationConfig {
     fn default() -> Self {
         CalibrationConfig {
+            enabled: true,
             max_depth: 5,
             min_samples_leaf: 1,
             tree_weight: 1.0,
@@ -49,6 +54,7 @@ impl Default for HoldOutConfig {
         HoldOutConfig {
             n_points: 5000,
             max_share: 0.1,
+            min_points: 100,
             min_points_per_label: 1,
         }
     }

@@ -6,11 +6,12 @@
 use super::Config;
 
 /// The files that declare the configuration's types.
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 10] = [
     include_str!("mod.rs"),
     include_str!("calibration.rs"),
     include_str!("clustering.rs"),
     include_str!("encoder.rs"),
+    include_str!("ensemble.rs"),
     include_str!("features.rs"),
     include_str!("index.rs"),
     include_str!("optim.rs"),

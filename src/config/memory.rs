@@ -1,7 +1,7 @@
 //! How much memory a plan will take, before anything large is allocated.
 //!
-//! The sum follows what the code allocates, part by part; clustering and training do not overlap, so only the larger
-//! of the two counts. `docs/performance.md` compares it with measured peaks.
+//! The sum follows what the code allocates, part by part; clustering, training and the ranker do not overlap, so only
+//! the largest of the three counts. `docs/performance.md` compares it with measured peaks.
 
 use crate::config::{IndexMode, Plan};
 
@@ -43,13 +43,20 @@ pub struct MemoryEstimate {
     pub step: usize,
     /// What the allocator keeps for itself after the features and the clustering.
     pub held_back: usize,
+    /// Candidates, embeddings and weights while the ranker is trained, when the moments are gone.
+    pub ranker: usize,
+    /// Members of the ensemble that have finished.
+    pub members: usize,
 }
 
 impl MemoryEstimate {
     /// The most that is in use at once.
     pub fn total(&self) -> usize {
         let training = self.parameters + self.moments + self.step + self.held_back;
-        self.program + self.data + self.features + training.max(self.clustering)
+        let ranker = self.parameters + self.ranker + self.held_back;
+        let largest = training.max(self.clustering).max(ranker);
+        let parts = self.program + self.data + self.features + largest;
+        parts.saturating_add(self.members)
     }
 }
 
@@ -102,11 +109,32 @@ impl Plan {
         let clustering = 16 * sizes.n_centroid_entries
             + 8 * sizes.n_label_entries
             + VALUE * n_words * (4 * sizes.n_threads + 16);
+        let config = self.config();
+        // About as many words have a weight that is kept as the points of a label have words.
+        let n_weights = match config.ranker.enabled {
+            true => sizes.n_centroid_entries,
+            false => 0,
+        };
+        let ranker_dim = match config.ranker.enabled && config.ranker.use_embedding {
+            true => dim,
+            false => 0,
+        };
+        let ranker_weights = 8 * n_weights + VALUE * n_labels * ranker_dim;
+        let n_candidates = config.ranker.n_candidates.min(n_labels) * counts.n_points;
+        // Lists and their inversion; rows of their own before they are one matrix.
+        let ranker = match config.ranker.enabled {
+            true => {
+                2 * VALUE * n_candidates + VALUE * counts.n_points * ranker_dim + 2 * ranker_weights
+            }
+            false => 0,
+        };
+        // Y, its renumbered copy, and the rows of it that are not held out.
+        let n_copies = if config.calibration.enabled { 3 } else { 2 };
         MemoryEstimate {
             program: PROGRAM,
-            // A renumbered copy of Y stands beside it; 16 bytes a label for names and counts.
+            // 16 bytes a label for names and counts.
             data: sizes.n_text_bytes
-                + 16 * sizes.n_label_entries
+                + n_copies * 8 * sizes.n_label_entries
                 + 32 * sizes.n_points
                 + 48 * n_labels,
             features: 8 * sizes.n_feature_entries + 8 * sizes.n_points + 48 * n_words,
@@ -116,6 +144,8 @@ impl Plan {
             step,
             // Many small rows leave holes; the share is what three data sets showed.
             held_back: clustering * 4 / 5,
+            ranker,
+            members: (parameters + ranker_weights).saturating_mul(config.ensemble.members - 1),
         }
     }
 }

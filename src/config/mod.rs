@@ -8,6 +8,7 @@ mod calibration;
 mod clustering;
 mod commented;
 mod encoder;
+mod ensemble;
 mod features;
 mod index;
 mod memory;
@@ -19,6 +20,7 @@ mod stage;
 pub use calibration::{CalibrationConfig, HoldOutConfig};
 pub use clustering::ClusteringConfig;
 pub use encoder::{Activation, EncoderConfig, EncoderKind};
+pub use ensemble::EnsembleConfig;
 pub use features::{FeaturesConfig, TokenPattern};
 pub use index::{IndexConfig, IndexMode};
 pub use memory::{DataSizes, MemoryEstimate};
@@ -59,6 +61,8 @@ pub struct Config {
     pub ranker: RankerConfig,
     /// Score calibration.
     pub calibration: CalibrationConfig,
+    /// The ensemble.
+    pub ensemble: EnsembleConfig,
 }
 
 impl Config {

@@ -2,6 +2,7 @@
 
 use crate::config::{Config, IndexMode};
 use crate::error::{Error, Result};
+use crate::random::Random;
 
 /// The sizes a plan is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,6 +170,9 @@ impl Config {
             "optim.update_every_encoder",
             self.optim.update_every_encoder as f64,
         )?;
+        positive("ensemble.members", self.ensemble.members as f64)?;
+        self.ranker.validate()?;
+        self.calibration.validate()?;
         positive("train.validate_every", self.train.validate_every as f64)?;
         for (name, stage) in [("stage1", &self.stage1), ("stage2", &self.stage2)] {
             positive(&format!("{name}.batch_size"), stage.batch_size as f64)?;
@@ -223,6 +227,17 @@ impl Plan {
             beam_size: self.beam_size,
             shortlist_size: self.shortlist_size,
         }
+    }
+
+    /// The plan of one member of the ensemble: the first has the seed of the configuration, every other one of its
+    /// own, which leads to clusters of its own.
+    pub fn of_member(&self, member_idx: usize) -> Plan {
+        let mut plan = self.clone();
+        if 0 < member_idx {
+            let seed = self.config.train.seed;
+            plan.config.train.seed = Random::new(seed, "member", member_idx as u64).u64();
+        }
+        plan
     }
 
     /// C.

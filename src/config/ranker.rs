@@ -19,6 +19,8 @@ pub enum RankerLoss {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RankerConfig {
+    /// Whether the best candidates are re-ranked at all.
+    pub enabled: bool,
     /// Loss of the classifiers; squared hinge as in the released code, the paper names the logistic loss.
     pub loss: RankerLoss,
     /// C of points that have the label: the weight of their loss against ½‖w‖².
@@ -42,6 +44,7 @@ pub struct RankerConfig {
 impl Default for RankerConfig {
     fn default() -> Self {
         RankerConfig {
+            enabled: true,
             loss: RankerLoss::SquaredHinge,
             cost_positive: 1.0,
             cost_negative: 1.0,

@@ -69,7 +69,7 @@ mod tests {
                 builder.push_row(row.iter().map(|&label| (label, 1.0)));
             }
             let labels = builder.finish(15).unwrap();
-            let config = HoldOutConfig { n_points, max_share: 0.3, min_points_per_label };
+            let config = HoldOutConfig { n_points, max_share: 0.3, min_points_per_label, ..HoldOutConfig::default() };
             let chosen = HoldOut::choose(&labels, &config, seed);
             prop_assert_eq!(&chosen, &HoldOut::choose(&labels, &config, seed));
 

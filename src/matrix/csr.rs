@@ -182,7 +182,8 @@ impl CsrMatrix {
     /// # Panics
     /// If a row index is out of range.
     pub fn select_rows(&self, rows: &[usize]) -> CsrMatrix {
-        let mut builder = CsrBuilder::default();
+        let nnz = rows.iter().map(|&row_idx| self.row(row_idx).0.len()).sum();
+        let mut builder = CsrBuilder::with_capacity(rows.len(), nnz);
         for &row_idx in rows {
             let (cols, values) = self.row(row_idx);
             builder.push_row(cols.iter().copied().zip(values.iter().copied()));

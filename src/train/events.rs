@@ -17,6 +17,12 @@ pub enum Phase {
     Adjacency,
     /// Stage 2.
     Stage2,
+    /// The best candidates of the training points; its steps are points.
+    Candidates,
+    /// The sparse ranker; its steps are labels.
+    Ranker,
+    /// Calibration on the points held out.
+    Calibration,
 }
 
 impl Phase {
@@ -29,6 +35,9 @@ impl Phase {
             Phase::Stage1 => "stage 1",
             Phase::Adjacency => "adjacency",
             Phase::Stage2 => "stage 2",
+            Phase::Candidates => "candidates",
+            Phase::Ranker => "ranker",
+            Phase::Calibration => "calibration",
         }
     }
 }
@@ -52,7 +61,7 @@ pub enum Event {
         step: usize,
         /// Points of the step.
         n_points: usize,
-        /// Mean loss a point, smoothed.
+        /// Mean loss a point, smoothed; 0 in phases without one.
         loss: f64,
     },
     /// An epoch is done.
@@ -89,6 +98,27 @@ pub enum Event {
         n_edges: usize,
         /// Labels that no row had kept and that got their stage-1 edge back.
         n_repaired: usize,
+    },
+    /// A member of an ensemble begins; told only if there are several.
+    MemberStarted {
+        /// Its number, from 0.
+        member: usize,
+        /// Members of the ensemble.
+        n_members: usize,
+    },
+    /// Scores are calibrated.
+    CalibrationReady {
+        /// Points held out for it.
+        n_points: usize,
+        /// P@1 on them by the final score, in percent.
+        precision_at_1: f64,
+    },
+    /// Scores stay as they are: too few points can be spared.
+    CalibrationSkipped {
+        /// Points that could be held out.
+        n_points: usize,
+        /// Points that calibration needs.
+        n_needed: usize,
     },
 }
 

@@ -129,6 +129,26 @@ fn a_manifest_of_another_kind_or_version_is_refused() {
         "unknown field",
     );
     check_forged(|m| m["members"] = json!([]), "it has 0 members");
+    check_forged(
+        |m| m["members"][0]["ranker"]["loss"] = json!("guess"),
+        "unknown variant",
+    );
+    check_forged(
+        |m| m["members"][0]["ranker"]["uses_embedding"] = json!(false),
+        "it holds 5 tensors, expected 4",
+    );
+    check_forged(
+        |m| m["members"][0]["ranker"]["weights"] = json!("absent"),
+        "used but not listed",
+    );
+    check_forged(
+        |m| m["members"][0]["calibrator"]["tree_weight"] = json!(-1.0),
+        "calibration weight -1",
+    );
+    check_forged(
+        |m| m["calibration"] = json!("absent"),
+        "used but not listed",
+    );
 }
 
 #[test]
@@ -180,6 +200,11 @@ fn a_hostile_configuration_neither_hangs_nor_panics() {
         .unwrap()
         .predict("word1 word2", 3)
         .unwrap();
+    let mut manifest = self::manifest(directory.path());
+    manifest["config"]["ranker"]["n_candidates"] = json!(u64::MAX);
+    forge(directory.path(), &manifest);
+    let predictor = load(directory.path()).unwrap();
+    assert_eq!(predictor.predict("word1 word2", 3).unwrap().len(), 3);
     check_forged(|m| m["config"]["features"]["ngrams"] = json!(0), "ngrams");
     check_forged(|m| m["plan"]["beta"] = json!(-1.0), "plan.beta");
     check_forged(|m| m["plan"]["kappa"] = json!(0), "plan.kappa");
@@ -264,6 +289,19 @@ fn ids_out_of_range_and_broken_lists_are_refused() {
         set("numbering", 24),
         "is numbered twice or not at all",
     );
+    check_replaced(
+        "ranker-0",
+        set("ranker.indptr", 1),
+        "row offsets start with",
+    );
+    check_replaced("ranker-0", set("ranker.words", u32::MAX), "ranker-0");
+    check_replaced("tree-0", set("tree.right", u32::MAX), "decision tree");
+    check_replaced("tree-0", set("tree.feature", 4), "splits feature 4 of 4");
+    check_replaced(
+        "calibration",
+        set("probabilities.score", 9.0f32.to_bits()),
+        "calibration knots",
+    );
     check_replaced("labels.", |b| b.extend(b"one more\n"), "it has 25 names");
     let twice = |b: &mut Vec<u8>| {
         let text = String::from_utf8(b.clone()).unwrap();
@@ -284,6 +322,11 @@ fn weights_that_are_not_finite_are_refused() {
             ("index-0", "clusters.weight"),
             ("index-0", "adjacency.weight"),
             ("features", "idf"),
+            ("ranker-0", "ranker.word_weight"),
+            ("ranker-0", "ranker.weight"),
+            ("ranker-0", "ranker.intercept"),
+            ("tree-0", "tree.probability"),
+            ("calibration", "probabilities.score"),
         ] {
             let set = |bytes: &mut Vec<u8>| {
                 let at = tensor_start(bytes, name);
@@ -299,12 +342,12 @@ fn a_weight_that_is_not_finite_is_met_by_the_prediction_that_reads_it() {
     let data = dataset(120);
     for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let mut predictor = train(&data);
-        let weights = &mut predictor.member_mut().model.classifiers.weights;
+        let weights = &mut predictor.members_mut()[0].model.classifiers.weights;
         weights.values_mut().fill(value);
         let error = predictor.predict("word1", 3).unwrap_err();
         assert!(matches!(error, Error::Unpredictable(_)), "{error}");
         assert!(predictor.predict_dataset(&data, 3).is_err());
-        for parameter in predictor.member_mut().encoder.parameters() {
+        for parameter in predictor.members_mut()[0].encoder.parameters() {
             parameter.values.fill(value);
         }
         assert!(predictor.predict_dataset(&data, 3).is_err());

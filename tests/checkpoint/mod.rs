@@ -57,6 +57,9 @@ fn dataset(n_points: usize) -> Dataset {
 
 fn config() -> Config {
     let toml = "
+        [calibration.hold_out]
+        n_points = 6
+        min_points = 5
         [encoder]
         dim = 8
         [index]

@@ -53,6 +53,12 @@ fn train_to(destination: &Destination, observer: &dyn Observer) -> Result<Predic
     Trainer::new(waiting_config()).train_to(destination, &dataset(120), Some(&watched), observer)
 }
 
+/// Whether an event is a step of one of the two stages: all else that has steps is done again as a whole.
+fn is_step(event: &Event) -> bool {
+    let stages = [Phase::Stage1, Phase::Stage2];
+    matches!(event, Event::Step { phase, .. } if stages.contains(phase))
+}
+
 /// What a training that nobody interrupts leaves.
 fn uninterrupted() -> BTreeMap<String, Vec<u8>> {
     let directory = temporary();
@@ -111,7 +117,7 @@ fn a_training_killed_at_any_step_of_both_stages_ends_in_the_same_bytes() {
     for (number, (event, directory)) in killed.iter().enumerate() {
         let n_resumed = Mutex::new(0);
         let observer = Watching(|event: &Event| {
-            *n_resumed.lock().unwrap() += usize::from(matches!(event, Event::Step { .. }));
+            *n_resumed.lock().unwrap() += usize::from(is_step(event));
             ControlFlow::Continue(())
         });
         on_threads([1, 2, 7][number % 3], || {
@@ -122,7 +128,7 @@ fn a_training_killed_at_any_step_of_both_stages_ends_in_the_same_bytes() {
         // Only the step during which it was killed is done again, and the last of an epoch until its events are told.
         let n_done = killed[..number]
             .iter()
-            .filter(|(event, _)| matches!(event, Event::Step { .. }))
+            .filter(|(event, _)| is_step(event))
             .count();
         let is_epoch_end = matches!(event, Event::Epoch { .. } | Event::Validation { .. });
         let n_left = 32 - n_done + usize::from(is_epoch_end);
@@ -205,7 +211,9 @@ fn a_training_stopped_on_request_goes_on_with_the_next_step() {
             assert!(matches!(error.err().unwrap(), Error::Stopped));
             let steps = Mutex::new(Vec::new());
             let watching = Watching(|event: &Event| {
-                if let Event::Step { phase, step, .. } = event {
+                if let Event::Step { phase, step, .. } = event
+                    && is_step(event)
+                {
                     steps.lock().unwrap().push((*phase, *step));
                 }
                 ControlFlow::Continue(())
@@ -329,7 +337,7 @@ fn resuming_what_has_finished_gives_the_model_that_stands() {
         "{error}"
     );
     assert!(!folder.exists());
-    assert_eq!(describe(directory.path()).unwrap().history.len(), 7);
+    assert_eq!(describe(directory.path()).unwrap().history.len(), 8);
 }
 
 #[test]
@@ -398,4 +406,52 @@ fn a_snapshot_that_cannot_be_written_leaves_the_one_before() {
     fs::remove_file(&slot).unwrap();
     train_to(&resuming(directory.path()), &Silent).unwrap();
     assert_eq!(contents(directory.path()), uninterrupted());
+}
+
+#[test]
+fn an_ensemble_killed_at_any_time_keeps_its_finished_members_and_ends_in_the_same_bytes() {
+    let two = config().with_value("ensemble.members=2").unwrap();
+    let train_two = |destination: &Destination, observer: &dyn Observer| {
+        Trainer::new(two.clone())
+            .train_to(destination, &dataset(120), None, observer)
+            .unwrap();
+    };
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path().join("model");
+    let killed = Mutex::new(Vec::new());
+    let n_events = Mutex::new(0);
+    let observer = Watching(|event: &Event| {
+        let mut n_events = n_events.lock().unwrap();
+        *n_events += 1;
+        let mut killed = killed.lock().unwrap();
+        if *n_events % 5 == 0 {
+            let copy = place.path().join(format!("killed-{}", killed.len()));
+            copy_folder(&directory, &copy);
+            killed.push((event.clone(), copy));
+        }
+        ControlFlow::Continue(())
+    });
+    train_two(&at_every_step(&directory), &observer);
+    let expected = contents(&directory);
+    assert!(expected.keys().any(|name| name.starts_with("ranker-1")));
+    assert!(!directory.join("checkpoint").exists());
+    let mut n_steps_before = usize::MAX;
+    let mut n_kept = 0;
+    for (event, directory) in &*killed.lock().unwrap() {
+        let members = directory.join("checkpoint").join("members");
+        n_kept += usize::from(members.exists());
+        let n_steps = Mutex::new(0);
+        let counting = Watching(|event: &Event| {
+            *n_steps.lock().unwrap() += usize::from(is_step(event));
+            ControlFlow::Continue(())
+        });
+        train_two(&resuming(directory), &counting);
+        assert!(contents(directory) == expected, "killed at {event:?}");
+        assert!(!directory.join("checkpoint").exists());
+        // The later it was killed, the less is left to do: nothing that had finished is trained again.
+        let n_steps = n_steps.into_inner().unwrap();
+        assert!(n_steps <= n_steps_before, "killed at {event:?}");
+        n_steps_before = n_steps;
+    }
+    assert!(3 < n_kept, "{n_kept}");
 }

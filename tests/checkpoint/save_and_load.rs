@@ -145,3 +145,21 @@ fn a_data_summary_tells_data_sets_apart() {
     let renamed = Dataset::new(Some(texts), None, labels, names, None).unwrap();
     assert_ne!(summary.sha256, DataSummary::of(&renamed).sha256);
 }
+
+#[test]
+fn a_model_without_ranker_and_calibration_loads_from_a_manifest_that_knows_of_neither() {
+    let data = dataset(120);
+    let mut plain = config().with_value("ranker.enabled=false").unwrap();
+    plain.calibration.enabled = false;
+    let predictor = Trainer::new(plain).train(&data, None, &Silent).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    save(&predictor, directory.path(), &info(&data)).unwrap();
+    let manifest = fs::read_to_string(directory.path().join("manifest.json")).unwrap();
+    assert!(!manifest.contains("ranker-0") && !manifest.contains("calibrator"));
+    let loaded = load(directory.path()).unwrap();
+    assert_eq!(loaded.probability(0.5), None);
+    assert_eq!(
+        loaded.predict_dataset(&data, 5).unwrap(),
+        predictor.predict_dataset(&data, 5).unwrap()
+    );
+}

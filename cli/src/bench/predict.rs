@@ -82,7 +82,7 @@ fn work(predictor: &Predictor, data: &Dataset, top_k: usize) -> anyhow::Result<W
         shortlist_size: plan.shortlist_size(),
         score_floor: 0.0,
     };
-    let member = predictor.member();
+    let member = &predictor.members()[0];
     let model = &member.model;
     let mut scratch = RankScratch::new(model);
     let mut searcher = Shortlister::new(model.classifiers.n_labels());

@@ -1,17 +1,26 @@
 //! From a data set to a predictor, in one call.
+//!
+//! Points are held out for calibration first. Each member of the ensemble is then trained through both stages and
+//! gets its ranker; at the end all members are calibrated on the points held out.
+
+mod rerank;
+mod split;
 
 use crate::checkpoint::{Destination, Identity, TrainingFolder};
-use crate::config::{Config, DataCounts, DataSizes, HoldOutConfig, MemoryEstimate, Plan};
-use crate::data::{Dataset, HoldOut, Texts};
+use crate::config::{Config, DataCounts, DataSizes, MemoryEstimate, Plan};
+use crate::data::{Dataset, Texts};
 use crate::encoder::Points;
 use crate::error::{Error, Result};
 use crate::features::Vectorizer;
 use crate::matrix::CsrMatrix;
-use crate::predict::{Member, Predictor};
+use crate::predict::{Member, Predictor, PredictorParts};
 use crate::train::{
     Event, Observer, Phase, TrainState, Trained, TrainingData, Watched, begin, tell, train,
     train_from,
 };
+
+use rerank::{calibrate, train_ranker};
+use split::{Split, count_labels};
 
 /// Trains predictors as a configuration says.
 #[derive(Clone, Debug, Default)]
@@ -219,7 +228,7 @@ impl Trainer {
         data: &Dataset,
         watched: Option<&Dataset>,
         observer: &dyn Observer,
-        folder: Option<&mut TrainingFolder>,
+        mut folder: Option<&mut TrainingFolder>,
     ) -> Result<(Predictor, Vec<Event>)> {
         let Prepared {
             vectorizer,
@@ -244,84 +253,105 @@ impl Trainer {
             points: Points { features },
             labels: data.labels(),
         });
-        let held_out = self.validation_part(data, &features, watched.is_some());
-        let held_out_view = held_out.as_ref().map(|(_, _, features, labels)| Watched {
-            points: Points { features },
-            labels,
+        let split = Split::choose(features, data.labels(), &self.config, watched.is_some());
+        let validation = split.validation.as_ref().map(|part| Watched {
+            points: Points {
+                features: &part.features,
+            },
+            labels: &part.labels,
         });
-        let (train_features, train_labels) = held_out
-            .as_ref()
-            .map_or((&features, data.labels()), |(features, labels, _, _)| {
-                (features, labels)
-            });
         let training = TrainingData {
             points: Points {
-                features: train_features,
+                features: &split.train.features,
             },
-            labels: train_labels,
-            watched: watched.or(held_out_view),
+            labels: &split.train.labels,
+            watched: watched.or(validation),
         };
-        let trained = match folder {
-            Some(folder) => train_kept(training, &plan, observer, folder)?,
-            None => train(training, &plan, observer)?,
+        let mut parts = PredictorParts {
+            vectorizer,
+            label_set: data.label_set().clone(),
+            label_counts: count_labels(data.labels()),
+            members: Vec::new(),
+            calibration: None,
+            plan,
         };
-        let label_counts = count_labels(data.labels());
-        let member = Member {
-            encoder: trained.encoder,
-            model: trained.model,
-        };
-        let labels = (data.label_set().clone(), label_counts);
-        let predictor = Predictor::new(vectorizer, labels, member, plan)?;
-        Ok((predictor, trained.history))
-    }
-
-    /// Features and labels to train on, and features and labels to watch.
-    fn validation_part(
-        &self,
-        data: &Dataset,
-        features: &CsrMatrix,
-        is_watched: bool,
-    ) -> Option<(CsrMatrix, CsrMatrix, CsrMatrix, CsrMatrix)> {
-        let n_points = self.config.train.validation_points;
-        if n_points == 0 || is_watched {
-            return None;
+        let (mut members, mut history) = (Vec::new(), Vec::new());
+        let n_members = self.config.ensemble.members;
+        for member_idx in 0..n_members {
+            if let Some(folder) = &folder
+                && let Some((member, told)) = folder.finished_member(member_idx)
+            {
+                members.push(member);
+                history.extend(told);
+                continue;
+            }
+            let plan = parts.plan.of_member(member_idx);
+            let mut told = Vec::new();
+            if 1 < n_members {
+                let event = Event::MemberStarted {
+                    member: member_idx,
+                    n_members,
+                };
+                told.push(event.clone());
+                tell(observer, event)?;
+            }
+            let trained = match &mut folder {
+                Some(folder) => train_kept(training, (&plan, member_idx), observer, folder)?,
+                None => train(training, &plan, observer)?,
+            };
+            told.extend(trained.history);
+            let mut member = Member {
+                encoder: trained.encoder,
+                model: trained.model,
+                ranker: None,
+                calibrator: None,
+            };
+            if self.config.ranker.enabled {
+                member.ranker = Some(train_ranker(&member, &split.train, &plan, observer)?);
+            }
+            if let Some(folder) = &folder
+                && member_idx + 1 < n_members
+            {
+                parts.members.push(member);
+                let predictor = Predictor::new(parts)?;
+                folder.keep_member(member_idx, &predictor, told.clone())?;
+                parts = predictor.into_parts();
+                members.append(&mut parts.members);
+            } else {
+                members.push(member);
+            }
+            history.extend(told);
         }
-        let hold_out = HoldOutConfig {
-            n_points,
-            ..HoldOutConfig::default()
+        parts.members = members;
+        let said = match &split.held_out {
+            Some(held_out) => {
+                let shared = (split.train.label_counts(), &parts.plan);
+                let (calibration, ready) =
+                    calibrate(&mut parts.members, held_out, shared, observer)?;
+                parts.calibration = Some(calibration);
+                Some(ready)
+            }
+            None => split.skipped,
         };
-        let HoldOut { train, held_out } =
-            HoldOut::choose(data.labels(), &hold_out, self.config.train.seed);
-        let labels = data.labels();
-        Some((
-            features.select_rows(&train),
-            labels.select_rows(&train),
-            features.select_rows(&held_out),
-            labels.select_rows(&held_out),
-        ))
+        if let Some(event) = said {
+            history.push(event.clone());
+            tell(observer, event)?;
+        }
+        Ok((Predictor::new(parts)?, history))
     }
 }
 
 /// Trains from the last snapshot in the folder, and keeps further ones there.
 fn train_kept(
     data: TrainingData<'_>,
-    plan: &Plan,
+    (plan, member_idx): (&Plan, usize),
     observer: &dyn Observer,
     folder: &mut TrainingFolder,
 ) -> Result<Trained> {
-    let state = match folder.restore(plan)? {
+    let state = match folder.restore(plan, member_idx)? {
         Some(state) => state,
         None => begin(data, plan, observer)?,
     };
     let mut keep = |state: &mut TrainState, boundary| folder.keep(state, boundary);
     train_from(state, data, plan, observer, &mut keep)
-}
-
-fn count_labels(labels: &CsrMatrix) -> Vec<u32> {
-    let mut counts = vec![0; labels.n_cols()];
-    labels
-        .indices()
-        .iter()
-        .for_each(|&label| counts[label as usize] += 1);
-    counts
 }

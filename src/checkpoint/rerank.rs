@@ -1,0 +1,151 @@
+//! Rankers and calibration as tensors.
+
+use super::tensors::{Tensor, TensorFile, Values};
+use crate::calibration::{DecisionTree, Isotonic, Node};
+use crate::config::RankerLoss;
+use crate::error::Result;
+use crate::matrix::{CsrMatrix, Matrix};
+use crate::predict::Calibration;
+use crate::ranker::{Ranker, RankerParts};
+
+/// Features of a calibration tree: p, q, p·q and f.
+const N_TREE_FEATURES: usize = 4;
+
+/// Writes a ranker; `indptr` are its row offsets.
+pub(super) fn ranker_tensors<'a>(ranker: &'a Ranker, indptr: &'a [u64]) -> Vec<Tensor<'a>> {
+    let RankerParts {
+        words,
+        dense,
+        intercepts,
+        ..
+    } = ranker.parts();
+    let mut tensors = vec![
+        Tensor::list("ranker.indptr", Values::U64(indptr)),
+        Tensor::list("ranker.words", Values::U32(words.indices())),
+        Tensor::list("ranker.word_weight", Values::F32(words.values())),
+        Tensor::list("ranker.intercept", Values::F32(intercepts)),
+    ];
+    if 0 < dense.n_cols() {
+        let shape = (dense.n_rows(), dense.n_cols());
+        tensors.push(Tensor::matrix("ranker.weight", shape, dense.values()));
+    }
+    tensors
+}
+
+/// Reads a ranker over these numbers of labels, words and dimensions.
+///
+/// # Errors
+/// [`crate::error::Error::BadFile`] and [`crate::error::Error::InvalidMatrix`].
+pub(super) fn read_ranker(
+    file: &mut TensorFile,
+    loss: RankerLoss,
+    (n_labels, n_words, dim): (usize, usize, usize),
+) -> Result<Ranker> {
+    let indptr = file.large_numbers("ranker.indptr", n_labels.saturating_add(1))?;
+    let n_weights = file.len("ranker.words")?;
+    let columns = file.numbers("ranker.words", n_weights)?;
+    let weights = file.floats("ranker.word_weight", n_weights)?;
+    let intercepts = file.floats("ranker.intercept", n_labels)?;
+    let dense = match dim {
+        0 => Matrix::zeros(n_labels, 0),
+        dim => file.matrix("ranker.weight", (n_labels, dim))?,
+    };
+    let indptr = indptr.iter().map(|&end| end as usize).collect();
+    Ranker::from_parts(RankerParts {
+        loss,
+        words: CsrMatrix::new(indptr, columns, weights, n_words)?,
+        dense,
+        intercepts,
+    })
+}
+
+/// A tree, column by column.
+#[derive(Default)]
+pub(super) struct TreeColumns {
+    thresholds: Vec<f64>,
+    features: Vec<u32>,
+    rights: Vec<u32>,
+    probabilities: Vec<f32>,
+}
+
+impl From<&DecisionTree> for TreeColumns {
+    fn from(tree: &DecisionTree) -> Self {
+        let mut columns = TreeColumns::default();
+        for node in tree.nodes() {
+            let (threshold, feature, right, probability) = match *node {
+                Node::Split {
+                    feature,
+                    threshold,
+                    right,
+                } => (threshold, feature, right, 0.0),
+                // The root is nobody's right child.
+                Node::Leaf { probability } => (0.0, 0, 0, probability),
+            };
+            columns.thresholds.push(threshold);
+            columns.features.push(feature);
+            columns.rights.push(right);
+            columns.probabilities.push(probability);
+        }
+        columns
+    }
+}
+
+impl TreeColumns {
+    /// As tensors.
+    pub(super) fn tensors(&self) -> Vec<Tensor<'_>> {
+        vec![
+            Tensor::list("tree.threshold", Values::F64(&self.thresholds)),
+            Tensor::list("tree.feature", Values::U32(&self.features)),
+            Tensor::list("tree.right", Values::U32(&self.rights)),
+            Tensor::list("tree.probability", Values::F32(&self.probabilities)),
+        ]
+    }
+}
+
+/// Reads a tree.
+///
+/// # Errors
+/// [`crate::error::Error::BadFile`] and [`crate::error::Error::InvalidMatrix`].
+pub(super) fn read_tree(file: &mut TensorFile) -> Result<DecisionTree> {
+    let n_nodes = file.len("tree.right")?;
+    let thresholds = file.doubles("tree.threshold", n_nodes)?;
+    let features = file.numbers("tree.feature", n_nodes)?;
+    let rights = file.numbers("tree.right", n_nodes)?;
+    let probabilities = file.floats("tree.probability", n_nodes)?;
+    let node = |at: usize| match rights[at] {
+        0 => Node::Leaf {
+            probability: probabilities[at],
+        },
+        right => Node::Split {
+            feature: features[at],
+            threshold: thresholds[at],
+            right,
+        },
+    };
+    DecisionTree::from_nodes((0..n_nodes).map(node).collect(), N_TREE_FEATURES)
+}
+
+/// What calibration learnt of all members together, as tensors.
+pub(super) fn calibration_tensors(calibration: &Calibration) -> Vec<Tensor<'_>> {
+    let (scores, probabilities) = calibration.probabilities.parts();
+    vec![
+        Tensor::list("frequencies", Values::U32(&calibration.frequencies)),
+        Tensor::list("probabilities.score", Values::F32(scores)),
+        Tensor::list("probabilities.probability", Values::F32(probabilities)),
+    ]
+}
+
+/// Reads what calibration learnt of all members together.
+///
+/// # Errors
+/// [`crate::error::Error::BadFile`] and [`crate::error::Error::InvalidMatrix`].
+pub(super) fn read_calibration(file: &mut TensorFile, n_labels: usize) -> Result<Calibration> {
+    let n_knots = file.len("probabilities.score")?;
+    let frequencies = file.numbers("frequencies", n_labels)?;
+    let scores = file.floats("probabilities.score", n_knots)?;
+    let probabilities = file.floats("probabilities.probability", n_knots)?;
+    Ok(Calibration {
+        frequencies,
+        probabilities: Isotonic::from_parts(scores, probabilities)?,
+    })
+}
