@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 
 /// Everything that can be set.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// tf-idf features.
@@ -63,6 +63,25 @@ pub struct Config {
     pub calibration: CalibrationConfig,
     /// The ensemble.
     pub ensemble: EnsembleConfig,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            features: FeaturesConfig::default(),
+            clustering: ClusteringConfig::default(),
+            encoder: EncoderConfig::default(),
+            index: IndexConfig::default(),
+            loss: LossConfig::default(),
+            optim: OptimConfig::default(),
+            stage1: StageConfig::default(),
+            stage2: StageConfig::stage2(),
+            train: TrainConfig::default(),
+            ranker: RankerConfig::default(),
+            calibration: CalibrationConfig::default(),
+            ensemble: EnsembleConfig::default(),
+        }
+    }
 }
 
 impl Config {

@@ -73,11 +73,26 @@ pub struct StageConfig {
 impl Default for StageConfig {
     fn default() -> Self {
         StageConfig {
-            epochs: 10,
+            epochs: 6,
             batch_size: 256,
             lambda: 0.05,
             rates: LearningRates::default(),
             label_classifiers: LabelInit::default(),
+        }
+    }
+}
+
+impl StageConfig {
+    /// The defaults of stage 2, which starts from what stage 1 learnt and goes on more gently.
+    pub fn stage2() -> Self {
+        StageConfig {
+            epochs: 14,
+            rates: LearningRates {
+                encoder: 0.001,
+                labels: 0.003,
+                clusters: 0.003,
+            },
+            ..StageConfig::default()
         }
     }
 }
