@@ -21,10 +21,10 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Set one key; may be repeated
-    #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
+    #[arg(long = "set", value_name = "KEY=VALUE")]
     assignments: Vec<String>,
     /// Seed of everything random
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     seed: Option<u64>,
 }
 

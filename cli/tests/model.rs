@@ -205,9 +205,7 @@ fn what_cannot_be_meant_exits_with_two_before_anything_is_read() {
         (&["--set", "encoder.dim=many"], "many"),
         (&["--preset", "amazon"], "amazon-670k"),
         (&["--encoder", "some/bert"], "not in this version"),
-        (&["--members", "3"], "not in this version"),
-        (&["--ranker", "on"], "not in this version"),
-        (&["--calibration", "on"], "not in this version"),
+        (&["--ranker", "maybe"], "maybe"),
         (&["--memory-limit", "0"], "GiB"),
     ] {
         let ran = train("no-such-data", &model, more);
