@@ -3,7 +3,7 @@
 //! A [`Dataset`] is what every reader makes and every later stage takes. Label ids are positions in its
 //! [`LabelSet`]; a test set read against a training set's labels keeps their ids and appends labels never seen
 //! in training behind them. [`read`] recognises the format by content and [`Summary`] tells what it noticed;
-//! [`write`] writes any format and tells what it could not hold.
+//! [`write()`] writes any format and tells what it could not hold.
 
 mod annif;
 mod builder;

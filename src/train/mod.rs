@@ -1,6 +1,6 @@
 //! Training: stage 1 on fixed clusters, the adjacency, stage 2 end to end (paper, Section 3.4).
 //!
-//! [`train`] reads as the paper's recipe. [`stage`] is the loop of steps both stages share, `head` one step of
+//! [`train()`] reads as the paper's recipe. `stage` is the loop of steps both stages share, `head` one step of
 //! the index and the classifiers. Nothing here knows what runs inside the encoder.
 
 mod adjacency;
