@@ -11,9 +11,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use elias::clustering::{
-    PointFeatures, cluster_labels, default_n_clusters, label_centroids, mean_cosine,
-};
+use elias::clustering::{PointFeatures, cluster_labels, label_centroids, mean_cosine};
+use elias::config::default_n_clusters;
 use elias::config::{ClusteringConfig, FeaturesConfig};
 use elias::features::Vectorizer;
 

@@ -1,9 +1,8 @@
 //! Clusters of labels: partition, balance, quality against brute force, the same on any number of threads.
 
-use elias::clustering::{
-    Clustering, PointFeatures, cluster_labels, default_n_clusters, label_centroids, mean_cosine,
-};
+use elias::clustering::{Clustering, PointFeatures, cluster_labels, label_centroids, mean_cosine};
 use elias::config::ClusteringConfig;
+use elias::config::default_n_clusters;
 use elias::ids::{ClusterId, LabelId};
 use elias::matrix::{CsrBuilder, CsrMatrix, Matrix};
 use elias::random::Random;

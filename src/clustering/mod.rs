@@ -55,11 +55,6 @@ pub fn cluster_labels(
     Ok(Clustering::from_order(order, &sizes))
 }
 
-/// The paper's number of clusters for L labels: 2^⌈log2(L/100)⌉, which makes clusters of 50 to 100 labels; at least 1.
-pub fn default_n_clusters(n_labels: usize) -> usize {
-    n_labels.div_ceil(100).next_power_of_two()
-}
-
 impl Clustering {
     /// The partition that puts each label into the cluster named.
     ///

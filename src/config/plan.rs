@@ -202,8 +202,8 @@ fn unusable(key: &str, found: f64, expected: &str) -> Error {
     }
 }
 
-/// C = 2^⌈log2(L/100)⌉, and at least 1.
-fn default_n_clusters(n_labels: usize) -> usize {
+/// The paper's number of clusters for L labels: 2^⌈log2(L/100)⌉, which makes clusters of 50 to 100 labels; at least 1.
+pub fn default_n_clusters(n_labels: usize) -> usize {
     n_labels.div_ceil(100).next_power_of_two()
 }
 

@@ -138,6 +138,18 @@ impl Trainer {
         })
     }
 
+    /// As [`Trainer::prepare`], told to the observer.
+    fn prepare_watched(&self, data: &Dataset, observer: &dyn Observer) -> Result<Prepared> {
+        tell(
+            observer,
+            Event::PhaseStarted {
+                phase: Phase::Features,
+                n_steps: 0,
+            },
+        )?;
+        self.prepare(data)
+    }
+
     /// Trains on a data set; `watched` is predicted every few epochs for the observer's eyes.
     ///
     /// # Errors
@@ -148,14 +160,7 @@ impl Trainer {
         watched: Option<&Dataset>,
         observer: &dyn Observer,
     ) -> Result<Predictor> {
-        tell(
-            observer,
-            Event::PhaseStarted {
-                phase: Phase::Features,
-                n_steps: 0,
-            },
-        )?;
-        let prepared = self.prepare(data)?;
+        let prepared = self.prepare_watched(data, observer)?;
         self.train_prepared(prepared, data, watched, observer)
     }
 
@@ -172,14 +177,7 @@ impl Trainer {
         watched: Option<&Dataset>,
         observer: &dyn Observer,
     ) -> Result<Predictor> {
-        tell(
-            observer,
-            Event::PhaseStarted {
-                phase: Phase::Features,
-                n_steps: 0,
-            },
-        )?;
-        let prepared = self.prepare(data)?;
+        let prepared = self.prepare_watched(data, observer)?;
         self.train_prepared_to(destination, prepared, data, watched, observer)
     }
 

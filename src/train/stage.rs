@@ -109,7 +109,7 @@ impl Stage<'_> {
         if !loss.is_finite() {
             return Err(diverged(step, format!("the loss is {loss}")));
         }
-        state.position.sums.add(&head_loss(buffers), loss);
+        state.position.sums.add(&buffers.loss, loss);
         Ok(Event::Step {
             phase,
             step,
@@ -353,10 +353,6 @@ struct StepBuffers {
     /// What dropout multiplied each entry by.
     mask: Matrix,
     loss: super::head::HeadLoss,
-}
-
-fn head_loss(buffers: &StepBuffers) -> super::head::HeadLoss {
-    buffers.loss
 }
 
 impl StepBuffers {
