@@ -70,7 +70,40 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         labels: train_set.labels(),
         watched: Some(watched),
     };
-    train(data, &plan, &Printer(start))?;
+    let trained = train(data, &plan, &Printer(start))?;
+    let options = elias::index::ShortlistOptions {
+        beam_size: plan.beam_size(),
+        shortlist_size: plan.shortlist_size(),
+        score_floor: 0.0,
+    };
+    let rows: Vec<u32> = (0..test_set.n_points() as u32).collect();
+    let mut embeddings = elias::matrix::Matrix::default();
+    trained
+        .encoder
+        .encode(watched.points, &rows, &mut embeddings);
+    let mut scratch = elias::model::RankScratch::new(&trained.model);
+    let mut sums = [0f64; 5];
+    for (row, embedding) in embeddings.values().chunks(embeddings.n_cols()).enumerate() {
+        let ranked = trained.model.rank(embedding, &options, 100, &mut scratch);
+        let truth = test_set.labels().row(row).0;
+        for (sum, k) in sums.iter_mut().zip([1, 3, 5, 10, 100]) {
+            let hits = ranked
+                .iter()
+                .take(k)
+                .filter(|s| truth.binary_search(&s.label.0).is_ok())
+                .count() as f64;
+            *sum += hits / if k < 10 { k as f64 } else { truth.len() as f64 };
+        }
+    }
+    let n = test_set.n_points() as f64 / 100.0;
+    println!(
+        "final P@1/3/5 R@10/100 {:.2} {:.2} {:.2} {:.2} {:.2}",
+        sums[0] / n,
+        sums[1] / n,
+        sums[2] / n,
+        sums[3] / n,
+        sums[4] / n
+    );
     println!("{:7.1}s done", start.elapsed().as_secs_f64());
     Ok(())
 }

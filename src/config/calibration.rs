@@ -34,6 +34,8 @@ pub struct HoldOutConfig {
     pub min_points: usize,
     /// Training points that every label keeps, if it has them.
     pub min_points_per_label: usize,
+    /// Cosine from which on points are near duplicates, which are held out together; above 1 there are none.
+    pub near_duplicates: f32,
 }
 
 impl Default for CalibrationConfig {
@@ -56,6 +58,7 @@ impl Default for HoldOutConfig {
             max_share: 0.1,
             min_points: 100,
             min_points_per_label: 1,
+            near_duplicates: 0.8,
         }
     }
 }
@@ -93,6 +96,13 @@ impl CalibrationConfig {
                 "hold_out.max_share",
                 self.hold_out.max_share.to_string(),
                 "a share from 0 to below 1",
+            );
+        }
+        if self.hold_out.near_duplicates.is_nan() || self.hold_out.near_duplicates <= 0.0 {
+            return problem(
+                "hold_out.near_duplicates",
+                self.hold_out.near_duplicates.to_string(),
+                "a cosine above 0",
             );
         }
         Ok(())

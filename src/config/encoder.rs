@@ -72,7 +72,7 @@ impl Default for EncoderConfig {
             dropout: 0.5,
             word_dropout: 0.0,
             embedding_scale: 0.1,
-            embedding_rate: 3.0,
+            embedding_rate: 6.0,
             activation: Activation::default(),
             residual: false,
         }

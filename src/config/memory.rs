@@ -3,7 +3,7 @@
 //! The sum follows what the code allocates, part by part; clustering, training and the ranker do not overlap, so only
 //! the largest of the three counts. `docs/performance.md` compares it with measured peaks.
 
-use crate::config::{IndexMode, Plan};
+use crate::config::{IndexMode, Plan, SecondMoments};
 
 /// What has to be known of the data besides its counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,7 +86,11 @@ impl Plan {
         let dense = n_words * dim + residual + (n_labels + n_clusters) * (dim + 1);
         // Labels, weights and scores of edges; weights alone have moments.
         let parameters = VALUE * dense + 12 * n_edges;
-        let moments = 2 * VALUE * (dense + n_edges);
+        let shared = match self.config().optim.second_moments {
+            SecondMoments::Coordinate => 0,
+            SecondMoments::Shared => (n_words + n_labels) * dim,
+        };
+        let moments = VALUE * (2 * (dense + n_edges) - shared);
 
         let stages = [&self.config().stage1, &self.config().stage2];
         let batch = stages.map(|stage| stage.batch_size).into_iter().max();
@@ -179,7 +183,12 @@ mod tests {
 
     #[test]
     fn parameters_are_counted_to_the_byte() {
-        let plan = plan(&["encoder.residual=false", "encoder.dim=10"]);
+        let keys = [
+            "encoder.residual=false",
+            "encoder.dim=10",
+            "optim.second_moments=coordinate",
+        ];
+        let plan = plan(&keys);
         let estimate = plan.peak_memory(&SIZES);
         let n_edges = plan.n_clusters() * plan.kappa();
         let n_values = 40_000 * 10 + (30_000 + plan.n_clusters()) * 11;

@@ -24,7 +24,7 @@ pub use ensemble::EnsembleConfig;
 pub use features::{FeaturesConfig, TokenPattern};
 pub use index::{IndexConfig, IndexMode};
 pub use memory::{DataSizes, MemoryEstimate};
-pub use optim::OptimConfig;
+pub use optim::{OptimConfig, SecondMoments};
 pub use plan::{DataCounts, Decided, Plan, default_n_clusters};
 pub use ranker::{RankerConfig, RankerLoss};
 pub use stage::{LabelInit, LearningRates, LossConfig, Reduction, StageConfig, TrainConfig};

@@ -2,6 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
+/// What AdamW keeps a second moment for, in parameters that are updated row by row.
+///
+/// `coordinate`: every value, as in the paper; `shared`: each row of W_L, and all word embeddings together. A shared
+/// moment keeps the direction of the gradient, so that a row stays in the span of what it was trained on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SecondMoments {
+    /// One a value.
+    Coordinate,
+    /// One a row of W_L, one for all word embeddings.
+    Shared,
+}
+
 /// AdamW, its schedule and averaging.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -12,6 +25,8 @@ pub struct OptimConfig {
     pub beta2: f32,
     /// Added to the root of the second moment.
     pub epsilon: f32,
+    /// What has a second moment of its own, in W_L and in the word embeddings.
+    pub second_moments: SecondMoments,
     /// Decoupled weight decay; not applied to biases.
     pub weight_decay: f32,
     /// Share of a stage's steps over which the rates rise linearly; they then fall linearly to zero.
@@ -32,7 +47,8 @@ impl Default for OptimConfig {
             beta1: 0.9,
             beta2: 0.999,
             epsilon: 1e-8,
-            weight_decay: 0.01,
+            second_moments: SecondMoments::Shared,
+            weight_decay: 0.1,
             warmup: 0.1,
             update_every_labels: 1,
             update_every_clusters: 1,

@@ -83,15 +83,10 @@ impl Default for StageConfig {
 }
 
 impl StageConfig {
-    /// The defaults of stage 2, which starts from what stage 1 learnt and goes on more gently.
+    /// The defaults of stage 2.
     pub fn stage2() -> Self {
         StageConfig {
             epochs: 14,
-            rates: LearningRates {
-                encoder: 0.001,
-                labels: 0.003,
-                clusters: 0.003,
-            },
             ..StageConfig::default()
         }
     }

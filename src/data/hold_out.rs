@@ -1,5 +1,6 @@
-//! Choosing points to hold out of training without taking any label's last training points.
+//! Choosing points to hold out of training without taking any label's last training points, near duplicates together.
 
+use super::near_duplicates::NearDuplicates;
 use crate::config::HoldOutConfig;
 use crate::matrix::CsrMatrix;
 use crate::random::Random;
@@ -14,12 +15,18 @@ pub struct HoldOut {
 }
 
 impl HoldOut {
-    /// Visits the points of `labels` (N×L) in random order and holds out each whose labels can all spare it, until
-    /// min(`n_points`, `max_share`·N) are held out or none is left.
+    /// Visits the points of `labels` (N×L) in random order and holds out each with its near duplicates among
+    /// `features` (N×V) if their labels can all spare them, until about min(`n_points`, `max_share`·N) are held out
+    /// or none is left.
     ///
     /// Every label keeps `min_points_per_label` training points, or all it has. Points without a label always
     /// train: nothing can be calibrated on them. The same seed gives the same points.
-    pub fn choose(labels: &CsrMatrix, config: &HoldOutConfig, seed: u64) -> HoldOut {
+    pub fn choose(
+        features: &CsrMatrix,
+        labels: &CsrMatrix,
+        config: &HoldOutConfig,
+        seed: u64,
+    ) -> HoldOut {
         let n_points = labels.n_rows();
         let share = (f64::from(config.max_share) * n_points as f64) as usize;
         let wanted = config.n_points.min(share);
@@ -30,22 +37,37 @@ impl HoldOut {
 
         let mut order: Vec<usize> = (0..n_points).collect();
         Random::new(seed, "hold-out", 0).shuffle(&mut order);
+        let is_wanted = 0 < wanted && config.near_duplicates <= 1.0;
+        let mut near = is_wanted.then(|| NearDuplicates::new(features, config.near_duplicates));
+        let mut is_visited = vec![false; n_points];
         let mut is_held_out = vec![false; n_points];
         let mut n_held_out = 0;
         for point_idx in order {
-            if n_held_out == wanted {
+            if wanted <= n_held_out {
                 break;
             }
-            let of_point = labels.row(point_idx).0;
-            let can_spare = |label: &u32| config.min_points_per_label < n_training[*label as usize];
-            if of_point.is_empty() || !of_point.iter().all(can_spare) {
+            if is_visited[point_idx] || labels.row(point_idx).0.is_empty() {
                 continue;
             }
-            for &label in of_point {
-                n_training[label as usize] -= 1;
+            let group = match &mut near {
+                Some(near) => near.of(point_idx),
+                None => vec![point_idx],
+            };
+            group.iter().for_each(|&member| is_visited[member] = true);
+            let members = group.iter().filter(|&&member| !is_held_out[member]);
+            let of_group = || members.clone().flat_map(|&member| labels.row(member).0);
+            of_group().for_each(|&label| n_training[label as usize] -= 1);
+            let can_spare =
+                |label: &u32| config.min_points_per_label <= n_training[*label as usize];
+            if wanted < n_held_out + members.clone().count() || !of_group().all(can_spare) {
+                of_group().for_each(|&label| n_training[label as usize] += 1);
+                continue;
             }
-            is_held_out[point_idx] = true;
-            n_held_out += 1;
+            for &member in group.iter() {
+                let is_labelled = !labels.row(member).0.is_empty();
+                n_held_out += usize::from(is_labelled && !is_held_out[member]);
+                is_held_out[member] |= is_labelled;
+            }
         }
         let (held_out, train) = (0..n_points).partition(|&point_idx| is_held_out[point_idx]);
         HoldOut { train, held_out }
@@ -69,9 +91,10 @@ mod tests {
                 builder.push_row(row.iter().map(|&label| (label, 1.0)));
             }
             let labels = builder.finish(15).unwrap();
+            let features = labels.clone();
             let config = HoldOutConfig { n_points, max_share: 0.3, min_points_per_label, ..HoldOutConfig::default() };
-            let chosen = HoldOut::choose(&labels, &config, seed);
-            prop_assert_eq!(&chosen, &HoldOut::choose(&labels, &config, seed));
+            let chosen = HoldOut::choose(&features, &labels, &config, seed);
+            prop_assert_eq!(&chosen, &HoldOut::choose(&features, &labels, &config, seed));
 
             let mut all = [chosen.train.clone(), chosen.held_out.clone()].concat();
             all.sort_unstable();
@@ -90,15 +113,37 @@ mod tests {
         let mut builder = CsrBuilder::default();
         (0..1000u32).for_each(|point| builder.push_row([(point % 10, 1.0)]));
         let labels = builder.finish(10).unwrap();
+        let mut builder = CsrBuilder::default();
+        (0..1000u32).for_each(|point| builder.push_row([(point, 1.0)]));
+        let features = builder.finish(1000).unwrap();
         let choose = |n_points, seed| {
             let config = HoldOutConfig {
                 n_points,
                 ..HoldOutConfig::default()
             };
-            HoldOut::choose(&labels, &config, seed).held_out
+            HoldOut::choose(&features, &labels, &config, seed).held_out
         };
         assert_eq!(choose(5000, 1).len(), 100);
         assert_eq!(choose(30, 1).len(), 30);
         assert_ne!(choose(30, 1), choose(30, 2));
+    }
+
+    #[test]
+    fn near_duplicates_are_held_out_together() {
+        // Points 2n and 2n + 1 share their words, points n and n + 10 their labels.
+        let (mut words, mut labels) = (CsrBuilder::default(), CsrBuilder::default());
+        for point in 0..200u32 {
+            words.push_row([(point / 2, 1.0)]);
+            labels.push_row([(point % 10, 1.0)]);
+        }
+        let (features, labels) = (words.finish(100).unwrap(), labels.finish(10).unwrap());
+        let config = HoldOutConfig::default();
+        let chosen = HoldOut::choose(&features, &labels, &config, 3).held_out;
+        assert_eq!(chosen.len(), 20);
+        assert!(
+            chosen
+                .chunks(2)
+                .all(|pair| pair[0] + 1 == pair[1] && pair[0] % 2 == 0)
+        );
     }
 }

@@ -19,6 +19,7 @@ mod label_token;
 mod layout;
 mod libmultilabel;
 mod line_text;
+mod near_duplicates;
 mod npy;
 mod npz;
 mod number;

@@ -59,6 +59,16 @@ pub enum Kernels {
     Scalar,
 }
 
+impl AdamWStep {
+    /// Updates the one second moment of a row; √v̂ + ε.
+    pub fn row_denominator(&self, v: &mut f32, gradient: &[f32]) -> f32 {
+        let square = Kernels::detect().dot(gradient, gradient);
+        let mean = square / gradient.len().max(1) as f32;
+        *v = self.beta2 * *v + (1.0 - self.beta2) * mean;
+        (*v / self.bias_correction2).sqrt() + self.epsilon
+    }
+}
+
 impl Kernels {
     /// The fastest kernels this machine can run.
     pub fn detect() -> Kernels {
@@ -163,6 +173,25 @@ impl Kernels {
             // SAFETY: `Avx2` proves the instructions exist; lengths are equal.
             Kernels::Avx2(_) => unsafe { avx2::adamw(step, w, gradient, m, v) },
             _ => scalar::adamw(step, w, gradient, m, v),
+        }
+    }
+
+    /// One AdamW update of a row whose second moment is one number, given as the denominator √v̂ + ε.
+    #[inline]
+    pub fn adamw_scaled(
+        self,
+        step: &AdamWStep,
+        denominator: f32,
+        w: &mut [f32],
+        gradient: &[f32],
+        m: &mut [f32],
+    ) {
+        assert!(w.len() == gradient.len() && w.len() == m.len());
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `Avx2` proves the instructions exist; lengths are equal.
+            Kernels::Avx2(_) => unsafe { avx2::adamw_scaled(step, denominator, w, gradient, m) },
+            _ => scalar::adamw_scaled(step, denominator, w, gradient, m),
         }
     }
 

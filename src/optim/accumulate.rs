@@ -82,7 +82,7 @@ impl GradientSum {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{LearningRates, OptimConfig};
+    use crate::config::{LearningRates, OptimConfig, SecondMoments};
     use crate::optim::Schedule;
 
     fn parameter<'a>(values: &'a mut [f32], gradient: Gradient<'a>) -> Parameter<'a> {
@@ -108,8 +108,10 @@ mod tests {
         let whole = Gradient::Rows(&[0, 2], &[0.5, 0.5, -2.0, 4.0]);
 
         let mut expected = start;
-        let mut moments =
-            Moments::for_parameter(&parameter(&mut start.clone(), Gradient::Rows(&[], &[])));
+        let mut moments = Moments::for_parameter(
+            &parameter(&mut start.clone(), Gradient::Rows(&[], &[])),
+            SecondMoments::Shared,
+        );
         let mut moments_of_sum = moments.clone();
         update_parameter(parameter(&mut expected, whole), &mut moments, &rates);
 

@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use crate::config::SecondMoments;
 use crate::encoder::{Gradient, Parameter};
 use crate::matrix::{AdamWStep, Kernels};
 use crate::optim::StepRates;
@@ -54,12 +55,15 @@ impl DenseMoments {
     }
 }
 
+/// Decay of a second moment that all rows of a parameter share; a hundred steps, as gradients shrink quickly at first.
+const SHARED_DECAY: f32 = 0.99;
+
 /// Moments of a parameter whose rows are updated only when touched.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RowMoments {
     /// First moment, row after row.
     pub m: Vec<f32>,
-    /// Second moment, row after row.
+    /// Second moment: row after row, or one number that all rows share (0 until the first update).
     pub v: Vec<f32>,
     /// Updates so far, a row each.
     pub n_updates: Vec<u32>,
@@ -67,10 +71,14 @@ pub struct RowMoments {
 
 impl RowMoments {
     /// Zero moments for this many rows and values.
-    pub fn new(n_rows: usize, n_values: usize) -> Self {
+    pub fn new(n_rows: usize, n_values: usize, kind: SecondMoments) -> Self {
+        let n_second = match kind {
+            SecondMoments::Coordinate => n_values,
+            SecondMoments::Shared => 1,
+        };
         RowMoments {
             m: vec![0.0; n_values],
-            v: vec![0.0; n_values],
+            v: vec![0.0; n_second],
             n_updates: vec![0; n_rows],
         }
     }
@@ -88,18 +96,53 @@ impl RowMoments {
         } else {
             values.len() / self.n_updates.len()
         };
+        let step = |n_updates| with_decay(rates.adamw(rate, n_updates), decays);
+        let is_shared = self.v.len() < self.m.len();
+        let denominator = is_shared.then(|| {
+            let mean = mean_square(gradients);
+            let v = &mut self.v[0];
+            *v = match *v {
+                0.0 => mean,
+                v => SHARED_DECAY * v + (1.0 - SHARED_DECAY) * mean,
+            };
+            v.sqrt() + step(1).epsilon
+        });
         let view = RowsMut {
             first: 0,
             width,
             values,
             m: &mut self.m,
-            v: &mut self.v,
+            v: if is_shared { &mut [] } else { &mut self.v },
             n_updates: &mut self.n_updates,
         };
-        update_rows(view, rows, gradients, &|n_updates| {
-            with_decay(rates.adamw(rate, n_updates), decays)
-        });
+        update_rows(
+            view,
+            rows,
+            gradients,
+            &UpdateRule {
+                step: &step,
+                denominator,
+            },
+        );
     }
+}
+
+/// The mean of squares, summed in pieces of a fixed size.
+fn mean_square(values: &[f32]) -> f32 {
+    let pieces = values.par_chunks(VALUES_PER_TASK);
+    let sums: Vec<f32> = pieces
+        .map(|piece| Kernels::detect().dot(piece, piece))
+        .collect();
+    let sum: f64 = sums.iter().map(|&sum| f64::from(sum)).sum();
+    (sum / values.len().max(1) as f64) as f32
+}
+
+/// How rows are updated.
+struct UpdateRule<'a> {
+    /// From the updates of a row, this one counted, to its step.
+    step: &'a (dyn Fn(u32) -> AdamWStep + Sync),
+    /// √v + ε, if all rows share it.
+    denominator: Option<f32>,
 }
 
 /// A run of rows with their moments.
@@ -108,17 +151,13 @@ struct RowsMut<'a> {
     width: usize,
     values: &'a mut [f32],
     m: &'a mut [f32],
+    /// Empty if the second moment is shared.
     v: &'a mut [f32],
     n_updates: &'a mut [u32],
 }
 
 /// Splits the rows between threads until a task is small.
-fn update_rows(
-    rows_mut: RowsMut<'_>,
-    rows: &[u32],
-    gradients: &[f32],
-    step: &(dyn Fn(u32) -> AdamWStep + Sync),
-) {
+fn update_rows(rows_mut: RowsMut<'_>, rows: &[u32], gradients: &[f32], rule: &UpdateRule<'_>) {
     let RowsMut {
         first,
         width,
@@ -133,14 +172,14 @@ fn update_rows(
             let row = row as usize - first;
             let range = row * width..(row + 1) * width;
             n_updates[row] += 1;
-            let step = step(n_updates[row]);
-            kernels.adamw(
-                &step,
-                &mut values[range.clone()],
-                gradient,
-                &mut m[range.clone()],
-                &mut v[range],
-            );
+            let step = (rule.step)(n_updates[row]);
+            let (values, m) = (&mut values[range.clone()], &mut m[range.clone()]);
+            match rule.denominator {
+                Some(denominator) => {
+                    kernels.adamw_scaled(&step, denominator, values, gradient, m);
+                }
+                None => kernels.adamw(&step, values, gradient, m, &mut v[range]),
+            }
         }
         return;
     }
@@ -148,7 +187,7 @@ fn update_rows(
     let split = rows[half] as usize - first;
     let (values_low, values_high) = values.split_at_mut(split * width);
     let (m_low, m_high) = m.split_at_mut(split * width);
-    let (v_low, v_high) = v.split_at_mut(split * width);
+    let (v_low, v_high) = v.split_at_mut((split * width).min(v.len()));
     let (n_low, n_high) = n_updates.split_at_mut(split);
     let (gradients_low, gradients_high) = gradients.split_at(half * width);
     let low = RowsMut {
@@ -168,8 +207,8 @@ fn update_rows(
         n_updates: n_high,
     };
     rayon::join(
-        || update_rows(low, &rows[..half], gradients_low, step),
-        || update_rows(high, &rows[half..], gradients_high, step),
+        || update_rows(low, &rows[..half], gradients_low, rule),
+        || update_rows(high, &rows[half..], gradients_high, rule),
     );
 }
 
@@ -184,11 +223,12 @@ pub enum Moments {
 
 impl Moments {
     /// Zero moments that fit a parameter.
-    pub fn for_parameter(parameter: &Parameter<'_>) -> Self {
+    pub fn for_parameter(parameter: &Parameter<'_>, kind: SecondMoments) -> Self {
         match parameter.gradient {
             Gradient::Dense(_) => Moments::Dense(DenseMoments::new(parameter.values.len())),
             Gradient::Rows(..) => {
-                Moments::Rows(RowMoments::new(parameter.shape.0, parameter.values.len()))
+                let (n_rows, n_values) = (parameter.shape.0, parameter.values.len());
+                Moments::Rows(RowMoments::new(n_rows, n_values, kind))
             }
         }
     }

@@ -220,6 +220,38 @@ impl Trainer {
         Ok(predictor)
     }
 
+    /// Fits the rankers and the calibration of a trained model anew, as this configuration says; encoders, indices and
+    /// label classifiers stay. `data` and the seed must be those it was trained with, lest points it was trained on
+    /// are taken for held out.
+    ///
+    /// # Errors
+    /// As [`Trainer::train`].
+    pub fn rerank(
+        &self,
+        predictor: Predictor,
+        data: &Dataset,
+        observer: &dyn Observer,
+    ) -> Result<Predictor> {
+        let features = predictor.features(data)?;
+        let split = Split::choose(features, data.labels(), &self.config, true);
+        let mut parts = predictor.into_parts();
+        parts.plan = self.config.resolve(parts.plan.counts())?;
+        for (member_idx, member) in parts.members.iter_mut().enumerate() {
+            let plan = parts.plan.of_member(member_idx);
+            let ranker = self.config.ranker.enabled;
+            let ranker = ranker.then(|| train_ranker(member, &split.train, &plan, observer));
+            member.ranker = ranker.transpose()?;
+            member.calibrator = None;
+        }
+        parts.calibration = None;
+        if let Some(held_out) = &split.held_out {
+            let shared = (split.train.label_counts(), &parts.plan);
+            let (calibration, _) = calibrate(&mut parts.members, held_out, shared, observer)?;
+            parts.calibration = Some(calibration);
+        }
+        Predictor::new(parts)
+    }
+
     fn run(
         &self,
         prepared: Prepared,

@@ -44,7 +44,7 @@ impl<'a> Split<'a> {
         let seed = config.train.seed;
         if config.calibration.enabled {
             let hold_out = &config.calibration.hold_out;
-            let chosen = HoldOut::choose(labels, hold_out, seed);
+            let chosen = HoldOut::choose(&split.train.features, labels, hold_out, seed);
             let (n_points, n_needed) = (chosen.held_out.len(), hold_out.min_points.max(1));
             if n_needed <= n_points {
                 split.held_out = Some(split.train.take_out(&chosen));
@@ -58,7 +58,8 @@ impl<'a> Split<'a> {
                 n_points,
                 ..HoldOutConfig::default()
             };
-            let chosen = HoldOut::choose(&split.train.labels, &hold_out, seed);
+            let Part { features, labels } = &split.train;
+            let chosen = HoldOut::choose(features, labels, &hold_out, seed);
             split.validation = Some(split.train.take_out(&chosen));
         }
         split

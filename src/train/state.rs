@@ -274,7 +274,7 @@ impl Optimiser {
         );
         let n_clusters = model.clusters.n_clusters();
         Optimiser {
-            labels: LabelMoments::new(n_labels, dim),
+            labels: LabelMoments::new(n_labels, dim, config.second_moments),
             edges: model
                 .adjacency
                 .weights()
@@ -284,7 +284,7 @@ impl Optimiser {
             encoder: encoder
                 .parameters()
                 .iter()
-                .map(Moments::for_parameter)
+                .map(|parameter| Moments::for_parameter(parameter, config.second_moments))
                 .collect(),
             waiting: Waiting::new(model, encoder, config),
         }

@@ -183,6 +183,51 @@ pub(super) unsafe fn adamw(
     }
 }
 
+#[target_feature(enable = "avx2,fma")]
+pub(super) unsafe fn adamw_scaled(
+    step: &AdamWStep,
+    denominator: f32,
+    w: &mut [f32],
+    gradient: &[f32],
+    m: &mut [f32],
+) {
+    let n = w.len();
+    let (w, gradient, m) = (w.as_mut_ptr(), gradient.as_ptr(), m.as_mut_ptr());
+    let beta1 = _mm256_set1_ps(step.beta1);
+    let rest1 = _mm256_set1_ps(1.0 - step.beta1);
+    let rate = _mm256_set1_ps(step.learning_rate / (step.bias_correction1 * denominator));
+    let keep = _mm256_set1_ps(1.0 - step.learning_rate * step.weight_decay);
+    let update = |w_old, g, m_old| {
+        let m_new = _mm256_fmadd_ps(beta1, m_old, _mm256_mul_ps(rest1, g));
+        let change = _mm256_mul_ps(rate, m_new);
+        (_mm256_fmsub_ps(w_old, keep, change), m_new)
+    };
+    let mut at = 0;
+    // SAFETY: every access lies below `n`, the common length of the three slices.
+    unsafe {
+        while at + LANES <= n {
+            let (w_new, m_new) = update(
+                _mm256_loadu_ps(w.add(at)),
+                _mm256_loadu_ps(gradient.add(at)),
+                _mm256_loadu_ps(m.add(at)),
+            );
+            _mm256_storeu_ps(m.add(at), m_new);
+            _mm256_storeu_ps(w.add(at), w_new);
+            at += LANES;
+        }
+        if at < n {
+            let mask = tail_mask(n - at);
+            let (w_new, m_new) = update(
+                _mm256_maskload_ps(w.add(at), mask),
+                _mm256_maskload_ps(gradient.add(at), mask),
+                _mm256_maskload_ps(m.add(at), mask),
+            );
+            _mm256_maskstore_ps(m.add(at), mask, m_new);
+            _mm256_maskstore_ps(w.add(at), mask, w_new);
+        }
+    }
+}
+
 /// e^x by range reduction to 2^n·e^r, |r| ≤ ln2/2, and a degree-6 polynomial; 0 below −87.
 #[target_feature(enable = "avx2,fma")]
 fn exp(x: __m256) -> __m256 {

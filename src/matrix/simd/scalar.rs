@@ -77,6 +77,20 @@ pub(super) fn adamw(
     }
 }
 
+pub(super) fn adamw_scaled(
+    step: &AdamWStep,
+    denominator: f32,
+    w: &mut [f32],
+    gradient: &[f32],
+    m: &mut [f32],
+) {
+    for ((w, &g), m) in w.iter_mut().zip(gradient).zip(m) {
+        *m = step.beta1 * *m + (1.0 - step.beta1) * g;
+        let m_hat = *m / step.bias_correction1;
+        *w -= step.learning_rate * (m_hat / denominator + step.weight_decay * *w);
+    }
+}
+
 pub(super) fn exp_sum(x: &mut [f32], shift: f32) -> f32 {
     let mut lanes = [0f32; 8];
     for chunk in x.chunks_mut(8) {

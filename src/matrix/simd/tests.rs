@@ -72,6 +72,11 @@ proptest! {
         let (mut w_slow, mut m_slow, mut v_slow) = (seed[..n].to_vec(), seed[n..2 * n].to_vec(), squares);
         scalar::adamw(&step, &mut w_slow, &seed[2 * n..3 * n], &mut m_slow, &mut v_slow);
         prop_assert!(all_close(&w, &w_slow) && all_close(&m, &m_slow) && all_close(&v, &v_slow));
+
+        let (mut w_slow, mut m_slow) = (w.clone(), m.clone());
+        Kernels::detect().adamw_scaled(&step, 0.3, &mut w, &seed[2 * n..3 * n], &mut m);
+        scalar::adamw_scaled(&step, 0.3, &mut w_slow, &seed[2 * n..3 * n], &mut m_slow);
+        prop_assert!(all_close(&w, &w_slow) && all_close(&m, &m_slow));
     }
 
     #[test]

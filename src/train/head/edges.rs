@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::LossWeights;
 use super::labels::{RangeBuffers, take};
 use super::search::ShardBuffers;
+use crate::config::SecondMoments;
 use crate::index::{Adjacency, edge_gradient, edge_scores};
 use crate::matrix::Kernels;
 use crate::optim::{RowMoments, StepRates};
@@ -36,7 +37,7 @@ impl EdgeState {
         EdgeState {
             gradient: vec![0.0; n_edges],
             touched: vec![false; n_clusters],
-            moments: RowMoments::new(n_clusters, n_edges),
+            moments: RowMoments::new(n_clusters, n_edges, SecondMoments::Coordinate),
         }
     }
 

@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use super::LossWeights;
 use super::search::{Pair, ShardBuffers};
 use crate::classifiers::LabelClassifiers;
+use crate::config::SecondMoments;
 use crate::loss;
 use crate::matrix::{Groups, Kernels, Matrix, TILE};
 use crate::optim::StepRates;
@@ -24,8 +25,9 @@ pub(crate) enum LabelState<'a> {
 /// AdamW's state of the label classifiers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct LabelMoments {
-    /// First and second moments of W_L, L×d.
+    /// First moments of W_L, L×d.
     pub(crate) m: Vec<f32>,
+    /// Second moments of W_L: L×d, or one a row.
     pub(crate) v: Vec<f32>,
     /// First and second moments of b_L.
     pub(crate) bias_m: Vec<f32>,
@@ -35,10 +37,14 @@ pub(crate) struct LabelMoments {
 }
 
 impl LabelMoments {
-    pub(crate) fn new(n_labels: usize, dim: usize) -> Self {
+    pub(crate) fn new(n_labels: usize, dim: usize, kind: SecondMoments) -> Self {
+        let n_second = match kind {
+            SecondMoments::Coordinate => dim,
+            SecondMoments::Shared => 1,
+        };
         LabelMoments {
             m: vec![0.0; n_labels * dim],
-            v: vec![0.0; n_labels * dim],
+            v: vec![0.0; n_labels * n_second],
             bias_m: vec![0.0; n_labels],
             bias_v: vec![0.0; n_labels],
             n_updates: vec![0; n_labels],
@@ -148,6 +154,7 @@ impl LabelState<'_> {
                     bias_v,
                     n_updates,
                 } = &mut **moments;
+                let n_second = v.len() / n_updates.len().max(1);
                 let (mut m, mut v) = (m.as_mut_slice(), v.as_mut_slice());
                 let (mut bias_m, mut bias_v) = (bias_m.as_mut_slice(), bias_v.as_mut_slice());
                 let mut n_updates = n_updates.as_mut_slice();
@@ -156,7 +163,7 @@ impl LabelState<'_> {
                     bias: take(&mut bias, n),
                     update: RowUpdate::Apply {
                         m: take(&mut m, n * dim),
-                        v: take(&mut v, n * dim),
+                        v: take(&mut v, n * n_second),
                         bias_m: take(&mut bias_m, n),
                         bias_v: take(&mut bias_v, n),
                         n_updates: take(&mut n_updates, n),
@@ -205,13 +212,13 @@ impl LabelRows<'_> {
                 n_updates[row] += 1;
                 let mut step = rates.adamw(rates.rates.labels, n_updates[row]);
                 let weights = &mut self.weights[range.clone()];
-                kernels.adamw(
-                    &step,
-                    weights,
-                    gradient,
-                    &mut m[range.clone()],
-                    &mut v[range],
-                );
+                if v.len() == m.len() {
+                    let m = &mut m[range.clone()];
+                    kernels.adamw(&step, weights, gradient, m, &mut v[range]);
+                } else {
+                    let denominator = step.row_denominator(&mut v[row], gradient);
+                    kernels.adamw_scaled(&step, denominator, weights, gradient, &mut m[range]);
+                }
                 step.weight_decay = 0.0;
                 let one = row..row + 1;
                 let (bias, bias_m, bias_v) = (
