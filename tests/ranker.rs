@@ -212,6 +212,14 @@ fn written_out(ranker: &Ranker, label_idx: usize, bias: f32) -> Vec<f64> {
     weights
 }
 
+/// The defaults, with embeddings in ψ as in the paper.
+fn defaults() -> RankerConfig {
+    RankerConfig {
+        use_embedding: true,
+        ..RankerConfig::default()
+    }
+}
+
 fn check_near_optimum(config: &RankerConfig, allowed_excess: f64) {
     let problem = problem(120, 9, 1);
     let ranker = problem.train(config);
@@ -234,7 +242,7 @@ fn exact(loss: RankerLoss) -> RankerConfig {
         tolerance: 0.001,
         max_iterations: 2000,
         threshold: 0.0,
-        ..RankerConfig::default()
+        ..defaults()
     }
 }
 
@@ -259,7 +267,7 @@ fn the_default_tolerance_stays_within_two_percent_of_the_optimum() {
         let config = RankerConfig {
             loss,
             threshold: 0.0,
-            ..RankerConfig::default()
+            ..defaults()
         };
         check_near_optimum(&config, 0.02);
     }
@@ -272,8 +280,7 @@ fn training_gives_the_same_weights_on_one_and_on_eight_threads() {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(n_threads)
             .build();
-        pool.unwrap()
-            .install(|| problem.train(&RankerConfig::default()))
+        pool.unwrap().install(|| problem.train(&defaults()))
     };
     assert_eq!(on(1), on(8));
 }
@@ -337,7 +344,7 @@ fn words_beyond_the_vocabulary_and_empty_texts_score_by_what_is_known() {
 #[test]
 fn training_stops_when_the_progress_callback_says_so() {
     let problem = problem(20, 3, 5);
-    let config = RankerConfig::default();
+    let config = defaults();
     let stopped = Ranker::train(&problem.view(), &config, 0, |done, total| {
         assert_eq!((done, total), (3, 3));
         ControlFlow::Break(())
@@ -350,9 +357,9 @@ fn weights_below_the_threshold_are_dropped_and_pruning_later_is_the_same() {
     let problem = problem(80, 9, 6);
     let all = problem.train(&RankerConfig {
         threshold: 0.0,
-        ..RankerConfig::default()
+        ..defaults()
     });
-    let kept = problem.train(&RankerConfig::default());
+    let kept = problem.train(&defaults());
     assert!(kept.parts().words.nnz() < all.parts().words.nnz());
     assert!(kept.parts().words.values().iter().all(|w| 0.1 <= w.abs()));
     assert_eq!(all.pruned(0.1), kept);
@@ -361,7 +368,7 @@ fn weights_below_the_threshold_are_dropped_and_pruning_later_is_the_same() {
 #[test]
 fn parts_that_do_not_fit_are_refused() {
     let problem = problem(20, 3, 7);
-    let good = problem.train(&RankerConfig::default()).into_parts();
+    let good = problem.train(&defaults()).into_parts();
     Ranker::from_parts(good.clone()).unwrap();
     let check = |change: fn(&mut RankerParts), part_of_message: &str| {
         let mut parts = good.clone();
@@ -385,7 +392,7 @@ fn parts_that_do_not_fit_are_refused() {
 fn problems_whose_parts_do_not_fit_are_refused() {
     let good = problem(20, 3, 8);
     let other = problem(19, 3, 8);
-    let config = RankerConfig::default();
+    let config = defaults();
     let check = |problem: RankerProblem<'_>, part_of_message: &str| {
         let outcome = Ranker::train(&problem, &config, 0, |_, _| ControlFlow::Continue(()));
         let message = outcome.unwrap_err().to_string();

@@ -140,7 +140,7 @@ impl TrainingProgress {
                 self.say(state, &line);
             }
             Event::MemberStarted { member, n_members } => {
-                self.say(state, &format!("member {} of {n_members}", member + 1));
+                self.say(state, &format!("training {} of {n_members}", member + 1));
             }
             Event::CalibrationReady {
                 n_points,

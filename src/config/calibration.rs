@@ -18,6 +18,8 @@ pub struct CalibrationConfig {
     pub tree_weight: f32,
     /// Weight of p·q in the final score; 1 in the paper, 0.7 in the released code.
     pub product_weight: f32,
+    /// Whether members are trained again on all points once those held out have served; doubles the time.
+    pub refit: bool,
     /// The training points that are held out for it.
     pub hold_out: HoldOutConfig,
 }
@@ -46,6 +48,7 @@ impl Default for CalibrationConfig {
             min_samples_leaf: 1,
             tree_weight: 1.0,
             product_weight: 1.0,
+            refit: true,
             hold_out: HoldOutConfig::default(),
         }
     }
@@ -58,7 +61,7 @@ impl Default for HoldOutConfig {
             max_share: 0.1,
             min_points: 100,
             min_points_per_label: 1,
-            near_duplicates: 0.8,
+            near_duplicates: 0.6,
         }
     }
 }

@@ -68,7 +68,7 @@ impl Default for EncoderConfig {
     fn default() -> Self {
         EncoderConfig {
             kind: EncoderKind::Bag,
-            dim: 256,
+            dim: 384,
             dropout: 0.5,
             word_dropout: 0.0,
             embedding_scale: 0.1,

@@ -48,7 +48,7 @@ impl Default for OptimConfig {
             beta2: 0.999,
             epsilon: 1e-8,
             second_moments: SecondMoments::Shared,
-            weight_decay: 0.1,
+            weight_decay: 0.15,
             warmup: 0.1,
             update_every_labels: 1,
             update_every_clusters: 1,

@@ -46,14 +46,14 @@ impl Default for RankerConfig {
         RankerConfig {
             enabled: true,
             loss: RankerLoss::SquaredHinge,
-            cost_positive: 1.0,
-            cost_negative: 1.0,
+            cost_positive: 0.5,
+            cost_negative: 0.5,
             tolerance: 0.1,
             max_iterations: 100,
             bias: 1.0,
             threshold: 0.1,
             n_candidates: 100,
-            use_embedding: true,
+            use_embedding: false,
         }
     }
 }

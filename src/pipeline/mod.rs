@@ -13,14 +13,14 @@ use crate::encoder::Points;
 use crate::error::{Error, Result};
 use crate::features::Vectorizer;
 use crate::matrix::CsrMatrix;
-use crate::predict::{Member, Predictor, PredictorParts};
+use crate::predict::{Calibration, Member, Predictor, PredictorParts};
 use crate::train::{
     Event, Observer, Phase, TrainState, Trained, TrainingData, Watched, begin, tell, train,
     train_from,
 };
 
 use rerank::{calibrate, train_ranker};
-use split::{Split, count_labels};
+use split::{Part, Split, count_labels};
 
 /// Trains predictors as a configuration says.
 #[derive(Clone, Debug, Default)]
@@ -69,6 +69,9 @@ impl Prepared {
             sizes.n_feature_entries += given;
             sizes.n_label_entries += part.labels().nnz();
             sizes.n_points += part.n_points();
+        }
+        if self.plan.config().calibration.enabled && self.plan.config().calibration.refit {
+            sizes.n_feature_entries += self.features.nnz();
         }
         // Watched points are as long as the others.
         sizes.n_feature_entries += n_words_a_point * (sizes.n_points - n_points);
@@ -258,7 +261,7 @@ impl Trainer {
         data: &Dataset,
         watched: Option<&Dataset>,
         observer: &dyn Observer,
-        mut folder: Option<&mut TrainingFolder>,
+        folder: Option<&mut TrainingFolder>,
     ) -> Result<(Predictor, Vec<Event>)> {
         let Prepared {
             vectorizer,
@@ -290,13 +293,6 @@ impl Trainer {
             },
             labels: &part.labels,
         });
-        let training = TrainingData {
-            points: Points {
-                features: &split.train.features,
-            },
-            labels: &split.train.labels,
-            watched: watched.or(validation),
-        };
         let mut parts = PredictorParts {
             vectorizer,
             label_set: data.label_set().clone(),
@@ -305,29 +301,84 @@ impl Trainer {
             calibration: None,
             plan,
         };
-        let (mut members, mut history) = (Vec::new(), Vec::new());
         let n_members = self.config.ensemble.members;
-        for member_idx in 0..n_members {
-            if let Some(folder) = &folder
-                && let Some((member, told)) = folder.finished_member(member_idx)
+        let mut course = Course {
+            watched: watched.or(validation),
+            n_runs: n_members * if split.all.is_some() { 2 } else { 1 },
+            observer,
+            folder,
+            history: Vec::new(),
+        };
+        let mut members = self.train_members(&mut course, 0, &split.train, &mut parts)?;
+        let said = match &split.held_out {
+            Some(held_out) => {
+                let shared = (split.train.label_counts(), &parts.plan);
+                let (calibration, ready) = calibrate(&mut members, held_out, shared, observer)?;
+                parts.calibration = Some(calibration);
+                Some(ready)
+            }
+            None => split.skipped,
+        };
+        if let Some(event) = said {
+            course.history.push(event.clone());
+            tell(observer, event)?;
+        }
+        if let Some(all) = &split.all {
+            let calibration = parts.calibration.take();
+            let calibrators = members.into_iter().map(|member| member.calibrator);
+            let calibrators: Vec<_> = calibrators.collect();
+            members = self.train_members(&mut course, n_members, all, &mut parts)?;
+            for (member, calibrator) in members.iter_mut().zip(calibrators) {
+                member.calibrator = calibrator;
+            }
+            parts.calibration = calibration.map(|calibration| Calibration {
+                frequencies: all.label_counts(),
+                ..calibration
+            });
+        }
+        parts.members = members;
+        Ok((Predictor::new(parts)?, course.history))
+    }
+
+    /// Trains all members on the same points. Runs are counted from `first_run`; each but the last of all is kept in
+    /// the folder once it is over.
+    fn train_members(
+        &self,
+        course: &mut Course<'_, '_>,
+        first_run: usize,
+        part: &Part<'_>,
+        parts: &mut PredictorParts,
+    ) -> Result<Vec<Member>> {
+        let data = TrainingData {
+            points: Points {
+                features: &part.features,
+            },
+            labels: &part.labels,
+            watched: course.watched,
+        };
+        let mut members = Vec::new();
+        for member_idx in 0..self.config.ensemble.members {
+            let run = first_run + member_idx;
+            if let Some(folder) = &course.folder
+                && let Some((member, told)) = folder.finished_member(run)
             {
                 members.push(member);
-                history.extend(told);
+                course.history.extend(told);
                 continue;
             }
             let plan = parts.plan.of_member(member_idx);
             let mut told = Vec::new();
-            if 1 < n_members {
+            if 1 < course.n_runs {
                 let event = Event::MemberStarted {
-                    member: member_idx,
-                    n_members,
+                    member: run,
+                    n_members: course.n_runs,
                 };
                 told.push(event.clone());
-                tell(observer, event)?;
+                tell(course.observer, event)?;
             }
-            let trained = match &mut folder {
-                Some(folder) => train_kept(training, (&plan, member_idx), observer, folder)?,
-                None => train(training, &plan, observer)?,
+            let trained = match &mut course.folder {
+                Some(folder) => train_kept(data, (&plan, run), course.observer, folder)?,
+                None => train(data, &plan, course.observer)?,
             };
             told.extend(trained.history);
             let mut member = Member {
@@ -337,38 +388,54 @@ impl Trainer {
                 calibrator: None,
             };
             if self.config.ranker.enabled {
-                member.ranker = Some(train_ranker(&member, &split.train, &plan, observer)?);
+                member.ranker = Some(train_ranker(&member, part, &plan, course.observer)?);
             }
-            if let Some(folder) = &folder
-                && member_idx + 1 < n_members
+            if let Some(folder) = &course.folder
+                && run + 1 < course.n_runs
             {
-                parts.members.push(member);
-                let predictor = Predictor::new(parts)?;
-                folder.keep_member(member_idx, &predictor, told.clone())?;
-                parts = predictor.into_parts();
-                members.append(&mut parts.members);
-            } else {
-                members.push(member);
+                member = keep_member(folder, run, member, parts, told.clone())?;
             }
-            history.extend(told);
+            members.push(member);
+            course.history.extend(told);
         }
-        parts.members = members;
-        let said = match &split.held_out {
-            Some(held_out) => {
-                let shared = (split.train.label_counts(), &parts.plan);
-                let (calibration, ready) =
-                    calibrate(&mut parts.members, held_out, shared, observer)?;
-                parts.calibration = Some(calibration);
-                Some(ready)
-            }
-            None => split.skipped,
-        };
-        if let Some(event) = said {
-            history.push(event.clone());
-            tell(observer, event)?;
-        }
-        Ok((Predictor::new(parts)?, history))
+        Ok(members)
     }
+}
+
+/// What goes along with a training from its first run to its last.
+struct Course<'a, 'f> {
+    watched: Option<Watched<'a>>,
+    /// Members, each counted twice if they are trained again on all points.
+    n_runs: usize,
+    observer: &'a dyn Observer,
+    folder: Option<&'f mut TrainingFolder>,
+    history: Vec<Event>,
+}
+
+/// Keeps a finished member in the folder, as a model of its own.
+fn keep_member(
+    folder: &TrainingFolder,
+    run: usize,
+    member: Member,
+    parts: &mut PredictorParts,
+    told: Vec<Event>,
+) -> Result<Member> {
+    let whole = PredictorParts {
+        vectorizer: parts.vectorizer.take(),
+        label_set: std::mem::take(&mut parts.label_set),
+        label_counts: std::mem::take(&mut parts.label_counts),
+        members: vec![member],
+        calibration: None,
+        plan: parts.plan.clone(),
+    };
+    let predictor = Predictor::new(whole)?;
+    folder.keep_member(run, &predictor, told)?;
+    let mut whole = predictor.into_parts();
+    parts.vectorizer = whole.vectorizer;
+    parts.label_set = whole.label_set;
+    parts.label_counts = whole.label_counts;
+    let member = whole.members.pop();
+    Ok(member.expect("the one member that was put in"))
 }
 
 /// Trains from the last snapshot in the folder, and keeps further ones there.

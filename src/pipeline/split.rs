@@ -8,6 +8,7 @@ use crate::matrix::CsrMatrix;
 use crate::train::Event;
 
 /// Points with their features and labels.
+#[derive(Clone)]
 pub(super) struct Part<'a> {
     pub(super) features: CsrMatrix,
     pub(super) labels: Cow<'a, CsrMatrix>,
@@ -20,6 +21,8 @@ pub(super) struct Split<'a> {
     pub(super) validation: Option<Part<'a>>,
     /// Points to calibrate on.
     pub(super) held_out: Option<Part<'a>>,
+    /// Points to train on again once calibration is done: those held out as well.
+    pub(super) all: Option<Part<'a>>,
     /// What to tell about it, if calibration is wanted and cannot be had.
     pub(super) skipped: Option<Event>,
 }
@@ -39,19 +42,10 @@ impl<'a> Split<'a> {
             },
             validation: None,
             held_out: None,
+            all: None,
             skipped: None,
         };
         let seed = config.train.seed;
-        if config.calibration.enabled {
-            let hold_out = &config.calibration.hold_out;
-            let chosen = HoldOut::choose(&split.train.features, labels, hold_out, seed);
-            let (n_points, n_needed) = (chosen.held_out.len(), hold_out.min_points.max(1));
-            if n_needed <= n_points {
-                split.held_out = Some(split.train.take_out(&chosen));
-            } else {
-                split.skipped = Some(Event::CalibrationSkipped { n_points, n_needed });
-            }
-        }
         let n_points = config.train.validation_points;
         if 0 < n_points && !is_watched {
             let hold_out = HoldOutConfig {
@@ -61,6 +55,18 @@ impl<'a> Split<'a> {
             let Part { features, labels } = &split.train;
             let chosen = HoldOut::choose(features, labels, &hold_out, seed);
             split.validation = Some(split.train.take_out(&chosen));
+        }
+        if config.calibration.enabled {
+            let hold_out = &config.calibration.hold_out;
+            let Part { features, labels } = &split.train;
+            let chosen = HoldOut::choose(features, labels, hold_out, seed);
+            let (n_points, n_needed) = (chosen.held_out.len(), hold_out.min_points.max(1));
+            if n_needed <= n_points {
+                split.all = config.calibration.refit.then(|| split.train.clone());
+                split.held_out = Some(split.train.take_out(&chosen));
+            } else {
+                split.skipped = Some(Event::CalibrationSkipped { n_points, n_needed });
+            }
         }
         split
     }

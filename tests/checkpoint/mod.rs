@@ -57,6 +57,10 @@ fn dataset(n_points: usize) -> Dataset {
 
 fn config() -> Config {
     let toml = "
+        [calibration]
+        refit = false
+        [ranker]
+        use_embedding = true
         [calibration.hold_out]
         n_points = 6
         min_points = 5

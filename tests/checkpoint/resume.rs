@@ -411,6 +411,7 @@ fn a_snapshot_that_cannot_be_written_leaves_the_one_before() {
 #[test]
 fn an_ensemble_killed_at_any_time_keeps_its_finished_members_and_ends_in_the_same_bytes() {
     let two = config().with_value("ensemble.members=2").unwrap();
+    let two = two.with_value("calibration.refit=true").unwrap();
     let train_two = |destination: &Destination, observer: &dyn Observer| {
         Trainer::new(two.clone())
             .train_to(destination, &dataset(120), None, observer)
