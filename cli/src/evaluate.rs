@@ -208,6 +208,7 @@ impl Evaluate {
             metrics: metrics.finish(),
             deciles: deciles.map(DecilesBuilder::finish),
             n_labels: test.n_labels(),
+            reliability: None,
             timing: None,
         })
     }

@@ -4,10 +4,12 @@
 
 use std::io::{self, Write};
 
+use elias::calibration::Reliability;
 use elias::metrics::{Decile, Metrics};
 use serde::Serializer;
 use serde_json::{Value, json};
 
+use crate::measuring::N_RELIABLE;
 use crate::table::Table;
 
 /// The cut-off of recall by label frequency.
@@ -19,6 +21,8 @@ pub(crate) struct Figures {
     /// Recall by label frequency, where asked for.
     pub(crate) deciles: Option<Vec<Decile>>,
     pub(crate) n_labels: usize,
+    /// Whether the probabilities of the best answers mean what they say, where a model gives any.
+    pub(crate) reliability: Option<Reliability>,
     /// How long predictions took, where they were made here.
     pub(crate) timing: Option<Timing>,
 }
@@ -49,6 +53,9 @@ impl Figures {
                 write!(out, "; one by one {p50:.3} ms (median), {p99:.3} ms (p99)")?;
             }
             writeln!(out)?;
+        }
+        if let Some(reliability) = &self.reliability {
+            write_reliability(out, reliability)?;
         }
         let Some(deciles) = &self.deciles else {
             return Ok(());
@@ -108,6 +115,18 @@ impl Figures {
         ] {
             entries.push((name.into(), json!(value)));
         }
+        if let Some(reliability) = &self.reliability {
+            let bins = reliability.bins.iter().map(|bin| {
+                json!({
+                    "n_answers": bin.n_answers,
+                    "mean_probability": bin.mean_probability,
+                    "relevant_share": bin.relevant_share,
+                })
+            });
+            let error = reliability.expected_calibration_error();
+            entries.push((format!("ece@{N_RELIABLE}"), json!(error)));
+            entries.push(("reliability".into(), bins.collect()));
+        }
         if let Some(deciles) = &self.deciles {
             let deciles = deciles.iter().map(|decile| {
                 json!({
@@ -129,6 +148,24 @@ impl Figures {
             .map_err(io::Error::from)?;
         writeln!(out)
     }
+}
+
+/// What the probabilities said and what was true, bin by bin.
+fn write_reliability(out: &mut impl Write, reliability: &Reliability) -> io::Result<()> {
+    let error = reliability.expected_calibration_error();
+    writeln!(
+        out,
+        "\nprobabilities of the {N_RELIABLE} best answers: expected calibration error {error:.4}"
+    )?;
+    let mut table = Table::new(["answers", "probability", "right"]);
+    for bin in reliability.bins.iter().filter(|bin| 0 < bin.n_answers) {
+        table.row([
+            bin.n_answers.to_string(),
+            format!("{:.3}", bin.mean_probability),
+            format!("{:.3}", bin.relevant_share),
+        ]);
+    }
+    table.write(out)
 }
 
 /// A row a family, a column a cut-off.

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use elias::calibration::Reliability;
 use elias::data::Dataset;
 use elias::metrics::{
     DecilesBuilder, FilterPairs, MetricsBuilder, MetricsOptions, Propensity, inverse_propensities,
@@ -23,6 +24,10 @@ pub(crate) const N_QUERIES: usize = 2000;
 const N_WARM_UP: usize = 100;
 /// Points a batch.
 const BATCH: usize = 8192;
+/// Best answers a point whose probabilities are held against what is true.
+pub(crate) const N_RELIABLE: usize = 5;
+/// Bins of the reliability curve.
+const N_BINS: usize = 10;
 
 /// What to measure of a model.
 #[derive(Default)]
@@ -60,6 +65,7 @@ impl Measuring {
             ..MetricsOptions::default()
         });
 
+        let (mut probabilities, mut relevant) = (Vec::new(), Vec::new());
         let progress = Progress::start(console, "predicting", Unit::Items);
         let n_points = test.n_points();
         let mut seconds = 0.0;
@@ -72,6 +78,12 @@ impl Measuring {
             for (point_idx, ranking) in points.iter().zip(&rankings) {
                 let (truth, _) = test.labels().row(*point_idx);
                 metrics.push(truth, ranking);
+                for answer in ranking.iter().take(N_RELIABLE) {
+                    if let Some(probability) = predictor.probability(answer.score) {
+                        probabilities.push(probability);
+                        relevant.push(truth.binary_search(&answer.label.0).is_ok());
+                    }
+                }
                 if let Some(deciles) = &mut deciles {
                     deciles.push(truth, ranking);
                 }
@@ -90,6 +102,8 @@ impl Measuring {
             metrics: metrics.finish(),
             deciles: deciles.map(DecilesBuilder::finish),
             n_labels: test.n_labels(),
+            reliability: (!probabilities.is_empty())
+                .then(|| Reliability::new(&probabilities, &relevant, N_BINS)),
             timing: Some(Timing {
                 ms_per_point: 1e3 * seconds / n_points.max(1) as f64,
                 ms_per_query,

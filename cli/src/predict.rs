@@ -65,7 +65,9 @@ impl Predict {
         out: impl Write,
         console: &Console,
     ) -> anyhow::Result<()> {
-        let writer = PredictionWriter::new(out, self.output_format, predictor.label_set());
+        let probability = |score| predictor.probability(score);
+        let writer = PredictionWriter::new(out, self.output_format, predictor.label_set())
+            .with_probability(&probability);
         if predictor.vectorizer().is_none() {
             return self.answer_dataset(predictor, writer, console);
         }

@@ -87,6 +87,38 @@ fn a_trained_model_predicts_and_is_measured() {
 }
 
 #[test]
+fn a_calibrated_model_gives_probabilities_and_says_how_far_they_hold() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = data(dir.path());
+    let model = dir.path().join("model");
+    // The texts of this data are mostly the same.
+    let more = [
+        "--set",
+        "calibration.hold_out.min_points=1",
+        "--set",
+        "calibration.hold_out.near_duplicates=2",
+    ];
+    let ran = train(&data, &model, &more);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let model = model.to_str().unwrap();
+    let texts = write(dir.path(), "texts.txt", "ripe apple\n");
+    let ran = run(["predict", model, &texts, "--top-k", "2"]);
+    let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let probability = |at: usize| json["labels"][at]["probability"].as_f64().unwrap();
+    assert!(
+        0.5 < probability(0) && probability(1) <= probability(0),
+        "{json}"
+    );
+
+    let ran = run(["evaluate", model, &data, "--json"]);
+    let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert!(json["ece@5"].as_f64().unwrap() < 0.3, "{json}");
+    let bins = json["reliability"].as_array().unwrap();
+    let n_answers = bins.iter().map(|bin| bin["n_answers"].as_u64().unwrap());
+    assert!(64 <= n_answers.sum::<u64>(), "{json}");
+}
+
+#[test]
 fn answers_keep_the_order_and_ids_of_standard_input_in_every_format() {
     let (dir, _, model) = trained();
     let model = model.to_str().unwrap();

@@ -44,7 +44,7 @@ pub use inputs::{TextInput, TextInputs};
 pub use label_set::LabelSet;
 pub use layout::parts;
 pub use npz::{read_npz, write_npz};
-pub use predictions::{PredictionFormat, PredictionWriter, read_predictions};
+pub use predictions::{PredictionFormat, PredictionWriter, Probability, read_predictions};
 pub use read::{ReadOptions, read, read_bytes};
 pub use sink::Sink;
 pub use texts::Texts;

@@ -221,9 +221,13 @@ pub struct PredictionWriter<'a, W: Write> {
     out: W,
     format: PredictionFormat,
     label_set: &'a LabelSet,
+    probability: Option<&'a Probability<'a>>,
     kept: CsrBuilder,
     n_points: usize,
 }
+
+/// From a score to the probability that its answer is right.
+pub type Probability<'a> = dyn Fn(f32) -> Option<f32> + 'a;
 
 impl<'a, W: Write> PredictionWriter<'a, W> {
     /// A writer of answers over these labels.
@@ -232,8 +236,17 @@ impl<'a, W: Write> PredictionWriter<'a, W> {
             out,
             format,
             label_set,
+            probability: None,
             kept: CsrBuilder::default(),
             n_points: 0,
+        }
+    }
+
+    /// The same writer, which gives `jsonl` answers their probabilities where these are known.
+    pub fn with_probability(self, probability: &'a Probability<'a>) -> Self {
+        PredictionWriter {
+            probability: Some(probability),
+            ..self
         }
     }
 
@@ -306,6 +319,10 @@ impl<'a, W: Write> PredictionWriter<'a, W> {
             serde_json::to_writer(&mut *out, self.label_set.name(answer.label))?;
             out.write_all(b", \"score\": ")?;
             serde_json::to_writer(&mut *out, &answer.score)?;
+            if let Some(probability) = self.probability.and_then(|of| of(answer.score)) {
+                out.write_all(b", \"probability\": ")?;
+                serde_json::to_writer(&mut *out, &probability)?;
+            }
             out.write_all(b"}")?;
             separator = ", ";
         }
