@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""One table of elias and its peers: quality, training time, prediction time, model size, peak memory.
+
+    python3 benchmarks/peers/compare.py [DATA ...] [--systems elias,xr-linear,parabel,bonsai,napkinxc,fasttext]
+
+DATA: directories with train.jsonl.gz and test.jsonl.gz. Makes its own virtual environment in the user's cache
+directory (libpecos 1.2.8 with scipy < 1.11, omikuji 0.5.2, napkinxc 0.7.2, fasttext, scikit-learn). Every system gets
+the same split; those that take features get the same tf-idf (scikit-learn's, equal to elias's to 1e-7). Each runs in
+a process of its own, on two threads; all answers (100 a text) are measured by `elias evaluate --predictions`.
+Peers have their recommended settings and the obvious knob tuned: beam 20 for XR-Linear, three trees for omikuji and
+napkinXC, 50 epochs of one-versus-all with word pairs for fastText.
+"""
+
+import argparse
+import gzip
+import json
+import os
+import pathlib
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "elias-benchmarks"
+INSIDE = "ELIAS_BENCHMARK_PYTHON"
+DATA = [str(ROOT / ".." / "shared" / "data" / name) for name in ("debian-deps", "tibkat-en", "tibcore-4k")]
+PACKAGES = ["libpecos==1.2.8", "scipy<1.11", "numpy<2", "omikuji==0.5.2", "napkinxc==0.7.2", "fasttext", "scikit-learn"]
+SYSTEMS = ["elias", "xr-linear", "parabel", "bonsai", "napkinxc", "fasttext"]
+COLUMNS = ["p@1", "p@3", "p@5", "ndcg@3", "ndcg@5", "psp@1", "psp@3", "psp@5", "r@10", "r@20", "r@100"]
+K = 100
+
+
+def enter_environment():
+    """Starts this script again inside a virtual environment that has the peers."""
+    python = CACHE / "peers" / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", CACHE / "peers"], check=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
+    os.environ[INSIDE] = "1"
+    os.execv(python, [str(python), *sys.argv])
+
+
+def read(data, part):
+    with gzip.open(pathlib.Path(data) / f"{part}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        points = [json.loads(line) for line in lines]
+    return [point["text"] for point in points], [point["labels"] for point in points]
+
+
+class Problem:
+    """The split as tf-idf and label matrices."""
+
+    def __init__(self, data):
+        from sklearn.feature_extraction.text import TfidfVectorizer
+        from sklearn.preprocessing import MultiLabelBinarizer
+
+        train_texts, train_labels = read(data, "train")
+        test_texts, _ = read(data, "test")
+        vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=2, dtype="float32")
+        self.train_texts, self.test_texts = train_texts, test_texts
+        self.train = vectorizer.fit_transform(train_texts).astype("float32").tocsr()
+        self.test = vectorizer.transform(test_texts).astype("float32").tocsr()
+        binarizer = MultiLabelBinarizer(sparse_output=True)
+        self.labels = binarizer.fit_transform(train_labels).astype("float32").tocsr()
+        self.names = list(binarizer.classes_)
+        self.label_ids = [list(self.labels[row].indices) for row in range(self.labels.shape[0])]
+
+
+def timed(action):
+    started = time.time()
+    result = action()
+    return result, time.time() - started
+
+
+def folder_size(path):
+    path = pathlib.Path(path)
+    files = [path] if path.is_file() else path.rglob("*")
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def xr_linear(problem, work):
+    from pecos.xmc import Indexer, LabelEmbeddingFactory
+    from pecos.xmc.xlinear.model import XLinearModel
+
+    def train():
+        embedding = LabelEmbeddingFactory.create(problem.labels, problem.train, method="pifa")
+        chain = Indexer.gen(embedding, indexer_type="hierarchicalkmeans", threads=2)
+        return XLinearModel.train(problem.train, problem.labels, C=chain, threads=2)
+
+    model, training = timed(train)
+    model.save(str(work / "model"))
+    answers, predicting = timed(lambda: model.predict(problem.test, beam_size=20, only_topk=K, threads=2))
+    return rows_of(answers), training, predicting
+
+
+def rows_of(matrix):
+    matrix = matrix.tocsr()
+    for row in range(matrix.shape[0]):
+        part = slice(matrix.indptr[row], matrix.indptr[row + 1])
+        yield sorted(zip(matrix.indices[part].tolist(), matrix.data[part].tolist()), key=lambda pair: -pair[1])
+
+
+def omikuji(problem, work, hyper_parameters):
+    import omikuji as peer
+
+    path = work / "train.txt"
+    n_points, n_words = problem.train.shape
+    with open(path, "w") as out:
+        out.write(f"{n_points} {n_words} {len(problem.names)}\n")
+        for row in range(n_points):
+            part = slice(problem.train.indptr[row], problem.train.indptr[row + 1])
+            pairs = zip(problem.train.indices[part], problem.train.data[part])
+            labels = ",".join(map(str, problem.label_ids[row]))
+            out.write(labels + " " + " ".join(f"{word}:{value:.6f}" for word, value in sorted(pairs)) + "\n")
+    settings = peer.Model.default_hyper_param()
+    for name, value in hyper_parameters.items():
+        setattr(settings, name, value)
+    model, training = timed(lambda: peer.Model.train_on_data(str(path), settings, n_threads=2))
+    model.save(str(work / "model"))
+
+    def predict():
+        answers = []
+        for row in range(problem.test.shape[0]):
+            part = slice(problem.test.indptr[row], problem.test.indptr[row + 1])
+            pairs = sorted(zip(problem.test.indices[part].tolist(), problem.test.data[part].tolist()))
+            answers.append(model.predict(pairs, beam_size=20, top_k=K))
+        return answers
+
+    answers, predicting = timed(predict)
+    return answers, training, predicting
+
+
+def parabel(problem, work):
+    return omikuji(problem, work, {"n_trees": 3})
+
+
+def bonsai(problem, work):
+    # The settings that omikuji's README gives for Bonsai.
+    return omikuji(problem, work, {"n_trees": 3, "cluster_balanced": False, "cluster_k": 100, "max_depth": 3})
+
+
+def napkinxc(problem, work):
+    from napkinxc.models import PLT
+
+    model = PLT(str(work / "model"), ensemble=3, threads=2, verbose=False)
+    _, training = timed(lambda: model.fit(problem.train, problem.label_ids))
+    answers, predicting = timed(lambda: model.predict_proba(problem.test, top_k=K))
+    return answers, training, predicting
+
+
+def fasttext(problem, work):
+    import fasttext as peer
+
+    clean = lambda text: " ".join(text.split())
+    with open(work / "train.txt", "w") as out:
+        for text, labels in zip(problem.train_texts, problem.label_ids):
+            out.write(" ".join(f"__label__{label}" for label in labels) + " " + clean(text).lower() + "\n")
+    train = lambda: peer.train_supervised(
+        str(work / "train.txt"), loss="hs", epoch=50, lr=0.5, dim=256, wordNgrams=2, bucket=1_000_000, thread=2, verbose=0
+    )
+    model, training = timed(train)
+    model.save_model(str(work / "model"))
+    predict = lambda: [model.f.predict(clean(text).lower() + "\n", K, 0.0, "strict") for text in problem.test_texts]
+    answers, predicting = timed(predict)
+    ids = lambda answer: [(int(label.removeprefix("__label__")), score) for score, label in answer]
+    return map(ids, answers), training, predicting
+
+
+def run_peer(system, data, out):
+    """In a process of its own: trains, predicts, writes answers and figures."""
+    problem = Problem(data)
+    peer = {"xr-linear": xr_linear, "parabel": parabel, "bonsai": bonsai, "napkinxc": napkinxc, "fasttext": fasttext}
+    with tempfile.TemporaryDirectory() as work:
+        work = pathlib.Path(work)
+        answers, training, predicting = peer[system](problem, work)
+        with open(f"{out}.jsonl", "w") as file:
+            for answer in answers:
+                labels = [{"label": problem.names[label], "score": float(score)} for label, score in answer]
+                file.write(json.dumps({"labels": labels}) + "\n")
+        figures = {
+            "training_s": training,
+            "ms_per_point": 1e3 * predicting / len(problem.test_texts),
+            "model_mb": folder_size(work / "model") / 1e6,
+            "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3,
+        }
+    pathlib.Path(f"{out}.json").write_text(json.dumps(figures))
+
+
+def elias_binary():
+    subprocess.run(["cargo", "build", "--release", "--quiet", "--bin", "elias"], cwd=ROOT, check=True)
+    return ROOT / "target" / "release" / "elias"
+
+
+def run_elias(elias, data, out, more):
+    model = f"{out}.model"
+    before = time.time()
+    subprocess.run([elias, "train", data, "--out", model, "--overwrite", "--quiet", *more], check=True)
+    training = time.time() - before
+    measured = subprocess.run([elias, "evaluate", model, data, "--json", "--quiet"], check=True, capture_output=True)
+    figures = json.loads(measured.stdout)
+    figures["training_s"] = training
+    figures["model_mb"] = folder_size(model) / 1e6
+    figures["peak_mb"] = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e3
+    return figures
+
+
+def measure_peer(elias, system, data, out):
+    subprocess.run([sys.executable, __file__, "--run", system, data, out], check=True)
+    command = [elias, "evaluate", "--predictions", f"{out}.jsonl", data, "--json", "--quiet"]
+    measured = subprocess.run(command, check=True, capture_output=True)
+    return {**json.loads(measured.stdout), **json.loads(pathlib.Path(f"{out}.json").read_text())}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", nargs="*", default=DATA)
+    parser.add_argument("--systems", default=",".join(SYSTEMS))
+    parser.add_argument("--set", action="append", default=[], help="passed on to elias train")
+    parser.add_argument("--run", nargs=3, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if INSIDE not in os.environ:
+        enter_environment()
+    if arguments.run:
+        run_peer(*arguments.run)
+        return
+    elias = elias_binary()
+    more = [word for setting in arguments.set for word in ("--set", setting)]
+    for data in arguments.data:
+        print(f"\n{pathlib.Path(data).name}\n")
+        print("| system | " + " | ".join(COLUMNS) + " | training s | ms a point | model MB | peak MB |")
+        print("|---" * (len(COLUMNS) + 5) + "|")
+        for system in arguments.systems.split(","):
+            with tempfile.TemporaryDirectory() as work:
+                out = os.path.join(work, system)
+                if system == "elias":
+                    figures = run_elias(elias, data, out, more)
+                else:
+                    figures = measure_peer(elias, system, data, out)
+            cells = [f"{figures[column]:.2f}" for column in COLUMNS]
+            cells += [f"{figures['training_s']:.0f}", f"{figures['ms_per_point']:.2f}"]
+            cells += [f"{figures['model_mb']:.0f}", f"{figures['peak_mb']:.0f}"]
+            print(f"| {system} | " + " | ".join(cells) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
