@@ -36,7 +36,7 @@ pub struct HoldOutConfig {
     pub min_points: usize,
     /// Training points that every label keeps, if it has them.
     pub min_points_per_label: usize,
-    /// Cosine from which on points are near duplicates, which are held out together; above 1 there are none.
+    /// Cosine from which on points are near duplicates, of which none trains if one is held out; above 1 none are.
     pub near_duplicates: f32,
 }
 

@@ -1,23 +1,28 @@
-//! Choosing points to hold out of training without taking any label's last training points, near duplicates together.
+//! Choosing points to hold out of training without taking any label's last training points.
+//!
+//! Near duplicates of a point that is held out neither train nor calibrate: left to train they would make it easier
+//! than what users will ask, and some of them have near duplicates of their own that do train.
 
 use super::near_duplicates::NearDuplicates;
 use crate::config::HoldOutConfig;
 use crate::matrix::CsrMatrix;
 use crate::random::Random;
 
-/// Which points train and which are held out; both ascending, together all points.
+/// Which points train, which are held out and which are set aside; each ascending, together all points.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HoldOut {
     /// Points to train on.
     pub train: Vec<usize>,
     /// Points to calibrate on.
     pub held_out: Vec<usize>,
+    /// Their near duplicates.
+    pub set_aside: Vec<usize>,
 }
 
 impl HoldOut {
-    /// Visits the points of `labels` (N×L) in random order and holds out each with its near duplicates among
-    /// `features` (N×V) if their labels can all spare them, until about min(`n_points`, `max_share`·N) are held out
-    /// or none is left.
+    /// Visits the points of `labels` (N×L) in random order and holds out each if all labels can spare it and its near
+    /// duplicates among `features` (N×V), until min(`n_points`, `max_share`·N) are held out, `max_share`·N are set
+    /// aside, or none is left.
     ///
     /// Every label keeps `min_points_per_label` training points, or all it has. Points without a label always
     /// train: nothing can be calibrated on them. The same seed gives the same points.
@@ -39,39 +44,54 @@ impl HoldOut {
         Random::new(seed, "hold-out", 0).shuffle(&mut order);
         let is_wanted = 0 < wanted && config.near_duplicates <= 1.0;
         let mut near = is_wanted.then(|| NearDuplicates::new(features, config.near_duplicates));
-        let mut is_visited = vec![false; n_points];
-        let mut is_held_out = vec![false; n_points];
-        let mut n_held_out = 0;
+        let mut uses = vec![Use::Train; n_points];
+        let (mut n_held_out, mut n_set_aside) = (0, 0);
         for point_idx in order {
             if wanted <= n_held_out {
                 break;
             }
-            if is_visited[point_idx] || labels.row(point_idx).0.is_empty() {
+            if uses[point_idx] != Use::Train || labels.row(point_idx).0.is_empty() {
                 continue;
             }
-            let group = match &mut near {
+            let mut group = match &mut near {
                 Some(near) => near.of(point_idx),
                 None => vec![point_idx],
             };
-            group.iter().for_each(|&member| is_visited[member] = true);
-            let members = group.iter().filter(|&&member| !is_held_out[member]);
-            let of_group = || members.clone().flat_map(|&member| labels.row(member).0);
+            group.retain(|&member| uses[member] == Use::Train);
+            let of_group = || group.iter().flat_map(|&member| labels.row(member).0);
             of_group().for_each(|&label| n_training[label as usize] -= 1);
             let can_spare =
                 |label: &u32| config.min_points_per_label <= n_training[*label as usize];
-            if wanted < n_held_out + members.clone().count() || !of_group().all(can_spare) {
+            if share < n_set_aside + group.len() - 1 || !of_group().all(can_spare) {
                 of_group().for_each(|&label| n_training[label as usize] += 1);
                 continue;
             }
-            for &member in group.iter() {
-                let is_labelled = !labels.row(member).0.is_empty();
-                n_held_out += usize::from(is_labelled && !is_held_out[member]);
-                is_held_out[member] |= is_labelled;
-            }
+            group
+                .iter()
+                .for_each(|&member| uses[member] = Use::SetAside);
+            uses[point_idx] = Use::HeldOut;
+            n_held_out += 1;
+            n_set_aside += group.len() - 1;
         }
-        let (held_out, train) = (0..n_points).partition(|&point_idx| is_held_out[point_idx]);
-        HoldOut { train, held_out }
+        let all = |wanted| {
+            (0..n_points)
+                .filter(|&point| uses[point] == wanted)
+                .collect()
+        };
+        HoldOut {
+            train: all(Use::Train),
+            held_out: all(Use::HeldOut),
+            set_aside: all(Use::SetAside),
+        }
     }
+}
+
+/// What a point is used for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Train,
+    HeldOut,
+    SetAside,
 }
 
 #[cfg(test)]
@@ -96,13 +116,14 @@ mod tests {
             let chosen = HoldOut::choose(&features, &labels, &config, seed);
             prop_assert_eq!(&chosen, &HoldOut::choose(&features, &labels, &config, seed));
 
-            let mut all = [chosen.train.clone(), chosen.held_out.clone()].concat();
+            let mut all = [&chosen.train[..], &chosen.held_out, &chosen.set_aside].concat();
             all.sort_unstable();
             prop_assert_eq!(all, (0..rows.len()).collect::<Vec<_>>());
             prop_assert!(chosen.held_out.len() <= n_points.min((0.3f32 * rows.len() as f32).ceil() as usize));
             let count = |points: &[usize], label| points.iter().filter(|&&point| rows[point].contains(&label)).count();
             for label in 0..15 {
-                let (kept, given) = (count(&chosen.train, label), count(&chosen.held_out, label));
+                let given = count(&chosen.held_out, label) + count(&chosen.set_aside, label);
+                let kept = count(&chosen.train, label);
                 prop_assert!(min_points_per_label.min(kept + given) <= kept);
             }
         }
@@ -129,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn near_duplicates_are_held_out_together() {
+    fn near_duplicates_of_what_is_held_out_do_not_train() {
         // Points 2n and 2n + 1 share their words, points n and n + 10 their labels.
         let (mut words, mut labels) = (CsrBuilder::default(), CsrBuilder::default());
         for point in 0..200u32 {
@@ -138,12 +159,9 @@ mod tests {
         }
         let (features, labels) = (words.finish(100).unwrap(), labels.finish(10).unwrap());
         let config = HoldOutConfig::default();
-        let chosen = HoldOut::choose(&features, &labels, &config, 3).held_out;
-        assert_eq!(chosen.len(), 20);
-        assert!(
-            chosen
-                .chunks(2)
-                .all(|pair| pair[0] + 1 == pair[1] && pair[0] % 2 == 0)
-        );
+        let chosen = HoldOut::choose(&features, &labels, &config, 3);
+        assert_eq!(chosen.held_out.len(), 20);
+        let partners: Vec<usize> = chosen.held_out.iter().map(|point| point ^ 1).collect();
+        assert_eq!(chosen.set_aside, partners);
     }
 }

@@ -50,6 +50,8 @@ impl<'a> Split<'a> {
         if 0 < n_points && !is_watched {
             let hold_out = HoldOutConfig {
                 n_points,
+                // What is only watched must not cost near duplicates their place in training.
+                near_duplicates: f32::INFINITY,
                 ..HoldOutConfig::default()
             };
             let Part { features, labels } = &split.train;
