@@ -34,6 +34,8 @@ const CONFIG: &str = "
     n_clusters = 4
     beam_size = 2
     shortlist_size = 12
+    [ranker]
+    use_embedding = true
     [stage1]
     epochs = 3
     batch_size = 16
