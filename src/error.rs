@@ -110,3 +110,15 @@ impl Error {
         }
     }
 }
+
+/// What stands in a file or what another parser says of it, as one line that fits into a message.
+pub(crate) fn shortened(text: &str) -> String {
+    const MAX_CHARS: usize = 200;
+    let one_line = |c: char| if c.is_control() { ' ' } else { c };
+    let mut chars = text.chars().map(one_line);
+    let mut line: String = chars.by_ref().take(MAX_CHARS).collect();
+    if chars.next().is_some() {
+        line.push('…');
+    }
+    line
+}

@@ -345,7 +345,7 @@ fn predictions_and_filters_that_do_not_fit_are_told() {
     let labels: data::LabelSet = ["x", "y"].into_iter().collect();
     let check = |content: &str, expected: &str| {
         let (_directory, path) = file("predictions", content);
-        let error = data::read_predictions(&path, 2, &labels)
+        let error = data::read_predictions(&path, 2, &labels, labels.len())
             .unwrap_err()
             .to_string();
         assert!(error.contains(expected), "{error}");
@@ -422,7 +422,12 @@ fn read_as_directory(bytes: &[u8], names: &[u8]) {
             let _ = data::read(directory.path(), &options);
         }
         let label_set: data::LabelSet = ["x"].into_iter().collect();
-        let _ = data::read_predictions(&directory.path().join(points), 1, &label_set);
+        let _ = data::read_predictions(
+            &directory.path().join(points),
+            1,
+            &label_set,
+            label_set.len(),
+        );
         let _ = data::read_filter_pairs(&directory.path().join(points));
     }
     let inputs = data::TextInputs::new("bytes", bytes);

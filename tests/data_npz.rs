@@ -50,7 +50,7 @@ fn what_cannot_be_used_is_refused_with_a_reason() {
         "column_out_of_range",
         "array indices: element 1 is Signed(6), out of range",
     );
-    check("missing", "cannot open");
+    check("missing", "no such file");
 }
 
 #[test]

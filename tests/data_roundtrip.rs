@@ -331,13 +331,13 @@ fn predictions_come_back_in_every_format_that_is_read() {
         let path = directory.path().join(format.name());
         fs::write(&path, bytes).unwrap();
         assert_eq!(
-            read_predictions(&path, 3, &labels).unwrap(),
+            read_predictions(&path, 3, &labels, labels.len()).unwrap(),
             rows,
             "{format}"
         );
     }
     let path = directory.path().join("others");
     fs::write(&path, "{\"labels\": {\"d\": 1, \"unheard of\": 2}}\n").unwrap();
-    let found = read_predictions(&path, 1, &labels).unwrap();
+    let found = read_predictions(&path, 1, &labels, labels.len()).unwrap();
     assert_eq!(found, [[scored(3, 2.0), scored(2, 1.0)]]);
 }

@@ -9,6 +9,7 @@ mod data_npz;
 mod data_roundtrip;
 mod ensemble;
 mod features;
+mod fuzz;
 mod goldens;
 mod metrics;
 mod ranker;

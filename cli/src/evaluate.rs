@@ -184,8 +184,11 @@ impl Evaluate {
         console: &Console,
     ) -> anyhow::Result<Figures> {
         let filter = self.read_filter(test, console)?;
-        let predictions = data::read_predictions(predictions, test.n_points(), test.label_set())
-            .context("while reading the predictions")?;
+        let n_trained = frequencies.map_or(test.n_labels(), |known| known.counts.len());
+        let n_points = test.n_points();
+        let predictions =
+            data::read_predictions(predictions, n_points, test.label_set(), n_trained)
+                .context("while reading the predictions")?;
         let mut metrics = MetricsBuilder::new(MetricsOptions {
             inverse_propensities: frequencies.map(|known| self.weigh(known)),
             filter: filter.clone(),

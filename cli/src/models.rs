@@ -1,10 +1,11 @@
 //! Models on disk: the one place of the command that knows how they are kept.
 
+use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
 use elias::checkpoint::{self, DataSummary, SaveInfo};
-use elias::data::Dataset;
+use elias::data::{Dataset, missing};
 use elias::predict::Predictor;
 use elias::train::Event;
 
@@ -27,8 +28,9 @@ pub(crate) fn save(
 /// Reads a model.
 pub(crate) fn load(path: &Path) -> anyhow::Result<Predictor> {
     let name = path.display();
-    if !path.exists() {
-        anyhow::bail!("{name}: there is no such model; `elias train DATA --out {name}` makes one");
+    if let Err(error) = fs::metadata(path) {
+        let problem = missing(path, error);
+        anyhow::bail!("{problem}; `elias train DATA --out {name}` makes a model");
     }
     if !path.join("manifest.json").exists() {
         anyhow::bail!("{name} is not a model: it has no manifest.json");

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 use elias::config::Config;
+use elias::data::missing;
 
 use crate::console::Misuse;
 use crate::presets;
@@ -24,7 +25,8 @@ pub(crate) struct Settings {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     assignments: Vec<String>,
     /// Seed of everything random
-    #[arg(long, value_name = "N", hide_short_help = true)]
+    #[arg(long, value_name = "N", hide_short_help = true,
+        value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     seed: Option<u64>,
 }
 
@@ -42,7 +44,7 @@ impl Settings {
         };
         if let Some(path) = &self.config {
             let name = path.display();
-            let text = fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
+            let text = fs::read_to_string(path).map_err(|error| missing(path, error))?;
             config = config
                 .with_toml(&text)
                 .with_context(|| format!("while reading {name}"))?;

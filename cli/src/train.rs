@@ -155,11 +155,13 @@ impl Train {
             config.calibration.enabled = switch == Switch::On;
         }
         // Values that no data could use are told before any is read.
-        config.resolve(DataCounts {
+        let smallest = DataCounts {
             n_points: 1,
             n_labels: 1,
             n_features: 1,
-        })?;
+        };
+        let resolved = config.resolve(smallest);
+        resolved.map_err(|error| Misuse(error.to_string()))?;
         Ok(config)
     }
 

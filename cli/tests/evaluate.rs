@@ -146,3 +146,27 @@ fn too_few_predictions_are_refused() {
         ran.stderr
     );
 }
+
+#[test]
+fn predictions_may_know_the_labels_of_training_only() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "data/train.jsonl", TRAIN);
+    // The test data has a label that training has not.
+    let more = "{\"text\": \"d\", \"labels\": [\"red\", \"new\"]}\n";
+    write(dir.path(), "data/test.jsonl", &format!("{TEST}{more}"));
+    let folder = dir.path().join("data");
+    let folder = folder.to_str().unwrap();
+    for n_columns in [3, 4] {
+        let rows = format!("4 {n_columns}\n0:0.9 2:0.5\n1:0.9 2:0.5\n\n0:1\n");
+        let predictions = write(dir.path(), "predictions.txt", &rows);
+        let json = parse(&evaluate(&predictions, &[folder, "--json"]));
+        assert_eq!(json["n_labels"], 4, "{n_columns}");
+        assert_eq!(json["r@1"].as_f64().unwrap().round(), 33.0, "{n_columns}");
+    }
+    let predictions = write(dir.path(), "predictions.txt", "4 5\n\n\n\n\n");
+    let ran = evaluate(&predictions, &[folder]);
+    assert_eq!(ran.code, Some(1));
+    let expected =
+        "holds scores for 5 labels, expected 4 as in the data, or 3 as in the training data";
+    assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+}

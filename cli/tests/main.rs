@@ -2,6 +2,7 @@
 
 mod command;
 mod convert;
+mod disk;
 mod evaluate;
 mod model;
 mod resume;

@@ -239,6 +239,9 @@ fn what_cannot_be_meant_exits_with_two_before_anything_is_read() {
         (&["--encoder", "some/bert"], "not in this version"),
         (&["--ranker", "maybe"], "maybe"),
         (&["--memory-limit", "0"], "GiB"),
+        (&["--members", "0"], "ensemble.members"),
+        (&["--seed", "18446744073709551615"], "9223372036854775807"),
+        (&["--set", "encoder.dim=0"], "encoder.dim"),
     ] {
         let ran = train("no-such-data", &model, more);
         assert_eq!(ran.code, Some(2), "{more:?}: {}", ran.stderr);
@@ -264,6 +267,54 @@ fn a_wrong_path_or_a_wrong_file_is_named() {
     let ran = run(["predict", &data, &data]);
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     assert!(ran.stderr.contains("train.jsonl"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_misspelt_path_is_told_with_the_one_that_was_meant() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = data(dir.path());
+    let settings = write(dir.path(), "settings.toml", "");
+    write(dir.path(), "model/manifest.json", "{}");
+    write(dir.path(), "answers.jsonl", "{}");
+    write(dir.path(), "filter.txt", "0 0");
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_string();
+    let out = path("out");
+    let (model, answers) = (path("model"), path("answers.jsonl"));
+    let wrong = [
+        "tran.jsonl",
+        "settings.tml",
+        "modle",
+        "answer.jsonl",
+        "filtr.txt",
+    ];
+    let [
+        wrong_data,
+        wrong_settings,
+        wrong_model,
+        wrong_answers,
+        wrong_filter,
+    ] = wrong.map(path);
+    let train_data = ["train", &wrong_data, "--out", &out];
+    let train_config = ["train", &data, "--out", &out, "--config", &wrong_settings];
+    let filter = ["--filter", &wrong_filter];
+    let evaluate_filter = ["evaluate", "--predictions", &answers, &data];
+    let evaluate_filter = [&evaluate_filter[..], &filter].concat();
+    for (arguments, meant) in [
+        (&train_data[..], &data),
+        (&train_config, &settings),
+        (&["predict", &wrong_model], &model),
+        (&["evaluate", &wrong_model, &data], &model),
+        (
+            &["evaluate", "--predictions", &wrong_answers, &data],
+            &answers,
+        ),
+        (&evaluate_filter, &path("filter.txt")),
+    ] {
+        let ran = run(arguments);
+        assert_eq!(ran.code, Some(1), "{arguments:?}: {}", ran.stderr);
+        let hint = format!("did you mean {meant}?");
+        assert!(ran.stderr.contains(&hint), "{arguments:?}: {}", ran.stderr);
+    }
 }
 
 #[test]

@@ -6,10 +6,11 @@
 //! What [`load`] checks: the manifest against its own checksum; the size of every file; the SHA-256 of every file up
 //! to 16 MiB and of all lists of texts; every shape, id and list. Matrices in larger files are used in place without
 //! being read first, so that a process answers at once: a weight in them that is not finite is reported by the
-//! prediction that meets it. [`verify`] reads and checks every byte.
+//! prediction that meets it. [`verify`] reads and checks every byte; [`check_files`] tells of each file how it is.
 //!
 //! [`TrainingFolder`] keeps an unfinished training: killed at any instant, it is resumed and ends in the same bytes.
 
+mod check;
 mod files;
 mod lines;
 mod load;
@@ -25,6 +26,7 @@ mod v1;
 mod v1_history;
 mod v1_training;
 
+pub use check::{FileState, FilesCheck, check_files};
 pub use files::FileRecord;
 pub use load::{describe, load, verify};
 pub use save::save;

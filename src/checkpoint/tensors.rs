@@ -11,7 +11,7 @@ use std::sync::Arc;
 use memmap2::Mmap;
 use safetensors::tensor::{Dtype, Metadata, SafeTensors};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shortened};
 use crate::matrix::Matrix;
 
 #[cfg(target_endian = "big")]
@@ -155,8 +155,12 @@ impl TensorFile {
         if length.is_none_or(|length| MAX_HEADER < length) {
             return Err(bad("it does not begin with a safetensors header".into()));
         }
-        let (header_len, metadata) = SafeTensors::read_metadata(&map)
-            .map_err(|error| bad(format!("its safetensors header is broken: {error}")))?;
+        let (header_len, metadata) = SafeTensors::read_metadata(&map).map_err(|error| {
+            bad(format!(
+                "its safetensors header is broken: {}",
+                shortened(&error.to_string())
+            ))
+        })?;
         Ok(TensorFile {
             path: path.into(),
             data_start: 8 + header_len,

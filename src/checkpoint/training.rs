@@ -15,7 +15,7 @@ use super::{
 };
 use crate::config::{Config, Plan};
 use crate::data::Dataset;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shortened};
 use crate::predict::{Member, Predictor};
 use crate::train::{Array, Boundary, Event, TrainState};
 
@@ -27,6 +27,8 @@ const SLOTS: [&str; 2] = ["slot-0", "slot-1"];
 const MEMBERS: &str = "members";
 /// Bytes a second that the first snapshot is expected to be written with; later ones know better.
 const EXPECTED_SPEED: f64 = 200e6;
+/// Settings that are named when a training cannot be resumed.
+const MAX_TOLD: usize = 6;
 
 /// Where a trained model goes, and how its training is kept from being lost.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,7 +109,7 @@ impl Identity {
         let mut differences = Vec::new();
         let program = written_by();
         if snapshot.written_by != program {
-            let before = &snapshot.written_by;
+            let before = shortened(&snapshot.written_by);
             differences.push(format!("the program was {before:?} and is {program:?}"));
         }
         if snapshot.data != self.data.sha256 {
@@ -116,7 +118,12 @@ impl Identity {
         if snapshot.watched != self.watched {
             differences.push("the data for validation is another".into());
         }
-        differences.extend(snapshot.config.differences(&self.config));
+        let settings = snapshot.config.differences(&self.config);
+        let n_left = settings.len().saturating_sub(MAX_TOLD);
+        differences.extend(settings.iter().take(MAX_TOLD).map(|told| shortened(told)));
+        if 0 < n_left {
+            differences.push(format!("{n_left} more settings differ"));
+        }
         differences
     }
 }

@@ -11,7 +11,7 @@ use super::DataSummary;
 use super::files::{FileRecord, is_plain_name, sha256};
 use super::v1_history::Told;
 use crate::config::{Config, Decided, RankerLoss};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shortened};
 
 /// The `format` of a model's manifest.
 pub(super) const FORMAT: &str = "elias-model";
@@ -154,8 +154,12 @@ pub(super) fn from_text<T: for<'de> Deserialize<'de>>(
     };
     let text =
         std::str::from_utf8(bytes).map_err(|_| bad("it is damaged: it is not UTF-8".into()))?;
-    let opening: Opening = serde_json::from_str(text)
-        .map_err(|error| bad(format!("it is not a manifest: {error}")))?;
+    let opening: Opening = serde_json::from_str(text).map_err(|error| {
+        bad(format!(
+            "it is not a manifest: {}",
+            shortened(&error.to_string())
+        ))
+    })?;
     if opening.format != format {
         let found = shortened(&opening.format);
         return Err(bad(format!("its format is {found:?}, expected {format:?}")));
@@ -172,17 +176,15 @@ pub(super) fn from_text<T: for<'de> Deserialize<'de>>(
         .and_then(|(text, checksum)| Some((text.strip_suffix(BEFORE_CHECKSUM)?, checksum)));
     match body {
         Some((body, checksum)) if sha256(body.as_bytes()) == checksum => {
-            serde_json::from_str(&format!("{body}\n}}"))
-                .map_err(|error| bad(format!("it does not follow version {version}: {error}")))
+            serde_json::from_str(&format!("{body}\n}}")).map_err(|error: serde_json::Error| {
+                let reason = shortened(&error.to_string());
+                bad(format!("it does not follow version {version}: {reason}"))
+            })
         }
         _ => Err(bad(
             "it was changed after it was written: its checksum differs".into(),
         )),
     }
-}
-
-fn shortened(text: &str) -> String {
-    text.chars().take(40).collect()
 }
 
 impl Manifest {

@@ -145,9 +145,10 @@ impl Config {
     /// The keys whose values differ from an earlier configuration's, with both values, in words.
     pub fn differences(&self, later: &Config) -> Vec<String> {
         let flat = |config: &Config| {
-            let table = toml::Table::try_from(config).expect("a configuration is a TOML table");
+            // Not as TOML, which cannot hold every number that an earlier configuration may come with.
+            let table = serde_json::to_value(config).expect("a configuration is a JSON object");
             let mut values = BTreeMap::new();
-            flatten("", &toml::Value::Table(table), &mut values);
+            flatten("", &table, &mut values);
             values
         };
         let (before, after) = (flat(self), flat(later));
@@ -168,9 +169,10 @@ impl Config {
     }
 }
 
-fn flatten(prefix: &str, value: &toml::Value, values: &mut BTreeMap<String, String>) {
+fn flatten(prefix: &str, value: &serde_json::Value, values: &mut BTreeMap<String, String>) {
     match value {
-        toml::Value::Table(table) => {
+        serde_json::Value::Null => {}
+        serde_json::Value::Object(table) => {
             for (key, value) in table {
                 let dot = if prefix.is_empty() { "" } else { "." };
                 flatten(&format!("{prefix}{dot}{key}"), value, values);

@@ -125,6 +125,11 @@ impl Config {
     }
 
     fn check(&self) -> Result<()> {
+        toml::Table::try_from(self).map_err(|error| Error::Config {
+            key: "(TOML)".into(),
+            found: error.to_string(),
+            expected: format!("integers of at most {}", i64::MAX),
+        })?;
         let positive = |key: &str, value: f64| match 0.0 < value && value.is_finite() {
             true => Ok(()),
             false => Err(unusable(key, value, "a positive number")),

@@ -6,19 +6,14 @@ use std::io::{self, Write};
 
 use crate::data::Dataset;
 use crate::data::builder::Builder;
-use crate::data::line_text::write_line_text;
-use crate::data::source::{Lines, excerpt};
+use crate::data::line_text::{split_at_tab, write_line_text, write_lines};
+use crate::data::source::Lines;
 use crate::error::Result;
 
 /// Reads all lines into the builder.
 pub(super) fn read(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<()> {
     while let Some(line) = lines.next()? {
-        let Some((text, labels)) = line.text.split_once('\t') else {
-            return Err(line.malformed(
-                format!("{} without a tab", excerpt(line.text)),
-                "text<TAB><uri> <uri>",
-            ));
-        };
+        let (text, labels) = split_at_tab(&line, "text<TAB><uri> <uri>")?;
         let mut rest = labels.trim_ascii();
         while !rest.is_empty() {
             let (label, after) = split_label(rest);
@@ -53,17 +48,13 @@ pub(super) fn can_hold(name: &str) -> bool {
 
 /// Writes all points.
 pub(super) fn write(dataset: &Dataset, out: &mut impl Write) -> io::Result<()> {
-    let Some(texts) = dataset.texts() else {
-        return Ok(());
-    };
-    for (point, text) in texts.iter().enumerate() {
+    write_lines(dataset, out, |out, point, text| {
         write_line_text(out, text, b"\t")?;
         let mut separator = "\t";
         for name in dataset.label_names(point) {
             write!(out, "{separator}<{name}>")?;
             separator = " ";
         }
-        out.write_all(if separator == "\t" { b"\t\n" } else { b"\n" })?;
-    }
-    Ok(())
+        out.write_all(if separator == "\t" { b"\t" } else { b"" })
+    })
 }

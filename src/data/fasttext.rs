@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use crate::data::Dataset;
 use crate::data::builder::Builder;
 use crate::data::label_token::{escape, unescape};
-use crate::data::line_text::write_line_text;
+use crate::data::line_text::{write_line_text, write_lines};
 use crate::data::source::Lines;
 use crate::error::Result;
 
@@ -47,24 +47,18 @@ pub(super) fn read(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<()> {
 
 /// Writes all points.
 pub(super) fn write(dataset: &Dataset, out: &mut impl Write) -> io::Result<()> {
-    let Some(texts) = dataset.texts() else {
-        return Ok(());
-    };
-    for (point, text) in texts.iter().enumerate() {
+    write_lines(dataset, out, |out, point, text| {
         let mut separator = "";
         for name in dataset.label_names(point) {
             write!(out, "{separator}{PREFIX}{}", escape(name))?;
             separator = " ";
         }
         out.write_all(separator.as_bytes())?;
-        if has_label_word(text) {
-            write_line_text(out, &text.replace(PREFIX, "_label_"), b"")?;
-        } else {
-            write_line_text(out, text, b"")?;
+        match has_label_word(text) {
+            true => write_line_text(out, &text.replace(PREFIX, "_label_"), b""),
+            false => write_line_text(out, text, b""),
         }
-        out.write_all(b"\n")?;
-    }
-    Ok(())
+    })
 }
 
 /// Whether the text holds what would be read as a label.

@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::data::jsonl::{Uid, json_error};
+use crate::data::missing::missing;
 use crate::data::source::{Line, Lines};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// A text to predict for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,9 +36,9 @@ impl TextInputs<'static> {
     /// The texts of a file.
     ///
     /// # Errors
-    /// [`Error::Io`] if it cannot be opened.
+    /// [`crate::Error::Io`] if it cannot be opened, [`crate::Error::BadFile`] if it is not there.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|error| Error::io(path, "open", error))?;
+        let file = File::open(path).map_err(|error| missing(path, error))?;
         TextInputs::new(path, file)
     }
 }
@@ -46,7 +47,7 @@ impl<'a> TextInputs<'a> {
     /// The texts of any reader, such as standard input; errors call it `name`.
     ///
     /// # Errors
-    /// [`Error::Io`] if it cannot be read.
+    /// [`crate::Error::Io`] if it cannot be read.
     pub fn new(name: impl Into<PathBuf>, reader: impl Read + 'a) -> Result<Self> {
         Ok(TextInputs {
             lines: Lines::new(name.into(), Box::new(reader))?,

@@ -14,7 +14,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqA
 use crate::data::Dataset;
 use crate::data::builder::Builder;
 use crate::data::source::{Line, Lines, excerpt};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shortened};
 
 const EXPECTED: &str = r#"{"text": "...", "labels": ["name", ...]}"#;
 
@@ -92,9 +92,9 @@ impl Uid<'_> {
 pub(super) fn json_error(line: &Line<'_>, error: &serde_json::Error, expected: &str) -> Error {
     let message = error.to_string();
     // The parser sees one line, so its line number would mislead.
-    let reason = message.split(" at line ").next().unwrap_or(&message);
+    let reason = shortened(message.split(" at line ").next().unwrap_or(&message));
     let found = match error.classify() {
-        serde_json::error::Category::Data => reason.to_owned(),
+        serde_json::error::Category::Data => reason,
         _ => format!(
             "{} which is no JSON object: {reason} at column {}",
             excerpt(line.text),

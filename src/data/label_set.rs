@@ -75,7 +75,12 @@ impl PartialEq for LabelSet {
 
 impl<T: AsRef<str>> FromIterator<T> for LabelSet {
     fn from_iter<I: IntoIterator<Item = T>>(names: I) -> Self {
-        let mut labels = LabelSet::default();
+        let names = names.into_iter();
+        let mut labels = LabelSet {
+            // A table that grows hashes every name again.
+            index: HashTable::with_capacity(names.size_hint().0),
+            ..LabelSet::default()
+        };
         for name in names {
             labels.intern(name.as_ref());
         }

@@ -7,20 +7,15 @@ use std::io::{self, Write};
 use crate::data::Dataset;
 use crate::data::builder::Builder;
 use crate::data::label_token::{escape, unescape};
-use crate::data::line_text::write_line_text;
-use crate::data::source::{Lines, excerpt};
+use crate::data::line_text::{split_at_tab, write_line_text, write_lines};
+use crate::data::source::Lines;
 use crate::error::Result;
 
 /// Reads all lines into the builder.
 pub(super) fn read(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<()> {
     let mut has_ids = None;
     while let Some(line) = lines.next()? {
-        let Some((first, rest)) = line.text.split_once('\t') else {
-            return Err(line.malformed(
-                format!("{} without a tab", excerpt(line.text)),
-                "id<TAB>label label<TAB>text",
-            ));
-        };
+        let (first, rest) = split_at_tab(&line, "id<TAB>label label<TAB>text")?;
         // The first line decides whether there are ids; a text may hold tabs of its own.
         let has_ids = *has_ids.get_or_insert(rest.contains('\t'));
         let (labels, text) = match (has_ids, rest.split_once('\t')) {
@@ -47,10 +42,7 @@ pub(super) fn read(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<()> {
 
 /// Writes all points; those without an id get the number of their row.
 pub(super) fn write(dataset: &Dataset, out: &mut impl Write) -> io::Result<()> {
-    let Some(texts) = dataset.texts() else {
-        return Ok(());
-    };
-    for (point, text) in texts.iter().enumerate() {
+    write_lines(dataset, out, |out, point, text| {
         match dataset.ids() {
             Some(ids) => write_line_text(out, ids.get(point), b"\t")?,
             None => write!(out, "{point}")?,
@@ -61,8 +53,6 @@ pub(super) fn write(dataset: &Dataset, out: &mut impl Write) -> io::Result<()> {
             separator = " ";
         }
         out.write_all(if separator == "\t" { b"\t\t" } else { b"\t" })?;
-        write_line_text(out, text, b"\t")?;
-        out.write_all(b"\n")?;
-    }
-    Ok(())
+        write_line_text(out, text, b"\t")
+    })
 }

@@ -5,6 +5,8 @@
 
 use std::io::{self, Read, Write};
 
+use crate::data::source::excerpt;
+
 /// An element of any type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Number {
@@ -150,8 +152,8 @@ fn read_header(reader: &mut impl Read) -> Result<Header, String> {
     let text = String::from_utf8_lossy(&text);
     parse_header(&text).ok_or_else(|| {
         format!(
-            "has the NumPy header {:?}, expected a flat array",
-            text.trim()
+            "has the NumPy header {}, expected a flat array",
+            excerpt(text.trim())
         )
     })
 }

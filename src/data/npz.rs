@@ -13,9 +13,10 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
 
 use crate::data::builder::sum_duplicates;
+use crate::data::missing::missing;
 use crate::data::npy::{self, Number};
 use crate::data::sink::Sink;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shortened};
 use crate::matrix::{CsrBuilder, CsrMatrix};
 
 /// Reads a SciPy CSR matrix; columns are sorted, entries for the same column added up.
@@ -107,7 +108,7 @@ pub(super) struct UnsortedRows {
 impl UnsortedRows {
     /// Reads and checks a file.
     pub(super) fn read(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|error| Error::io(path, "open", error))?;
+        let file = File::open(path).map_err(|error| missing(path, error))?;
         Self::from_archive(BufReader::new(file)).map_err(|problem| bad_file(path, problem))
     }
 
@@ -226,7 +227,7 @@ fn open_entry<'z, R: Read + Seek>(
     let entry = zip.by_name(&format!("{name}.npy")).map_err(|error| {
         format!(
             "array {name} cannot be read ({error}); found {}, expected scipy.sparse.save_npz of a csr_matrix",
-            names.join(", ")
+            shortened(&names.join(", "))
         )
     })?;
     Ok(BufReader::with_capacity(64 * 1024, entry))

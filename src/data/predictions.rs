@@ -27,6 +27,8 @@ const EXPECTED: &str =
 ///
 /// Each row comes in descending order of scores, ties by label id; a label given twice counts once, with its highest
 /// score. Names that `label_set` does not know get ids behind it: they are wrong answers that keep their rank.
+/// Where labels are numbered, there are as many columns as labels, or as the first `n_trained` of them: whoever learnt
+/// from the training data alone knows no others.
 ///
 /// # Errors
 /// [`Error::Malformed`] and [`Error::BadFile`] if the file is none of these, or not of this size.
@@ -34,6 +36,7 @@ pub fn read_predictions(
     path: &Path,
     n_points: usize,
     label_set: &LabelSet,
+    n_trained: usize,
 ) -> Result<Vec<Vec<Scored>>> {
     let source = Source::file(path);
     let head = source.head(4096)?;
@@ -66,10 +69,15 @@ pub fn read_predictions(
             rows.len()
         ));
     }
-    if let Some(n_columns) = n_columns.filter(|n_columns| *n_columns != label_set.len()) {
+    let n_labels = label_set.len();
+    let is_known = |n_columns: &usize| [n_labels, n_trained].contains(n_columns);
+    if let Some(n_columns) = n_columns.filter(|n_columns| !is_known(n_columns)) {
+        let trained = match n_trained == n_labels {
+            true => String::new(),
+            false => format!(", or {n_trained} as in the training data"),
+        };
         return bad_file(format!(
-            "holds scores for {n_columns} labels, expected {} as in the data",
-            label_set.len()
+            "holds scores for {n_columns} labels, expected {n_labels} as in the data{trained}"
         ));
     }
     Ok(rows)

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 
+use crate::data::missing::missing;
 use crate::error::{Error, Result};
 
 const READ_BYTES: usize = 256 * 1024;
@@ -57,9 +58,7 @@ impl<'a> Source<'a> {
     pub(super) fn lines<'b>(&'b self, progress: &'b Progress<'b>) -> Result<Lines<'b>> {
         let raw: Box<dyn Read + 'b> = match self.bytes {
             Some(bytes) => Box::new(Cursor::new(bytes)),
-            None => Box::new(
-                File::open(&self.path).map_err(|error| Error::io(&self.path, "open", error))?,
-            ),
+            None => Box::new(File::open(&self.path).map_err(|error| missing(&self.path, error))?),
         };
         let counted = CountingReader {
             inner: raw,

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::data::Dataset;
 use crate::data::builder::Builder;
-use crate::data::line_text::write_line_text;
+use crate::data::line_text::{split_at_tab, write_line_text, write_lines};
 use crate::data::number::{parse_integer, parse_relevance};
 use crate::data::source::{Lines, excerpt};
 use crate::error::Result;
@@ -12,12 +12,7 @@ use crate::error::Result;
 /// Reads all lines into the builder; labels by number.
 pub(super) fn read(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<()> {
     while let Some(line) = lines.next()? {
-        let Some((labels, text)) = line.text.split_once('\t') else {
-            return Err(line.malformed(
-                format!("{} without a tab", excerpt(line.text)),
-                "id1,id2<TAB>text",
-            ));
-        };
+        let (labels, text) = split_at_tab(&line, "id1,id2<TAB>text")?;
         let labels = labels.trim_ascii();
         for entry in labels.split(',').filter(|_| !labels.is_empty()) {
             let (number, relevance) = entry.split_once("::").unwrap_or((entry, "1"));
@@ -40,10 +35,7 @@ pub(super) fn read(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<()> {
 
 /// Writes all points.
 pub(super) fn write(dataset: &Dataset, out: &mut impl Write) -> io::Result<()> {
-    let Some(texts) = dataset.texts() else {
-        return Ok(());
-    };
-    for (point, text) in texts.iter().enumerate() {
+    write_lines(dataset, out, |out, point, text| {
         let (labels, relevances) = dataset.labels().row(point);
         let mut separator = "";
         for (label, relevance) in labels.iter().zip(relevances) {
@@ -54,8 +46,6 @@ pub(super) fn write(dataset: &Dataset, out: &mut impl Write) -> io::Result<()> {
             separator = ",";
         }
         out.write_all(b"\t")?;
-        write_line_text(out, text, b"\t")?;
-        out.write_all(b"\n")?;
-    }
-    Ok(())
+        write_line_text(out, text, b"\t")
+    })
 }

@@ -92,7 +92,11 @@ impl TokenTable {
 impl From<&Texts> for TokenTable {
     /// A table of these words; one that occurs twice is kept once.
     fn from(words: &Texts) -> Self {
-        let mut table = TokenTable::default();
+        let mut table = TokenTable {
+            slots: HashTable::with_capacity(words.len()),
+            bytes: Vec::with_capacity(words.n_bytes()),
+            entries: Vec::with_capacity(words.len()),
+        };
         for word in words.iter() {
             table.intern(word.as_bytes());
         }

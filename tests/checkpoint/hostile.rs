@@ -201,11 +201,15 @@ fn a_hostile_configuration_neither_hangs_nor_panics() {
         .predict("word1 word2", 3)
         .unwrap();
     let mut manifest = self::manifest(directory.path());
-    manifest["config"]["ranker"]["n_candidates"] = json!(u64::MAX);
+    manifest["config"]["ranker"]["n_candidates"] = json!(i64::MAX);
     forge(directory.path(), &manifest);
     let predictor = load(directory.path()).unwrap();
     assert_eq!(predictor.predict("word1 word2", 3).unwrap().len(), 3);
     check_forged(|m| m["config"]["features"]["ngrams"] = json!(0), "ngrams");
+    check_forged(
+        |m| m["config"]["train"]["seed"] = json!(u64::MAX),
+        "integers of at most",
+    );
     check_forged(|m| m["plan"]["beta"] = json!(-1.0), "plan.beta");
     check_forged(|m| m["plan"]["kappa"] = json!(0), "plan.kappa");
     check_forged(|m| m["members"][0]["alpha"] = json!(0.0), "alpha and beta");

@@ -1,8 +1,11 @@
 //! Models on disk: what is saved is what is loaded, and damaged files are refused.
 
 mod hostile;
+mod read_only;
 mod resume;
 mod save_and_load;
+mod settings;
+mod versions;
 
 use std::collections::BTreeMap;
 use std::fs;

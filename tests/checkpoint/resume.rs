@@ -12,7 +12,7 @@ use elias::error::{Error, Result};
 use elias::train::{Event, Observer, Phase};
 
 /// An observer that calls a function.
-struct Watching<F>(F);
+pub(super) struct Watching<F>(pub(super) F);
 
 impl<F: Fn(&Event) -> ControlFlow<()> + Sync> Observer for Watching<F> {
     fn on_event(&self, event: &Event) -> ControlFlow<()> {
@@ -21,7 +21,7 @@ impl<F: Fn(&Event) -> ControlFlow<()> + Sync> Observer for Watching<F> {
 }
 
 /// A snapshot at every step.
-fn at_every_step(directory: &Path) -> Destination {
+pub(super) fn at_every_step(directory: &Path) -> Destination {
     Destination {
         pace: Pace {
             interval: Duration::ZERO,
@@ -31,7 +31,7 @@ fn at_every_step(directory: &Path) -> Destination {
     }
 }
 
-fn resuming(directory: &Path) -> Destination {
+pub(super) fn resuming(directory: &Path) -> Destination {
     Destination {
         start: Start::Resume,
         ..Destination::new(directory)
@@ -54,7 +54,7 @@ fn train_to(destination: &Destination, observer: &dyn Observer) -> Result<Predic
 }
 
 /// Whether an event is a step of one of the two stages: all else that has steps is done again as a whole.
-fn is_step(event: &Event) -> bool {
+pub(super) fn is_step(event: &Event) -> bool {
     let stages = [Phase::Stage1, Phase::Stage2];
     matches!(event, Event::Step { phase, .. } if stages.contains(phase))
 }
@@ -68,7 +68,7 @@ fn uninterrupted() -> BTreeMap<String, Vec<u8>> {
     contents(directory.path())
 }
 
-fn copy_folder(from: &Path, to: &Path) {
+pub(super) fn copy_folder(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     if !from.exists() {
         return;
@@ -434,7 +434,9 @@ fn an_ensemble_killed_at_any_time_keeps_its_finished_members_and_ends_in_the_sam
     });
     train_two(&at_every_step(&directory), &observer);
     let expected = contents(&directory);
-    assert!(expected.keys().any(|name| name.starts_with("ranker-1")));
+    for part in ["ranker-1", "tree-1", "calibration"] {
+        assert!(expected.keys().any(|name| name.starts_with(part)), "{part}");
+    }
     assert!(!directory.join("checkpoint").exists());
     let mut n_steps_before = usize::MAX;
     let mut n_kept = 0;

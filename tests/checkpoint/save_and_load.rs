@@ -1,7 +1,7 @@
 //! What is saved is what is loaded.
 
 use super::*;
-use elias::checkpoint::{describe, load, verify};
+use elias::checkpoint::{FileState, check_files, describe, load, verify};
 use elias::error::Error;
 use elias::train::{Event, Phase};
 
@@ -162,4 +162,46 @@ fn a_model_without_ranker_and_calibration_loads_from_a_manifest_that_knows_of_ne
         loaded.predict_dataset(&data, 5).unwrap(),
         predictor.predict_dataset(&data, 5).unwrap()
     );
+}
+
+#[test]
+fn every_file_is_told_apart_by_how_it_is_damaged() {
+    let directory = saved_model();
+    let path = |name: &str| directory.path().join(name);
+    let found = check_files(directory.path()).unwrap();
+    assert!(found.is_whole() && found.strangers.is_empty());
+    assert_eq!(
+        found.files.len() + 1,
+        contents(directory.path()).len(),
+        "all but the manifest"
+    );
+    let names: Vec<&String> = found.files.keys().collect();
+    let [missing, longer, flipped, folder, ..] = names[..] else {
+        panic!("a model has more files than {names:?}");
+    };
+    fs::remove_file(path(missing)).unwrap();
+    let bytes = fs::read(path(longer)).unwrap();
+    fs::write(path(longer), [&bytes[..], b"x"].concat()).unwrap();
+    let n_longer = bytes.len() as u64 + 1;
+    let mut bytes = fs::read(path(flipped)).unwrap();
+    bytes[0] ^= 1;
+    fs::write(path(flipped), &bytes).unwrap();
+    fs::remove_file(path(folder)).unwrap();
+    fs::create_dir(path(folder)).unwrap();
+    fs::write(path("notes.txt"), "mine").unwrap();
+
+    let damaged = check_files(directory.path()).unwrap();
+    assert!(!damaged.is_whole());
+    assert_eq!(damaged.strangers, ["notes.txt"]);
+    let state = |name: &String| &damaged.files[name].1;
+    assert_eq!(state(missing), &FileState::Missing);
+    assert_eq!(state(longer), &FileState::WrongSize { found: n_longer });
+    assert!(matches!(state(flipped), FileState::WrongHash { found } if found.len() == 64));
+    assert!(matches!(state(folder), FileState::Unreadable(_)));
+    let n_whole = damaged.files.values();
+    let n_whole = n_whole.filter(|(_, state)| *state == FileState::Whole);
+    assert_eq!(n_whole.count(), names.len() - 4);
+
+    fs::write(path("manifest.json"), "{}").unwrap();
+    assert!(check_files(directory.path()).is_err());
 }

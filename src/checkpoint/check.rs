@@ -1,0 +1,115 @@
+//! Every file of a model against its manifest, one by one.
+//!
+//! [`verify`](super::verify) stops at the first problem, as whoever wants a predictor must. Here every file is told, so
+//! that one sees what a copy or a disk did to a model.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+
+use super::files::{FileRecord, MANIFEST, hexadecimal};
+use super::load::read_manifest;
+use crate::error::Result;
+
+/// How a file compares with what the manifest says of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileState {
+    /// Size and SHA-256 are the same.
+    Whole,
+    /// There is no such file.
+    Missing,
+    /// It has another size.
+    WrongSize {
+        /// The bytes that are there.
+        found: u64,
+    },
+    /// It has the right size and another SHA-256.
+    WrongHash {
+        /// The SHA-256 that was found, in hexadecimal digits.
+        found: String,
+    },
+    /// It cannot be read, or is not a file.
+    Unreadable(
+        /// Why, in words.
+        String,
+    ),
+}
+
+/// What a check of all files found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilesCheck {
+    /// Every file that the manifest names, with what the manifest says of it and how it is.
+    pub files: BTreeMap<String, (FileRecord, FileState)>,
+    /// Names in the directory that the manifest does not know; they are not part of the model.
+    pub strangers: Vec<String>,
+}
+
+impl FilesCheck {
+    /// Whether every file is whole.
+    pub fn is_whole(&self) -> bool {
+        let mut states = self.files.values().map(|(_, state)| state);
+        states.all(|state| *state == FileState::Whole)
+    }
+}
+
+/// Reads every byte of every file and compares sizes and SHA-256 with the manifest.
+///
+/// Whether whole files form a model is what [`verify`](super::verify) tells.
+///
+/// # Errors
+/// If the manifest itself cannot be read or is damaged, as [`describe`](super::describe).
+pub fn check_files(directory: &Path) -> Result<FilesCheck> {
+    let records = read_manifest(directory)?.records();
+    let is_stranger = |name: &String| name != MANIFEST && !records.contains_key(name);
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut strangers: Vec<String> = names.filter(is_stranger).collect();
+    strangers.sort();
+    let files = records.into_par_iter().map(|(name, record)| {
+        let state = compare(&directory.join(&name), &record);
+        (name, (record, state))
+    });
+    Ok(FilesCheck {
+        files: files.collect(),
+        strangers,
+    })
+}
+
+fn compare(path: &Path, record: &FileRecord) -> FileState {
+    let compared = || -> io::Result<FileState> {
+        let metadata = fs::metadata(path)?;
+        if !metadata.is_file() {
+            return Ok(FileState::Unreadable("it is not a regular file".into()));
+        }
+        if metadata.len() != record.bytes {
+            let found = metadata.len();
+            return Ok(FileState::WrongSize { found });
+        }
+        let found = sha256_of(path)?;
+        Ok(match found == record.sha256 {
+            true => FileState::Whole,
+            false => FileState::WrongHash { found },
+        })
+    };
+    compared().unwrap_or_else(|error| match error.kind() {
+        io::ErrorKind::NotFound => FileState::Missing,
+        _ => FileState::Unreadable(error.to_string()),
+    })
+}
+
+/// SHA-256 of a file, of which little is in memory at a time.
+fn sha256_of(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut hash = Sha256::new();
+    let mut chunk = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut chunk)? {
+            0 => return Ok(hexadecimal(&hash.finalize())),
+            n_read => hash.update(&chunk[..n_read]),
+        }
+    }
+}
