@@ -10,6 +10,7 @@ mod data_roundtrip;
 mod ensemble;
 mod features;
 mod goldens;
+mod insight;
 mod metrics;
 mod ranker;
 mod tidy;
