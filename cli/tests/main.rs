@@ -1,8 +1,10 @@
 //! Tests that run the `elias` binary, one module per theme.
 
+mod browser;
 mod command;
 mod convert;
 mod evaluate;
+mod insight;
 mod model;
 mod resume;
 mod shell;
