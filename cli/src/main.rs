@@ -53,7 +53,6 @@ struct Cli {
 
 /// What every verb understands.
 #[derive(Args)]
-#[command(next_help_heading = "Everywhere")]
 struct Common {
     /// Say nothing but errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]

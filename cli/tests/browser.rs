@@ -46,7 +46,7 @@ impl Browser {
         // The pipe stays open, or the driver's next word would end it.
         std::thread::spawn(move || lines.for_each(drop));
         let profile = tempfile::tempdir().unwrap();
-        let folder = profile.path().display();
+        let folder = profile.path().display().to_string();
         let mut browser = Browser {
             driver,
             port: port.expect("chromedriver says its port"),

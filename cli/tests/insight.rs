@@ -270,7 +270,7 @@ fn a_report_is_one_page_that_can_be_searched_sorted_and_hovered() {
     for mark in [
         "#s-recall circle[data-t]",
         ".map [data-t]",
-        "#s-edges rect[data-t]",
+        "#s-stage1 circle[data-t]",
     ] {
         browser.hover(mark);
         let told = browser.run(

@@ -36,7 +36,7 @@ pub struct IndexHealth {
     pub n_unreachable: usize,
     /// Edges by score ŝ(c,ℓ), in bins of equal width from 0 to 1.
     pub histogram: Vec<usize>,
-    /// Mean over the clusters of the r-th largest normalised edge weight softmax(a), by r.
+    /// Mean over the clusters that have edges of the r-th largest normalised edge weight softmax(a), by r.
     pub weight_by_rank: Vec<f64>,
     /// Percent of the stage-1 edges that are there with at least the score of each of [`OVERLAP_CUTOFFS`].
     pub stage1_overlap: Option<Vec<f64>>,
@@ -116,6 +116,8 @@ fn spread(counts: impl Iterator<Item = usize>) -> [usize; 3] {
 
 fn weight_by_rank(adjacency: &Adjacency) -> Vec<f64> {
     let edges = adjacency.edges();
+    let n_filled = edges.indptr().windows(2).filter(|ends| ends[0] < ends[1]);
+    let n_filled = n_filled.count() as f64;
     let mut means: Vec<f64> = Vec::new();
     for cluster_idx in 0..edges.n_clusters() {
         let range = edges.range(ClusterId(cluster_idx as u32));
@@ -129,7 +131,7 @@ fn weight_by_rank(adjacency: &Adjacency) -> Vec<f64> {
         weights.sort_by(|a, b| b.total_cmp(a));
         means.resize(means.len().max(weights.len()), 0.0);
         for (mean, weight) in means.iter_mut().zip(&weights) {
-            *mean += weight / sum / edges.n_clusters() as f64;
+            *mean += weight / sum / n_filled;
         }
     }
     means

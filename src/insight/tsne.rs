@@ -37,7 +37,8 @@ pub fn tsne(rows: &Matrix, options: TsneOptions) -> Vec<[f64; 2]> {
     let affinities = affinities(rows, options.perplexity.min((n - 1) as f64 / 3.0));
     let mut speeds = vec![[0.0; 2]; n];
     let mut gains = vec![[1.0; 2]; n];
-    let rate = (n as f64 / EXAGGERATION).max(50.0);
+    // Higher rates throw single points of small maps far out.
+    let rate = (n as f64 / EXAGGERATION).max(10.0);
     for step in 0..options.n_steps {
         let is_early = step < N_EARLY.min(options.n_steps / 3);
         let (exaggeration, momentum) = match is_early {

@@ -22,11 +22,16 @@ pub(super) fn summary(data: &ReportData) -> String {
     let counts = data.description.plan.counts();
     let n_bytes: u64 = data.description.files.values().map(|file| file.bytes).sum();
     format!(
-        "<p class=\"soft\">{} training points, {} labels, {} clusters, {} members; {} test points; {} on disk; written by {}.</p>\n",
+        "<p class=\"soft\">{} training points, {} labels, {} clusters, {} member{}; {} test points; {} on disk; written by {}.</p>\n",
         data.description.data.n_points,
         counts.n_labels,
         data.health.n_clusters,
         data.description.n_members,
+        if data.description.n_members == 1 {
+            ""
+        } else {
+            "s"
+        },
         data.test.n_points,
         memory::size(n_bytes as usize),
         escape(&data.description.written_by)
@@ -111,7 +116,7 @@ fn stage_title(name: &str) -> &str {
 
 fn paper(data: &ReportData) -> String {
     let mut html = String::from(
-        "<p>What the authors of ELIAS saw on Amazon-670K and other large data, and what this model shows.</p>\n<div class=\"scroll\"><table><thead><tr><th>the paper says</th><th class=\"left\">here</th><th class=\"left\">verdict</th></tr></thead><tbody>",
+        "<p>What the authors of ELIAS saw on Amazon-670K and other large data, and what this model shows.</p>\n<div class=\"scroll\"><table class=\"cards\"><thead><tr><th>the paper says</th><th class=\"left\">here</th><th class=\"left\">verdict</th></tr></thead><tbody>",
     );
     for observation in observe(data) {
         let verdict = observation.verdict.name();
