@@ -16,6 +16,7 @@ use elias::matrix::Matrix;
 use elias::model::{Model, Numbering};
 use elias::predict::{Member, Predictor, PredictorParts};
 use elias::random::Random;
+use elias::train::Stage1;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -60,6 +61,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         model,
         ranker: None,
         calibrator: None,
+        stage1: Stage1::default(),
     };
     let labels = (names, vec![1; n_labels]);
     let (label_set, label_counts) = labels;

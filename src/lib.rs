@@ -54,6 +54,8 @@ pub mod ensemble;
 
 pub mod predict;
 
+pub mod insight;
+
 pub mod checkpoint;
 
 pub mod pipeline;

@@ -11,6 +11,7 @@ mod ensemble;
 mod features;
 mod fuzz;
 mod goldens;
+mod insight;
 mod metrics;
 mod ranker;
 mod tidy;

@@ -47,7 +47,7 @@ pub(crate) struct Evaluate {
     /// Constants of PSP: A,B or amazon, wikipedia, default
     #[arg(long, value_name = "A,B", value_parser = parse_propensity, default_value = "default")]
     propensity: Propensity,
-    /// Evaluate a part of the model: stage2, ranker, calibrated or ensemble
+    /// Evaluate a part of the model: stage1 (if train.keep_stage1 kept it), stage2, ranker, calibrated or ensemble
     #[arg(
         long,
         value_name = "NAME",
@@ -115,11 +115,6 @@ impl Evaluate {
     fn stage(&self) -> anyhow::Result<Stage> {
         match self.stage.as_deref() {
             None => Ok(Stage::default()),
-            Some("stage1") => {
-                let misuse = "--stage stage1: models do not keep stage 1; `elias train --test DATA` \
-                    measures it while it runs";
-                Err(Misuse(misuse.into()).into())
-            }
             Some(name) => name
                 .parse()
                 .map_err(|problem| Misuse(format!("--stage: {problem}")).into()),

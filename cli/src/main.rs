@@ -11,7 +11,9 @@ mod console;
 mod convert;
 mod demo;
 mod evaluate;
+mod explain;
 mod figures;
+mod inspect;
 mod interrupt;
 mod measuring;
 mod memory;
@@ -20,9 +22,12 @@ mod plan;
 mod predict;
 mod presets;
 mod progress;
+mod prune;
 mod reading;
+mod report;
 mod settings;
 mod sgemm;
+mod svg;
 mod table;
 mod train;
 mod training;
@@ -48,7 +53,6 @@ struct Cli {
 
 /// What every verb understands.
 #[derive(Args)]
-#[command(next_help_heading = "Everywhere")]
 struct Common {
     /// Say nothing but errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
@@ -68,6 +72,10 @@ enum Verb {
     Train(train::Train),
     Predict(predict::Predict),
     Evaluate(evaluate::Evaluate),
+    Explain(explain::Explain),
+    Inspect(inspect::Inspect),
+    Prune(prune::Prune),
+    Report(report::Report),
     Convert(convert::Convert),
     Config(config::ShowConfig),
     Bench(bench::Bench),
@@ -78,7 +86,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let console = resolve(&cli.common);
     let outcome = set_threads(cli.common.threads).and_then(|()| run(cli.verb, &console));
-    report(outcome, &console)
+    conclude(outcome, &console)
 }
 
 fn resolve(common: &Common) -> Console {
@@ -105,6 +113,10 @@ fn run(verb: Verb, console: &Console) -> anyhow::Result<()> {
         Verb::Train(train) => train.run(console),
         Verb::Predict(predict) => predict.run(console),
         Verb::Evaluate(evaluate) => evaluate.run(console),
+        Verb::Explain(explain) => explain.run(console),
+        Verb::Inspect(inspect) => inspect.run(console),
+        Verb::Prune(prune) => prune.run(console),
+        Verb::Report(report) => report.run(console),
         Verb::Convert(convert) => convert.run(console),
         Verb::Config(config) => config.run(),
         Verb::Bench(bench) => bench.run(console),
@@ -112,7 +124,7 @@ fn run(verb: Verb, console: &Console) -> anyhow::Result<()> {
     }
 }
 
-fn report(outcome: anyhow::Result<()>, console: &Console) -> ExitCode {
+fn conclude(outcome: anyhow::Result<()>, console: &Console) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if console::is_broken_pipe(&error) => ExitCode::SUCCESS,

@@ -1,7 +1,7 @@
 //! Models on disk: the one place of the command that knows how they are kept.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use elias::checkpoint::{self, DataSummary, SaveInfo};
@@ -23,6 +23,11 @@ pub(crate) fn save(
         existing,
     };
     checkpoint::save(predictor, path, &info).context("while saving the model")
+}
+
+/// Where the times of a training are written, beside the model and no part of it.
+pub(crate) fn times_of(model: &Path) -> PathBuf {
+    model.join("training-times.json")
 }
 
 /// Reads a model.

@@ -14,9 +14,10 @@ use elias::train::{Event, Observer, Phase};
 use crate::console::{Console, Misuse};
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::measuring::Measuring;
+use crate::report::Times;
 use crate::settings::Settings;
 use crate::training::TrainingProgress;
-use crate::{memory, plan, reading};
+use crate::{memory, models, plan, reading};
 
 /// Train a model
 ///
@@ -121,6 +122,7 @@ impl Train {
             trained => trained?,
         };
 
+        self.write_times(out, &progress, console);
         let peak = memory::peak_rss().map_or(String::new(), |bytes| {
             format!(
                 ", peak memory {} (predicted {})",
@@ -138,6 +140,22 @@ impl Train {
             figures.write_table(&mut std::io::stdout().lock())?;
         }
         Ok(())
+    }
+
+    /// Writes how long the phases took beside the model, for reports; a model is no worse without.
+    fn write_times(&self, out: &Path, progress: &TrainingProgress, console: &Console) {
+        let times = Times {
+            resumed: self.resume,
+            phases: progress.times(),
+        };
+        let written = serde_json::to_vec_pretty(&times)
+            .map_err(std::io::Error::from)
+            .and_then(|text| std::fs::write(models::times_of(out), text));
+        if let Err(error) = written {
+            console.say(format_args!(
+                "the times of the training were not written: {error}"
+            ));
+        }
     }
 
     fn config(&self) -> anyhow::Result<Config> {

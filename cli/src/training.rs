@@ -13,6 +13,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::console::Console;
 use crate::interrupt::Interrupt;
 use crate::memory;
+use crate::report::PhaseTime;
 
 /// How often a plain line is written within an epoch where stderr is not a terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
@@ -33,6 +34,7 @@ struct State {
     n_points: usize,
     bar: Option<ProgressBar>,
     history: Vec<Event>,
+    times: Vec<PhaseTime>,
 }
 
 impl TrainingProgress {
@@ -50,6 +52,7 @@ impl TrainingProgress {
                 n_points: 0,
                 bar: None,
                 history: Vec::new(),
+                times: Vec::new(),
             }),
         }
     }
@@ -59,6 +62,11 @@ impl TrainingProgress {
         let mut state = self.lock();
         self.end_phase(&mut state);
         std::mem::take(&mut state.history)
+    }
+
+    /// Seconds and memory of the phases that have ended.
+    pub(crate) fn times(&self) -> Vec<PhaseTime> {
+        self.lock().times.clone()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
@@ -167,7 +175,13 @@ impl TrainingProgress {
         }
         if let Some(phase) = state.phase.take() {
             let seconds = state.phase_started.elapsed().as_secs_f64();
-            let peak = memory::peak_rss().map_or(String::new(), |bytes| {
+            let peak_bytes = memory::peak_rss();
+            state.times.push(PhaseTime {
+                phase: phase.name().to_owned(),
+                seconds,
+                peak_bytes,
+            });
+            let peak = peak_bytes.map_or(String::new(), |bytes| {
                 format!(", peak memory so far {}", memory::size(bytes as usize))
             });
             self.console

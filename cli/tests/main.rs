@@ -1,9 +1,11 @@
 //! Tests that run the `elias` binary, one module per theme.
 
+mod browser;
 mod command;
 mod convert;
 mod disk;
 mod evaluate;
+mod insight;
 mod model;
 mod resume;
 mod shell;

@@ -46,7 +46,7 @@ fn arguments<'a>(data: &'a str, out: &'a Path, more: &[&'a str]) -> Vec<&'a str>
     arguments
 }
 
-/// Every file of a directory, and no folder.
+/// Every file of a directory, and no folder; the times of the training differ and are no part of the model.
 fn contents(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = std::fs::read_dir(directory).unwrap();
     let entries = entries.map(|entry| {
@@ -55,7 +55,9 @@ fn contents(directory: &Path) -> BTreeMap<String, Vec<u8>> {
         let name = entry.file_name().into_string().unwrap();
         (name, std::fs::read(entry.path()).unwrap())
     });
-    entries.collect()
+    entries
+        .filter(|(name, _)| name != "training-times.json")
+        .collect()
 }
 
 fn uninterrupted(dir: &Path, data: &str) -> BTreeMap<String, Vec<u8>> {

@@ -19,9 +19,11 @@ use crate::error::{Error, Result};
 use crate::features::Vectorizer;
 use crate::ids::LabelId;
 use crate::index::{Adjacency, ClusterClassifiers, Edges};
+use crate::matrix::Matrix;
 use crate::model::{Model, Numbering};
 use crate::predict::{Calibration, Member, Predictor, PredictorParts};
 use crate::ranker::Ranker;
+use crate::train::{Stage1, Stage1Model};
 
 /// No manifest is longer.
 const MAX_MANIFEST: u64 = 64 << 20;
@@ -164,21 +166,51 @@ impl Loader<'_> {
             return Err(self.bad_manifest("alpha and beta must be positive".into()));
         }
         let ((encoder, ranker), (index, classifiers)) = rayon::join(
-            || (self.encoder(member), self.ranker(member)),
-            || rayon::join(|| self.index(member), || self.classifiers(member)),
+            || (self.encoder(&member.encoder), self.ranker(member)),
+            || {
+                let classifiers = || self.classifiers(&member.classifiers);
+                rayon::join(|| self.index(member), classifiers)
+            },
         );
-        let (clusters, adjacency, numbering) = index?;
+        let (model, edges) = index?;
+        let whole = self.stage1(member, (&model.numbering, edges.as_ref()))?;
         Ok(Member {
             encoder: encoder?,
             model: Model {
-                clusters,
-                adjacency,
                 classifiers: classifiers?,
-                numbering,
+                ..model
             },
             ranker: ranker?,
             calibrator: self.calibrator(member)?,
+            stage1: Stage1 { edges, whole },
         })
+    }
+
+    /// The member as it was after stage 1, if it was kept.
+    fn stage1(
+        &self,
+        member: &v1::Member,
+        (numbering, edges): (&Numbering, Option<&Edges>),
+    ) -> Result<Option<Stage1Model>> {
+        let Some(stage1) = &member.stage1 else {
+            return Ok(None);
+        };
+        let edges = edges.ok_or_else(|| {
+            let problem = "tensor stage1.indptr: it is missing";
+            bad(self.directory.join(&member.index), problem.into())
+        })?;
+        let mut file = self.tensors(&stage1.clusters)?;
+        let clusters = self.clusters(&mut file, member.alpha)?;
+        file.finish()?;
+        Ok(Some(Stage1Model {
+            encoder: self.encoder(&stage1.encoder)?,
+            model: Model {
+                clusters,
+                adjacency: Adjacency::fixed(edges.clone()),
+                classifiers: self.classifiers(&stage1.classifiers)?,
+                numbering: numbering.clone(),
+            },
+        }))
     }
 
     fn ranker(&self, member: &v1::Member) -> Result<Option<Ranker>> {
@@ -228,10 +260,10 @@ impl Loader<'_> {
         Ok(parsed)
     }
 
-    fn encoder(&self, member: &v1::Member) -> Result<Box<dyn TrainableEncoder>> {
+    fn encoder(&self, name: &str) -> Result<Box<dyn TrainableEncoder>> {
         let config = &self.plan.config().encoder;
         let n_words = self.plan.counts().n_features;
-        let mut file = self.tensors(&member.encoder)?;
+        let mut file = self.tensors(name)?;
         let mut take = |name: &'static str, shape| file.matrix(name, shape);
         let encoder = match config.kind {
             EncoderKind::Bag => BagEncoder::from_tensors(n_words, config, &mut take)?,
@@ -240,41 +272,74 @@ impl Loader<'_> {
         Ok(Box::new(encoder))
     }
 
-    fn index(&self, member: &v1::Member) -> Result<(ClusterClassifiers, Adjacency, Numbering)> {
+    fn clusters(&self, file: &mut TensorFile, alpha: f32) -> Result<ClusterClassifiers> {
         let (n_clusters, dim) = (self.plan.n_clusters(), self.plan.config().encoder.dim);
-        let n_labels = self.plan.counts().n_labels;
-        let mut file = self.tensors(&member.index)?.scanning_everything();
-        let clusters = ClusterClassifiers {
+        Ok(ClusterClassifiers {
             weights: file.matrix("clusters.weight", (n_clusters, dim))?,
             bias: file.floats("clusters.bias", n_clusters)?,
-            alpha: member.alpha,
-        };
+            alpha,
+        })
+    }
+
+    /// The model without its label classifiers, and the edges of stage 1 where they are known.
+    fn index(&self, member: &v1::Member) -> Result<(Model, Option<Edges>)> {
+        let n_clusters = self.plan.n_clusters();
+        let n_labels = self.plan.counts().n_labels;
+        let mut file = self.tensors(&member.index)?.scanning_everything();
+        let clusters = self.clusters(&mut file, member.alpha)?;
         let n_edges = file.len("adjacency.labels")?;
-        let indptr = file.large_numbers("adjacency.indptr", n_clusters + 1)?;
-        let indptr = indptr.iter().map(|&end| end as usize).collect();
+        let has_stage1 = file.has("stage1.indptr");
+        let has_removed = file.has("adjacency.removed") && member.beta.is_some();
+        let mut offsets = |name: &str| -> Result<Vec<usize>> {
+            let ends = file.large_numbers(name, n_clusters + 1)?;
+            Ok(ends.iter().map(|&end| end as usize).collect())
+        };
+        let indptr = offsets("adjacency.indptr")?;
+        let stage1 = match has_stage1 {
+            true => Some(offsets("stage1.indptr")?),
+            false => None,
+        };
         let labels = file.numbers("adjacency.labels", n_edges)?;
         let numbering = file.numbers("numbering", n_labels)?;
         let weights = match member.beta {
             Some(beta) => Some((file.floats("adjacency.weight", n_edges)?, beta)),
             None => None,
         };
+        let removed = match has_removed {
+            true => Some(file.floats("adjacency.removed", n_clusters)?),
+            false => None,
+        };
         file.finish()?;
         let path = || self.directory.join(&member.index);
-        let parts = || -> Result<(Adjacency, Numbering)> {
+        let parts = || -> Result<(Model, Option<Edges>)> {
             let edges = Edges::new(indptr, label_ids(labels), n_labels)?;
+            let in_order = || label_ids((0..n_labels as u32).collect());
+            let stage1 = stage1.map(|indptr| Edges::new(indptr, in_order(), n_labels));
             let adjacency = match weights {
                 Some((weights, beta)) => Adjacency::learned(edges, weights, beta)?,
                 None => Adjacency::fixed(edges),
             };
-            Ok((adjacency, Numbering::new(label_ids(numbering))?))
+            let adjacency = match removed {
+                Some(removed) => adjacency.with_removed(removed)?,
+                None => adjacency,
+            };
+            let model = Model {
+                clusters,
+                adjacency,
+                classifiers: LabelClassifiers {
+                    weights: Matrix::default(),
+                    bias: Vec::new(),
+                },
+                numbering: Numbering::new(label_ids(numbering))?,
+            };
+            Ok((model, stage1.transpose()?))
         };
-        let (adjacency, numbering) = parts().map_err(|error| bad(path(), error.to_string()))?;
-        Ok((clusters, adjacency, numbering))
+        parts().map_err(|error| bad(path(), error.to_string()))
     }
 
-    fn classifiers(&self, member: &v1::Member) -> Result<LabelClassifiers> {
+    fn classifiers(&self, name: &str) -> Result<LabelClassifiers> {
         let (n_labels, dim) = (self.plan.counts().n_labels, self.plan.config().encoder.dim);
-        let mut file = self.tensors(&member.classifiers)?;
+        let mut file = self.tensors(name)?;
         let classifiers = LabelClassifiers {
             weights: file.matrix("classifiers.weight", (n_labels, dim))?,
             bias: file.floats("classifiers.bias", n_labels)?,

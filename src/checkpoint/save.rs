@@ -7,10 +7,14 @@ use super::files::{MANIFEST, Writer};
 use super::tensors::{self, Tensor, Values};
 use super::{Existing, SaveInfo, lines, load, rerank, v1, v1_history, written_by};
 use crate::calibration::Calibrator;
+use crate::classifiers::LabelClassifiers;
+use crate::encoder::TrainableEncoder;
 use crate::error::{Error, Result};
 use crate::features::Vectorizer;
+use crate::index::{ClusterClassifiers, Edges};
 use crate::predict::{Member, Predictor};
 use crate::ranker::Ranker;
+use crate::train::Stage1Model;
 
 /// Writes a model directory.
 ///
@@ -114,22 +118,11 @@ fn write_features(writer: &mut Writer, vectorizer: &Vectorizer) -> Result<v1::Fe
 
 fn write_member(writer: &mut Writer, member_idx: usize, member: &Member) -> Result<v1::Member> {
     let model = &member.model;
-    let encoder = member.encoder.tensors();
-    let encoder = encoder
-        .iter()
-        .map(|tensor| Tensor::matrix(tensor.name, tensor.shape, tensor.values))
-        .collect();
     let (clusters, edges) = (&model.clusters, model.adjacency.edges());
-    let dim = clusters.weights.n_cols();
-    let indptr: Vec<u64> = edges.indptr().iter().map(|&end| end as u64).collect();
+    let indptr = offsets(edges);
+    let stage1_indptr = member.stage1.edges.as_ref().map(offsets);
     let mut index = vec![
         Tensor::list("adjacency.indptr", Values::U64(&indptr)),
-        Tensor::matrix(
-            "clusters.weight",
-            (clusters.n_clusters(), dim),
-            clusters.weights.values(),
-        ),
-        Tensor::list("clusters.bias", Values::F32(&clusters.bias)),
         Tensor::list(
             "adjacency.labels",
             Values::U32(bytemuck::cast_slice(edges.labels())),
@@ -142,15 +135,15 @@ fn write_member(writer: &mut Writer, member_idx: usize, member: &Member) -> Resu
     if let Some(weights) = model.adjacency.weights() {
         index.push(Tensor::list("adjacency.weight", Values::F32(weights)));
     }
-    let weights = &model.classifiers.weights;
-    let classifiers = vec![
-        Tensor::matrix(
-            "classifiers.weight",
-            (weights.n_rows(), weights.n_cols()),
-            weights.values(),
-        ),
-        Tensor::list("classifiers.bias", Values::F32(&model.classifiers.bias)),
-    ];
+    if let Some(removed) = model.adjacency.removed() {
+        index.push(Tensor::list("adjacency.removed", Values::F32(removed)));
+    }
+    if let Some(indptr) = &stage1_indptr {
+        index.push(Tensor::list("stage1.indptr", Values::U64(indptr)));
+    }
+    index.extend(cluster_tensors(clusters));
+    let encoder = encoder_tensors(member.encoder.as_ref());
+    let classifiers = classifier_tensors(&model.classifiers);
     let named = |part: &str| format!("{part}-{member_idx}");
     Ok(v1::Member {
         alpha: clusters.alpha,
@@ -166,7 +159,53 @@ fn write_member(writer: &mut Writer, member_idx: usize, member: &Member) -> Resu
             Some(calibrator) => Some(write_calibrator(writer, &named("tree"), calibrator)?),
             None => None,
         },
+        stage1: match &member.stage1.whole {
+            Some(stage1) => Some(write_stage1(writer, &named("stage1"), stage1)?),
+            None => None,
+        },
     })
+}
+
+/// Row offsets of edges. Those of stage 1 are all of it: its labels are the rows of W_L in their order.
+fn offsets(edges: &Edges) -> Vec<u64> {
+    edges.indptr().iter().map(|&end| end as u64).collect()
+}
+
+fn write_stage1(writer: &mut Writer, stem: &str, stage1: &Stage1Model) -> Result<v1::Stage1> {
+    let named = |part: &str| format!("{stem}-{part}");
+    let Stage1Model { encoder, model } = stage1;
+    let encoder = encoder_tensors(encoder.as_ref());
+    let clusters = cluster_tensors(&model.clusters).into();
+    let classifiers = classifier_tensors(&model.classifiers);
+    Ok(v1::Stage1 {
+        encoder: write_tensors(writer, &named("encoder"), encoder)?,
+        clusters: write_tensors(writer, &named("clusters"), clusters)?,
+        classifiers: write_tensors(writer, &named("classifiers"), classifiers)?,
+    })
+}
+
+fn encoder_tensors(encoder: &dyn TrainableEncoder) -> Vec<Tensor<'_>> {
+    let tensors = encoder.tensors().into_iter();
+    tensors
+        .map(|tensor| Tensor::matrix(tensor.name, tensor.shape, tensor.values))
+        .collect()
+}
+
+fn cluster_tensors(clusters: &ClusterClassifiers) -> [Tensor<'_>; 2] {
+    let shape = (clusters.n_clusters(), clusters.weights.n_cols());
+    [
+        Tensor::matrix("clusters.weight", shape, clusters.weights.values()),
+        Tensor::list("clusters.bias", Values::F32(&clusters.bias)),
+    ]
+}
+
+fn classifier_tensors(classifiers: &LabelClassifiers) -> Vec<Tensor<'_>> {
+    let weights = &classifiers.weights;
+    let shape = (weights.n_rows(), weights.n_cols());
+    vec![
+        Tensor::matrix("classifiers.weight", shape, weights.values()),
+        Tensor::list("classifiers.bias", Values::F32(&classifiers.bias)),
+    ]
 }
 
 fn write_ranker(writer: &mut Writer, stem: &str, ranker: &Ranker) -> Result<v1::Ranker> {

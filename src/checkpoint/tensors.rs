@@ -268,6 +268,11 @@ impl TensorFile {
         }
     }
 
+    /// Whether there is a tensor of this name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.metadata.info(name).is_some()
+    }
+
     /// Nothing may be left that nobody asked for.
     ///
     /// # Errors

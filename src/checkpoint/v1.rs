@@ -93,6 +93,17 @@ pub(super) struct Member {
     pub(super) ranker: Option<Ranker>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) calibrator: Option<Calibrator>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) stage1: Option<Stage1>,
+}
+
+/// Files of a member as it was after stage 1.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Stage1 {
+    pub(super) encoder: String,
+    pub(super) clusters: String,
+    pub(super) classifiers: String,
 }
 
 /// The ranker of a member and the file of its weights.
@@ -219,6 +230,9 @@ impl Manifest {
         }
         for member in &self.members {
             names.extend([&member.encoder[..], &member.index, &member.classifiers]);
+            if let Some(stage1) = &member.stage1 {
+                names.extend([&stage1.encoder[..], &stage1.clusters, &stage1.classifiers]);
+            }
             names.extend(member.ranker.iter().map(|ranker| &ranker.weights[..]));
             names.extend(
                 member

@@ -85,7 +85,9 @@ impl Plan {
         };
         let dense = n_words * dim + residual + (n_labels + n_clusters) * (dim + 1);
         // Labels, weights and scores of edges; weights alone have moments.
-        let parameters = VALUE * dense + 12 * n_edges;
+        // What stage 1 leaves is kept beside the parameters, where it is asked for.
+        let n_copies = 1 + usize::from(self.config().train.keep_stage1);
+        let parameters = VALUE * dense * n_copies + 12 * n_edges;
         let shared = match self.config().optim.second_moments {
             SecondMoments::Coordinate => 0,
             SecondMoments::Shared => (n_words + n_labels) * dim,

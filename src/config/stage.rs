@@ -113,6 +113,9 @@ pub struct TrainConfig {
     pub validate_every: usize,
     /// Whether the epoch with the best validation P@1 is kept instead of the last.
     pub keep_best: bool,
+    /// Whether the model keeps encoder, clusters and classifiers as they were after stage 1 beside the final ones, for
+    /// `evaluate --stage stage1` and reports; answers do not change.
+    pub keep_stage1: bool,
 }
 
 impl Default for TrainConfig {
@@ -126,6 +129,7 @@ impl Default for TrainConfig {
             validation_points: 0,
             validate_every: 2,
             keep_best: false,
+            keep_stage1: false,
         }
     }
 }

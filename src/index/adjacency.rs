@@ -131,7 +131,12 @@ enum Kind {
     /// Every edge has score 1.
     Fixed,
     /// Edge scores follow from learned weights.
-    Learned { weights: Vec<f32>, beta: f32 },
+    Learned {
+        weights: Vec<f32>,
+        beta: f32,
+        /// The share of each cluster's softmax that edges had which were removed; empty if none were.
+        removed: Vec<f32>,
+    },
 }
 
 impl Adjacency {
@@ -170,14 +175,52 @@ impl Adjacency {
         let (scores, best) = (vec![0.0; edges.len()], vec![0.0; n_clusters]);
         let mut adjacency = Adjacency {
             edges,
-            kind: Kind::Learned { weights, beta },
+            kind: Kind::Learned {
+                weights,
+                beta,
+                removed: Vec::new(),
+            },
             scores,
             best,
         };
-        for cluster_idx in 0..n_clusters {
-            adjacency.refresh(ClusterId(cluster_idx as u32));
-        }
+        adjacency.refresh_all();
         Ok(adjacency)
+    }
+
+    /// These learned edges as what is left after others were removed, which had this share of each cluster's softmax.
+    ///
+    /// The edges left keep the scores they had then: ŝ(c,ℓ) = min(1, β·(1 − removed)·softmax over the edges left).
+    ///
+    /// # Errors
+    /// [`Error::InvalidMatrix`] if the edges are fixed, or there is not one share of 0 to below 1 a cluster.
+    pub fn with_removed(mut self, shares: Vec<f32>) -> Result<Self> {
+        let n_clusters = self.edges.n_clusters();
+        let is_valid = shares.len() == n_clusters && shares.iter().all(|s| (0.0..1.0).contains(s));
+        match &mut self.kind {
+            Kind::Learned { removed, .. } if is_valid => *removed = shares,
+            _ => {
+                return Err(Error::InvalidMatrix(
+                    "removed edges need learned weights and a share of 0 to below 1 a cluster"
+                        .into(),
+                ));
+            }
+        }
+        self.refresh_all();
+        Ok(self)
+    }
+
+    /// The share of each cluster's softmax that removed edges had; none if none were removed.
+    pub fn removed(&self) -> Option<&[f32]> {
+        match &self.kind {
+            Kind::Learned { removed, .. } if !removed.is_empty() => Some(removed),
+            _ => None,
+        }
+    }
+
+    fn refresh_all(&mut self) {
+        for cluster_idx in 0..self.edges.n_clusters() {
+            self.refresh(ClusterId(cluster_idx as u32));
+        }
     }
 
     /// The edges.
@@ -216,9 +259,18 @@ impl Adjacency {
     /// Recomputes the scores of one cluster's edges from its weights.
     pub fn refresh(&mut self, cluster: ClusterId) {
         let range = self.edges.range(cluster);
-        if let Kind::Learned { weights, beta } = &self.kind {
-            self.best[cluster.idx()] =
-                edge_scores(&weights[range.clone()], *beta, &mut self.scores[range]);
+        if let Kind::Learned {
+            weights,
+            beta,
+            removed,
+        } = &self.kind
+        {
+            let left = 1.0 - removed.get(cluster.idx()).copied().unwrap_or(0.0);
+            self.best[cluster.idx()] = edge_scores(
+                &weights[range.clone()],
+                *beta * left,
+                &mut self.scores[range],
+            );
         }
     }
 
@@ -230,16 +282,16 @@ impl Adjacency {
         if let Kind::Learned { weights, .. } = &mut self.kind {
             weights.copy_from_slice(new);
         }
-        for cluster_idx in 0..self.edges.n_clusters() {
-            self.refresh(ClusterId(cluster_idx as u32));
-        }
+        self.refresh_all();
     }
 
     /// Everything a row-wise update of learned weights needs: row offsets, weights, scores, best scores and β.
+    ///
+    /// For edges of which none were removed: training begins with those.
     pub(crate) fn learned_mut(&mut self) -> Option<LearnedRows<'_>> {
         match &mut self.kind {
             Kind::Fixed => None,
-            Kind::Learned { weights, beta } => Some(LearnedRows {
+            Kind::Learned { weights, beta, .. } => Some(LearnedRows {
                 indptr: &self.edges.indptr,
                 weights,
                 scores: &mut self.scores,

@@ -4,10 +4,12 @@
 
 mod adjacency;
 mod clusters;
+mod pruning;
 mod shortlist;
 
 pub use adjacency::{Adjacency, Edges};
 pub(crate) use adjacency::{edge_gradient, edge_scores};
 pub use clusters::ClusterClassifiers;
 pub(crate) use clusters::logit_gradient;
+pub use pruning::{Cut, Pruned};
 pub use shortlist::{Path, Selection, ShortlistOptions, Shortlister};

@@ -37,6 +37,22 @@ impl Decile {
     }
 }
 
+/// The decile of every label, from 0 for the most frequent tenth to 9.
+pub fn decile_of_labels(train_label_counts: &[usize]) -> Vec<u8> {
+    let n_labels = train_label_counts.len();
+    let mut by_frequency: Vec<usize> = (0..n_labels).collect();
+    by_frequency.sort_by_key(|&label| (usize::MAX - train_label_counts[label], label));
+    let mut decile_of_label = vec![0; n_labels];
+    for decile_idx in 0..N_DECILES {
+        let start = decile_idx * n_labels / N_DECILES;
+        let end = (decile_idx + 1) * n_labels / N_DECILES;
+        for &label in &by_frequency[start..end] {
+            decile_of_label[label] = decile_idx as u8;
+        }
+    }
+    decile_of_label
+}
+
 /// Collects recall by decile point after point.
 #[derive(Debug)]
 pub struct DecilesBuilder {
@@ -51,26 +67,17 @@ impl DecilesBuilder {
     ///
     /// A label behind those counted belongs to the last decile.
     pub fn new(train_label_counts: &[usize], k: usize, filter: FilterPairs) -> Self {
-        let n_labels = train_label_counts.len();
-        let mut by_frequency: Vec<usize> = (0..n_labels).collect();
-        by_frequency.sort_by_key(|&label| (usize::MAX - train_label_counts[label], label));
-
-        let mut decile_of_label = vec![0; n_labels];
-        let mut deciles = Vec::with_capacity(N_DECILES);
-        for decile_idx in 0..N_DECILES {
-            let start = decile_idx * n_labels / N_DECILES;
-            let end = (decile_idx + 1) * n_labels / N_DECILES;
-            let labels = &by_frequency[start..end];
-            for &label in labels {
-                decile_of_label[label] = decile_idx as u8;
-            }
-            let points_of = |label: Option<&usize>| label.map_or(0, |&at| train_label_counts[at]);
-            deciles.push(Decile {
-                n_labels: labels.len(),
-                most_points: points_of(labels.first()),
-                fewest_points: points_of(labels.last()),
-                ..Decile::default()
-            });
+        let decile_of_label = decile_of_labels(train_label_counts);
+        let mut deciles = vec![Decile::default(); N_DECILES];
+        for (&count, &decile_idx) in train_label_counts.iter().zip(&decile_of_label) {
+            let decile = &mut deciles[usize::from(decile_idx)];
+            let is_first = decile.n_labels == 0;
+            decile.n_labels += 1;
+            decile.most_points = decile.most_points.max(count);
+            decile.fewest_points = match is_first {
+                true => count,
+                false => decile.fewest_points.min(count),
+            };
         }
         DecilesBuilder {
             decile_of_label,

@@ -19,7 +19,7 @@ mod propensity;
 mod ranking;
 
 pub use builder::{Metrics, MetricsBuilder, MetricsOptions};
-pub use deciles::{Decile, DecilesBuilder, by_decile};
+pub use deciles::{Decile, DecilesBuilder, by_decile, decile_of_labels};
 pub use propensity::{InversePropensities, Propensity, inverse_propensities, label_counts};
 pub use ranking::FilterPairs;
 

@@ -386,6 +386,7 @@ impl Trainer {
                 model: trained.model,
                 ranker: None,
                 calibrator: None,
+                stage1: trained.stage1,
             };
             if self.config.ranker.enabled {
                 member.ranker = Some(train_ranker(&member, part, &plan, course.observer)?);

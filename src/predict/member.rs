@@ -9,6 +9,7 @@ use crate::matrix::{CsrMatrix, Matrix};
 use crate::model::{Model, RankScratch};
 use crate::predict::Stage;
 use crate::ranker::{PointView, Ranker, RankerScratch};
+use crate::train::Stage1;
 
 /// A trained encoder with the index and classifiers behind it, and what re-ranks their answers.
 pub struct Member {
@@ -20,6 +21,8 @@ pub struct Member {
     pub ranker: Option<Ranker>,
     /// From p and q to the final score; p·q without it.
     pub calibrator: Option<Calibrator>,
+    /// What is remembered of stage 1; no answer needs it.
+    pub stage1: Stage1,
 }
 
 /// Buffers of one thread, for any member of the same predictor.

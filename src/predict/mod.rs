@@ -25,6 +25,7 @@ use crate::features::{TokenScratch, Vectorizer};
 use crate::ids::Scored;
 use crate::index::ShortlistOptions;
 use crate::matrix::{CsrMatrix, top_k};
+use crate::train::Stage1Model;
 
 /// Points a task of a batch.
 pub(crate) const CHUNK: usize = 64;
@@ -93,8 +94,17 @@ impl Predictor {
     /// # Errors
     /// [`Error::Unpredictable`] if the model has no such part.
     pub fn at_stage(mut self, stage: Stage) -> Result<Self> {
-        let first = &self.parts.members[0];
+        let first = &mut self.parts.members[0];
         let missing = match stage {
+            Stage::Stage1 => match first.stage1.whole.take() {
+                None => "train.keep_stage1",
+                Some(Stage1Model { encoder, model }) => {
+                    (first.encoder, first.model) = (encoder, model);
+                    // Its answers are p of what now stands in the place of stage 2.
+                    self.stage = Stage::Stage2;
+                    return Ok(self);
+                }
+            },
             Stage::Ranker if first.ranker.is_none() => "ranker",
             Stage::Calibrated if first.calibrator.is_none() => "calibration",
             _ => {

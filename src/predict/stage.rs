@@ -6,6 +6,8 @@ use std::str::FromStr;
 /// How far up the answers are built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Stage {
+    /// p of the first member as it was after stage 1.
+    Stage1,
     /// p of the first member.
     Stage2,
     /// p·q of the first member.
@@ -19,7 +21,8 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage, from the bottom to the top.
-    pub const ALL: [Stage; 4] = [
+    pub const ALL: [Stage; 5] = [
+        Stage::Stage1,
         Stage::Stage2,
         Stage::Ranker,
         Stage::Calibrated,
@@ -29,6 +32,7 @@ impl Stage {
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
+            Stage::Stage1 => "stage1",
             Stage::Stage2 => "stage2",
             Stage::Ranker => "ranker",
             Stage::Calibrated => "calibrated",

@@ -3,7 +3,7 @@
 //! The average over the last epochs of stage 2 (`optim.averaging`; everything but A, as in the released code), or
 //! the parameters of the epoch with the best validation (`train.keep_best`; A included). How many epochs an average
 //! holds follows from the epoch, and the best value so far from the history, so that neither needs a place of its
-//! own in a checkpoint.
+//! own in a checkpoint. The parameters of stage 1 (`train.keep_stage1`) are kept through stage 2 for the final model.
 
 use super::{Event, Phase, TrainState};
 use crate::config::Config;
@@ -14,6 +14,7 @@ use crate::matrix::Kernels;
 pub(super) struct Copies {
     pub(super) average: Vec<Vec<f32>>,
     pub(super) best: Vec<Vec<f32>>,
+    pub(super) stage1: Vec<Vec<f32>>,
 }
 
 impl TrainState {
@@ -29,6 +30,9 @@ impl TrainState {
         if config.train.keep_best {
             self.copies.best = zeros_like(&self.parameters());
             self.copies.best.push(vec![0.0; self.edge_weights().len()]);
+        }
+        if config.train.keep_stage1 {
+            self.copies.stage1 = zeros_like(&self.parameters());
         }
     }
 
@@ -94,6 +98,12 @@ impl TrainState {
             }
         }
         self.copies.best = best;
+    }
+
+    /// A copy of every parameter, in the order of [`TrainState::parameters`].
+    pub(super) fn copy_parameters(&mut self) -> Vec<Vec<f32>> {
+        let copies = self.parameters().into_iter().map(|values| values.to_vec());
+        copies.collect()
     }
 
     /// W_L, b_L, W_C, b_C and the parameters of the encoder.

@@ -8,10 +8,12 @@ mod copies;
 mod events;
 pub(crate) mod head;
 mod stage;
+mod stage1;
 mod state;
 mod update;
 
 pub use events::{Event, Observer, Phase, Silent};
+pub use stage1::{Stage1, Stage1Model};
 pub use state::{Array, Boundary, EpochSums, Keep, Position, StateParts, TrainState};
 
 use rayon::prelude::*;
@@ -56,20 +58,20 @@ pub struct Trained {
     pub model: Model,
     /// The encoder after stage 2.
     pub encoder: Box<dyn TrainableEncoder>,
-    /// The stage-1 cluster of every label.
-    pub clustering: Clustering,
+    /// What is remembered of stage 1.
+    pub stage1: Stage1,
     /// Epochs, validations and the adjacency, as they were told.
     pub history: Vec<Event>,
 }
 
-impl From<TrainState> for Trained {
-    fn from(state: TrainState) -> Self {
-        Trained {
+impl Trained {
+    fn new(mut state: TrainState, plan: &Plan) -> Result<Self> {
+        Ok(Trained {
+            stage1: Stage1::of(&mut state, plan)?,
             model: state.model,
             encoder: state.encoder,
-            clustering: state.clustering,
             history: state.history,
-        }
+        })
     }
 }
 
@@ -154,13 +156,13 @@ pub fn train_from(
     if state.position.phase == Phase::Stage1 {
         stage.run(&config.stage1, &mut state, keep)?;
         if config.index.mode == IndexMode::Ova {
-            return Ok(state.into());
+            return Trained::new(state, plan);
         }
         learn_adjacency(&stage, &mut state)?;
         keep(&mut state, Boundary::PhaseEnd)?;
     }
     stage.run(&config.stage2, &mut state, keep)?;
-    Ok(state.into())
+    Trained::new(state, plan)
 }
 
 /// Trains a while on the clusters of the features alone, then clusters anew on ψ = [bow, φ] and starts over.
@@ -216,11 +218,16 @@ fn learn_adjacency(stage: &Stage<'_>, state: &mut TrainState) -> Result<()> {
         n_repaired,
     };
     state.history.push(event.clone());
+    let stage1 = match plan.config().train.keep_stage1 {
+        true => state.copy_parameters(),
+        false => Vec::new(),
+    };
     state.model.adjacency = adjacency;
     if plan.config().stage2.label_classifiers == LabelInit::Reset {
         state.model.classifiers = random_classifiers(plan, seed.wrapping_add(1));
     }
     state.enter(Phase::Stage2, plan.config());
+    state.copies.stage1 = stage1;
     tell(observer, event)
 }
 

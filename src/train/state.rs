@@ -179,6 +179,7 @@ impl TrainState {
         for (kind, copies) in [
             ("average", &mut self.copies.average),
             ("best", &mut self.copies.best),
+            ("stage1", &mut self.copies.stage1),
         ] {
             for (at, copy) in copies.iter_mut().enumerate() {
                 add(&format!("{kind}.{at}"), Array::Floats(copy));

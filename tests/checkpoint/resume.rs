@@ -38,14 +38,18 @@ pub(super) fn resuming(directory: &Path) -> Destination {
     }
 }
 
-/// Gradients of every group wait for several steps, so that a snapshot must hold them.
+/// Gradients of every group wait for several steps and stage 1 is kept, so that a snapshot must hold them.
 fn waiting_config() -> Config {
-    ["labels=3", "clusters=2", "encoder=3"]
-        .iter()
-        .fold(config(), |config, group| {
-            let setting = format!("optim.update_every_{group}");
-            config.with_value(&setting).unwrap()
-        })
+    [
+        "optim.update_every_labels=3",
+        "optim.update_every_clusters=2",
+        "optim.update_every_encoder=3",
+        "train.keep_stage1=true",
+    ]
+    .iter()
+    .fold(config(), |config, setting| {
+        config.with_value(setting).unwrap()
+    })
 }
 
 fn train_to(destination: &Destination, observer: &dyn Observer) -> Result<Predictor> {

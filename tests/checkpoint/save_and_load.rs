@@ -3,6 +3,7 @@
 use super::*;
 use elias::checkpoint::{FileState, check_files, describe, load, verify};
 use elias::error::Error;
+use elias::predict::Stage;
 use elias::train::{Event, Phase};
 
 #[test]
@@ -204,4 +205,49 @@ fn every_file_is_told_apart_by_how_it_is_damaged() {
 
     fs::write(path("manifest.json"), "{}").unwrap();
     assert!(check_files(directory.path()).is_err());
+}
+
+#[test]
+fn stage_1_is_kept_when_asked_and_answers_by_itself() {
+    let data = dataset(120);
+    let keeping = config().with_value("train.keep_stage1=true").unwrap();
+    let predictor = Trainer::new(keeping.clone())
+        .train(&data, None, &Silent)
+        .unwrap();
+    // The final model is the same with and without it.
+    let plain = train(&data);
+    let answers = predictor.predict_dataset(&data, 10).unwrap();
+    assert_eq!(answers, plain.predict_dataset(&data, 10).unwrap());
+
+    let directory = temporary();
+    save(&predictor, directory.path(), &info(&data)).unwrap();
+    let before = predictor.at_stage(Stage::Stage1).unwrap();
+    let expected = before.predict_dataset(&data, 10).unwrap();
+    assert_ne!(expected, answers);
+    let loaded = verify(directory.path()).unwrap();
+    let again = temporary();
+    save(&loaded, again.path(), &info(&data)).unwrap();
+    assert_eq!(contents(directory.path()), contents(again.path()));
+    let loaded = loaded.at_stage(Stage::Stage1).unwrap();
+    assert_eq!(loaded.predict_dataset(&data, 10).unwrap(), expected);
+
+    // Its answers are those of a training that ends there.
+    let one_stage = ["stage2.epochs=0", "ranker.enabled=false"].iter();
+    let one_stage = one_stage.fold(keeping, |config, one| config.with_value(one).unwrap());
+    let short = Trainer::new(one_stage).train(&data, None, &Silent).unwrap();
+    let short = short.at_stage(Stage::Stage1).unwrap();
+    assert_eq!(short.predict_dataset(&data, 10).unwrap(), expected);
+
+    let error = plain.at_stage(Stage::Stage1).err().unwrap();
+    assert!(error.to_string().contains("train.keep_stage1"), "{error}");
+}
+
+#[test]
+fn every_label_has_one_edge_of_stage_1() {
+    let directory = saved_model();
+    let loaded = load(directory.path()).unwrap();
+    let edges = loaded.members()[0].stage1.edges.as_ref().unwrap();
+    assert_eq!(edges.n_clusters(), 4);
+    let labels: Vec<u32> = edges.labels().iter().map(|label| label.0).collect();
+    assert_eq!(labels, (0..N_LABELS as u32).collect::<Vec<_>>());
 }

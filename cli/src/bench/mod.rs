@@ -2,6 +2,7 @@
 
 mod kernels;
 mod predict;
+mod sweep;
 mod train;
 
 use std::io::{self, Write};
@@ -29,6 +30,7 @@ enum What {
     Train(train::BenchTrain),
     Predict(predict::BenchPredict),
     Kernels(kernels::BenchKernels),
+    Sweep(sweep::BenchSweep),
 }
 
 impl Bench {
@@ -37,6 +39,7 @@ impl Bench {
             What::Train(bench) => bench.run(console),
             What::Predict(bench) => bench.run(console),
             What::Kernels(bench) => bench.run(),
+            What::Sweep(bench) => bench.run(console),
         }
     }
 }

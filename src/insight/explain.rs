@@ -1,0 +1,237 @@
+//! Why a text got its answers: clusters, edges, classifiers, the ranker's words, calibration.
+
+use serde::{Deserialize, Serialize};
+
+use super::trace::Trace;
+use crate::calibration::CandidateScores;
+use crate::encoder::Points;
+use crate::error::Result;
+use crate::ids::LabelId;
+use crate::matrix::{CsrMatrix, Kernels, Matrix};
+use crate::predict::{Predictor, search};
+use crate::ranker::PointView;
+
+/// Words of the ranker that are named for each answer.
+const N_WORDS: usize = 8;
+/// Paths that are named for each answer.
+const N_PATHS: usize = 5;
+/// Points embedded at a time.
+const CHUNK: usize = 1024;
+
+/// One answer and what led to it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AnswerStory {
+    /// The label's name.
+    pub label: String,
+    /// The final score.
+    pub score: f32,
+    /// The probability that it is right; none if the model is not calibrated.
+    pub probability: Option<f32>,
+    /// Training points of the label.
+    pub n_points: u32,
+    /// What each member of the ensemble made of it.
+    pub members: Vec<MemberStory>,
+}
+
+/// What one member made of a label.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MemberStory {
+    /// Place among the member's labels by p, from 1; none if the label is not in its shortlist.
+    pub place: Option<usize>,
+    /// Paths through the clusters searched, the best first; the first one counts.
+    pub paths: Vec<LabelPath>,
+    /// ŷ, the score of the best path; 0 without one.
+    pub shortlist_score: f32,
+    /// σ(w·φ + b).
+    pub relevance: f32,
+    /// p = σ·ŷ.
+    pub model_score: f32,
+    /// What the ranker says; none without a ranker, and for labels that are not among the candidates.
+    pub ranker: Option<RankerStory>,
+    /// The member's final score; none for labels that are not among its candidates.
+    pub score: Option<f32>,
+}
+
+/// A path to a label.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LabelPath {
+    /// The cluster.
+    pub cluster: u32,
+    /// ŝ_c.
+    pub cluster_score: f32,
+    /// ŝ(c,ℓ).
+    pub edge_score: f32,
+}
+
+/// What the ranker says of a label.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RankerStory {
+    /// The margin z = words + embedding + intercept.
+    pub margin: f32,
+    /// q.
+    pub score: f32,
+    /// What the embedding adds to the margin.
+    pub embedding: f32,
+    /// The label's intercept.
+    pub intercept: f32,
+    /// The words that add or take away most, with how much.
+    pub words: Vec<(String, f32)>,
+}
+
+/// A training point near a text.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Neighbour {
+    /// The training point.
+    pub point: usize,
+    /// Cosine of the angle between the embeddings.
+    pub similarity: f32,
+}
+
+/// The `k` best answers for one row of features, each with its story.
+///
+/// # Errors
+/// [`Error::Unpredictable`](crate::error::Error::Unpredictable) if a weight that is not finite was met.
+pub fn explain(
+    predictor: &Predictor,
+    features: &CsrMatrix,
+    row: u32,
+    k: usize,
+) -> Result<Vec<AnswerStory>> {
+    let point = features.select_rows(&[row as usize]);
+    let answers = predictor.predict_features(&point, k)?;
+    let search = search(predictor.plan(), k, true);
+    let traces: Vec<Trace<'_>> = predictor
+        .members()
+        .iter()
+        .map(|member| Trace::follow(member, &point, 0, &search))
+        .collect();
+    let story = |label: LabelId| -> Vec<MemberStory> {
+        let members = predictor.members().iter().zip(&traces).enumerate();
+        members
+            .map(|(member_idx, (_, trace))| {
+                tell(
+                    predictor,
+                    (member_idx, trace),
+                    &point,
+                    label,
+                    search.n_candidates,
+                )
+            })
+            .collect()
+    };
+    let answers = answers.into_iter().next().unwrap_or_default();
+    let stories = answers.iter().map(|answer| AnswerStory {
+        label: predictor.label_set().name(answer.label).to_owned(),
+        score: answer.score,
+        probability: predictor.probability(answer.score),
+        n_points: predictor.label_counts()[answer.label.idx()],
+        members: story(answer.label),
+    });
+    Ok(stories.collect())
+}
+
+fn tell(
+    predictor: &Predictor,
+    (member_idx, trace): (usize, &Trace<'_>),
+    point: &CsrMatrix,
+    label: LabelId,
+    n_candidates: usize,
+) -> MemberStory {
+    let member = &predictor.members()[member_idx];
+    let steps = trace.paths_to(label);
+    let shortlist_score = steps
+        .first()
+        .map_or(0.0, |s| s.cluster_score * s.edge_score);
+    let relevance = trace.relevance(label);
+    let model_score = shortlist_score * relevance;
+    let place = trace.place(label);
+    let is_candidate = place.is_some_and(|place| place < n_candidates);
+    let ranker = member.ranker.as_ref().filter(|_| is_candidate);
+    let ranker = ranker.map(|ranker| {
+        let view = PointView {
+            bow: point.row(0),
+            dense: &trace.embedding,
+        };
+        let all = ranker.explain(view, label, usize::MAX);
+        let margin = all.intercept + all.dense + all.words.iter().map(|word| word.1).sum::<f32>();
+        let name = |column: u32| match predictor.vectorizer() {
+            Some(vectorizer) => vectorizer.vocabulary().get(column as usize).to_owned(),
+            None => format!("feature {column}"),
+        };
+        let words = all.words.iter().take(N_WORDS);
+        RankerStory {
+            margin,
+            score: ranker.probability(margin),
+            embedding: all.dense,
+            intercept: all.intercept,
+            words: words
+                .map(|&(column, share)| (name(column), share))
+                .collect(),
+        }
+    });
+    let frequencies = predictor.calibration().map(|c| &c.frequencies[..]);
+    let frequencies = frequencies.unwrap_or(predictor.label_counts());
+    let candidate = CandidateScores {
+        model: model_score,
+        ranker: ranker.as_ref().map_or(1.0, |story| story.score),
+        frequency: frequencies[label.idx()],
+    };
+    let score = is_candidate.then(|| match &member.calibrator {
+        Some(calibrator) => calibrator.score(candidate),
+        None => candidate.product(),
+    });
+    MemberStory {
+        place: place.map(|place| place + 1),
+        paths: steps
+            .iter()
+            .take(N_PATHS)
+            .map(|step| LabelPath {
+                cluster: step.cluster.0,
+                cluster_score: step.cluster_score,
+                edge_score: step.edge_score,
+            })
+            .collect(),
+        shortlist_score,
+        relevance,
+        model_score,
+        ranker,
+        score,
+    }
+}
+
+/// The `n` training points whose embeddings by the first member are nearest to that of a point, nearest first.
+pub fn neighbours(
+    predictor: &Predictor,
+    (features, row): (&CsrMatrix, u32),
+    training: &CsrMatrix,
+    n: usize,
+) -> Vec<Neighbour> {
+    let encoder = &predictor.members()[0].encoder;
+    let mut own = Matrix::default();
+    encoder.encode(Points { features }, &[row], &mut own);
+    let own = own.row(0);
+    let length = |values: &[f32]| Kernels::detect().dot(values, values).sqrt();
+    let mut found: Vec<Neighbour> = Vec::with_capacity(training.n_rows());
+    let rows: Vec<u32> = (0..training.n_rows() as u32).collect();
+    let mut embeddings = Matrix::default();
+    for rows in rows.chunks(CHUNK) {
+        let points = Points { features: training };
+        encoder.encode(points, rows, &mut embeddings);
+        for (position, &point) in rows.iter().enumerate() {
+            let other = embeddings.row(position);
+            let lengths = length(own) * length(other);
+            let similarity = Kernels::detect().dot(own, other) / lengths.max(f32::MIN_POSITIVE);
+            found.push(Neighbour {
+                point: point as usize,
+                similarity,
+            });
+        }
+    }
+    found.sort_by(|a, b| {
+        b.similarity
+            .total_cmp(&a.similarity)
+            .then(a.point.cmp(&b.point))
+    });
+    found.truncate(n);
+    found
+}

@@ -1,0 +1,145 @@
+//! The test points a model fails on most clearly, and at which step each of their labels was lost.
+
+use serde::{Deserialize, Serialize};
+
+use super::trace::Trace;
+use crate::ids::{LabelId, Scored};
+use crate::matrix::CsrMatrix;
+use crate::predict::{Predictor, search};
+
+/// A label counts as found in this many answers.
+const WITHIN: usize = 10;
+
+/// A point whose labels were missed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HardPoint {
+    /// The test point.
+    pub point: usize,
+    /// The best answers with their final scores.
+    pub answers: Vec<(u32, f32)>,
+    /// Its true labels.
+    pub misses: Vec<Miss>,
+}
+
+/// A true label, and what became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Miss {
+    /// The label.
+    pub label: u32,
+    /// Its training points.
+    pub n_points: u32,
+    /// Its place among the answers, from 1; none if it is not there.
+    pub place: Option<usize>,
+    /// What became of it.
+    pub reason: MissReason,
+    /// ŷ; 0 if no path leads to it.
+    pub shortlist_score: f32,
+    /// σ(w·φ + b).
+    pub relevance: f32,
+}
+
+/// At which step a true label was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MissReason {
+    /// It was not lost.
+    Found,
+    /// Training never saw the label.
+    Unseen,
+    /// No cluster that was searched leads to it.
+    NoPath,
+    /// A path leads to it, too weak for the shortlist.
+    WeakPath,
+    /// It is in the shortlist; its classifier σ(w·φ) is what keeps it down.
+    LowRelevance,
+    /// It is in the shortlist; its path ŷ is what keeps it down.
+    LowPath,
+    /// It was among the candidates in a good place; the ranker or calibration put it down.
+    Ranker,
+}
+
+/// The `n` points with the most confident wrong first answer among those with no true label in the first ten answers.
+///
+/// Every true label is traced through the first member.
+pub fn find_hardest(
+    predictor: &Predictor,
+    features: &CsrMatrix,
+    truth: &CsrMatrix,
+    rankings: &[Vec<Scored>],
+    n: usize,
+) -> Vec<HardPoint> {
+    let has = |point: usize, scored: &Scored| {
+        let labels = truth.row(point).0;
+        labels.binary_search(&scored.label.0).is_ok()
+    };
+    let mut missed: Vec<usize> = (0..rankings.len())
+        .filter(|&point| !truth.row(point).0.is_empty())
+        .filter(|&point| !rankings[point].iter().take(WITHIN).any(|s| has(point, s)))
+        .collect();
+    let confidence = |point: usize| rankings[point].first().map_or(0.0, |first| first.score);
+    missed.sort_by(|&a, &b| confidence(b).total_cmp(&confidence(a)).then(a.cmp(&b)));
+    missed.truncate(n);
+    let search = search(predictor.plan(), 0, true);
+    let tell = |point: usize| {
+        let member = &predictor.members()[0];
+        let trace = Trace::follow(member, features, point as u32, &search);
+        let misses = truth.row(point).0.iter().map(|&label| {
+            let place = rankings[point]
+                .iter()
+                .position(|scored| scored.label.0 == label);
+            judge(
+                predictor,
+                &trace,
+                LabelId(label),
+                (place, search.n_candidates),
+            )
+        });
+        HardPoint {
+            point,
+            answers: rankings[point]
+                .iter()
+                .take(5)
+                .map(|scored| (scored.label.0, scored.score))
+                .collect(),
+            misses: misses.collect(),
+        }
+    };
+    missed.into_iter().map(tell).collect()
+}
+
+fn judge(
+    predictor: &Predictor,
+    trace: &Trace<'_>,
+    label: LabelId,
+    (place, n_candidates): (Option<usize>, usize),
+) -> Miss {
+    let n_points = predictor
+        .label_counts()
+        .get(label.idx())
+        .copied()
+        .unwrap_or(0);
+    let mut miss = Miss {
+        label: label.0,
+        n_points,
+        place: place.map(|place| place + 1),
+        reason: MissReason::Unseen,
+        shortlist_score: 0.0,
+        relevance: 0.0,
+    };
+    if predictor.label_set().len() <= label.idx() || n_points == 0 {
+        return miss;
+    }
+    let best = trace.paths_to(label).first().copied();
+    miss.shortlist_score = best.map_or(0.0, |step| step.cluster_score * step.edge_score);
+    miss.relevance = trace.relevance(label);
+    let by_model = trace.place(label);
+    miss.reason = match (place, best, by_model) {
+        (Some(place), ..) if place < WITHIN => MissReason::Found,
+        (_, None, _) => MissReason::NoPath,
+        (_, Some(_), None) => MissReason::WeakPath,
+        (_, Some(_), Some(at)) if at < WITHIN && at < n_candidates => MissReason::Ranker,
+        _ if miss.relevance < miss.shortlist_score => MissReason::LowRelevance,
+        _ => MissReason::LowPath,
+    };
+    miss
+}

@@ -1,0 +1,159 @@
+//! The state of a search index: sizes, edge scores, labels with several clusters, and what is left of stage 1.
+
+use serde::{Deserialize, Serialize};
+
+use super::STRONG;
+use crate::ids::{ClusterId, LabelId};
+use crate::index::{Adjacency, Edges};
+use crate::metrics::decile_of_labels;
+use crate::predict::Member;
+
+/// Bins of the histogram of edge scores.
+const N_BINS: usize = 20;
+/// Labels with this many clusters or more are counted together.
+const MOST_CLUSTERS: usize = 10;
+/// Cut-offs at which the edges of stage 1 are looked for (paper, Fig. index-overlap).
+pub const OVERLAP_CUTOFFS: [f64; 10] = [0.0, 0.01, 0.05, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9];
+
+/// Facts about one member's index.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct IndexHealth {
+    /// C.
+    pub n_clusters: usize,
+    /// L.
+    pub n_labels: usize,
+    /// Edges of A.
+    pub n_edges: usize,
+    /// β; none where edges are fixed.
+    pub beta: Option<f32>,
+    /// Edges of a cluster: fewest, median, most.
+    pub edges_of_cluster: [usize; 3],
+    /// Labels assigned to a cluster: fewest, median, most.
+    pub labels_of_cluster: [usize; 3],
+    /// Labels assigned to 0, 1, 2, … clusters; the last entry counts all with as many or more.
+    pub labels_by_clusters: Vec<usize>,
+    /// Labels that no cluster leads to.
+    pub n_unreachable: usize,
+    /// Edges by score ŝ(c,ℓ), in bins of equal width from 0 to 1.
+    pub histogram: Vec<usize>,
+    /// Mean over the clusters that have edges of the r-th largest normalised edge weight softmax(a), by r.
+    pub weight_by_rank: Vec<f64>,
+    /// Percent of the stage-1 edges that are there with at least the score of each of [`OVERLAP_CUTOFFS`].
+    pub stage1_overlap: Option<Vec<f64>>,
+    /// Mean number of clusters a label is assigned to, by decile of label frequency.
+    pub clusters_by_decile: Vec<f64>,
+}
+
+impl IndexHealth {
+    /// Looks at one member. `label_counts` are the training points of each label of the data set.
+    pub fn of(member: &Member, label_counts: &[u32]) -> Self {
+        let adjacency = &member.model.adjacency;
+        let edges = adjacency.edges();
+        let clusters = || (0..edges.n_clusters()).map(|cluster_idx| ClusterId(cluster_idx as u32));
+        let n_strong = |cluster| {
+            let scores = &adjacency.scores()[edges.range(cluster)];
+            scores.iter().filter(|&&score| STRONG < score).count()
+        };
+        let mut histogram = vec![0; N_BINS];
+        for &score in adjacency.scores() {
+            histogram[((score * N_BINS as f32) as usize).min(N_BINS - 1)] += 1;
+        }
+        let clusters_of = strong_clusters(adjacency);
+        let mut labels_by_clusters = vec![0; MOST_CLUSTERS + 1];
+        for &n_clusters in &clusters_of {
+            labels_by_clusters[(n_clusters as usize).min(MOST_CLUSTERS)] += 1;
+        }
+        let numbering = &member.model.numbering;
+        let counts: Vec<usize> = label_counts.iter().map(|&count| count as usize).collect();
+        let mut sums = [(0.0, 0.0); 10];
+        for (label_idx, &decile) in decile_of_labels(&counts).iter().enumerate() {
+            let row = numbering.row(LabelId(label_idx as u32));
+            let (sum, n) = &mut sums[usize::from(decile)];
+            *sum += f64::from(clusters_of[row.idx()]);
+            *n += 1.0;
+        }
+        let stage1 = member.stage1.edges.as_ref();
+        IndexHealth {
+            n_clusters: edges.n_clusters(),
+            n_labels: edges.n_labels(),
+            n_edges: edges.len(),
+            beta: adjacency.beta(),
+            edges_of_cluster: spread(clusters().map(|cluster| edges.range(cluster).len())),
+            labels_of_cluster: spread(clusters().map(n_strong)),
+            labels_by_clusters,
+            n_unreachable: edges.unreachable().len(),
+            histogram,
+            weight_by_rank: weight_by_rank(adjacency),
+            stage1_overlap: stage1.map(|stage1| overlap(adjacency, stage1)),
+            clusters_by_decile: sums.map(|(sum, n)| sum / f64::max(n, 1.0)).to_vec(),
+        }
+    }
+
+    /// Labels assigned to more than one cluster.
+    pub fn n_in_several_clusters(&self) -> usize {
+        self.labels_by_clusters[2..].iter().sum()
+    }
+}
+
+/// How many clusters each row of W_L is assigned to.
+pub(super) fn strong_clusters(adjacency: &Adjacency) -> Vec<u32> {
+    let mut counts = vec![0; adjacency.edges().n_labels()];
+    for (label, &score) in adjacency.edges().labels().iter().zip(adjacency.scores()) {
+        counts[label.idx()] += u32::from(STRONG < score);
+    }
+    counts
+}
+
+/// Fewest, median and most; zeros for nothing.
+fn spread(counts: impl Iterator<Item = usize>) -> [usize; 3] {
+    let mut counts: Vec<usize> = counts.collect();
+    counts.sort_unstable();
+    match counts.len() {
+        0 => [0; 3],
+        n => [counts[0], counts[n / 2], counts[n - 1]],
+    }
+}
+
+fn weight_by_rank(adjacency: &Adjacency) -> Vec<f64> {
+    let edges = adjacency.edges();
+    let n_filled = edges.indptr().windows(2).filter(|ends| ends[0] < ends[1]);
+    let n_filled = n_filled.count() as f64;
+    let mut means: Vec<f64> = Vec::new();
+    for cluster_idx in 0..edges.n_clusters() {
+        let range = edges.range(ClusterId(cluster_idx as u32));
+        let mut weights: Vec<f64> = match adjacency.weights() {
+            Some(weights) => weights[range].iter().map(|&a| f64::from(a)).collect(),
+            None => vec![0.0; range.len()],
+        };
+        let highest = weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        weights.iter_mut().for_each(|a| *a = (*a - highest).exp());
+        let sum: f64 = weights.iter().sum();
+        weights.sort_by(|a, b| b.total_cmp(a));
+        means.resize(means.len().max(weights.len()), 0.0);
+        for (mean, weight) in means.iter_mut().zip(&weights) {
+            *mean += weight / sum / n_filled;
+        }
+    }
+    means
+}
+
+fn overlap(adjacency: &Adjacency, stage1: &Edges) -> Vec<f64> {
+    let edges = adjacency.edges();
+    let mut n_left = [0usize; OVERLAP_CUTOFFS.len()];
+    for cluster_idx in 0..edges.n_clusters().min(stage1.n_clusters()) {
+        let cluster = ClusterId(cluster_idx as u32);
+        let range = edges.range(cluster);
+        let row = &edges.labels()[range.clone()];
+        for label in &stage1.labels()[stage1.range(cluster)] {
+            let Ok(offset) = row.binary_search(label) else {
+                continue;
+            };
+            let score = f64::from(adjacency.scores()[range.start + offset]);
+            for (n_left, cutoff) in n_left.iter_mut().zip(OVERLAP_CUTOFFS) {
+                *n_left += usize::from(cutoff <= score);
+            }
+        }
+    }
+    let percent = |n: usize| 100.0 * n as f64 / stage1.len().max(1) as f64;
+    n_left.map(percent).to_vec()
+}

@@ -1,0 +1,141 @@
+//! How good a stage is: all metrics, recall against the size of the prediction set, recall by decile and by label.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::Scored;
+use crate::matrix::{CsrMatrix, sort_descending};
+use crate::metrics::{DecilesBuilder, FilterPairs, InversePropensities, MetricsOptions, evaluate};
+
+/// What a stage of a model reaches.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StageFigures {
+    /// The name of the stage.
+    pub stage: String,
+    /// Metrics by name, in percent.
+    pub metrics: BTreeMap<String, f64>,
+    /// R@k for k = 1, 2, …, in percent.
+    pub recall: Vec<f64>,
+    /// R@100 among the true pairs of each decile of label frequency, in percent.
+    pub recall_by_decile: Vec<f64>,
+    /// What each decile adds to R@100, in percent.
+    pub contribution_by_decile: Vec<f64>,
+}
+
+/// Measures the rankings of a stage; row `i` of `truth` belongs to `rankings[i]`.
+///
+/// # Panics
+/// If there are not as many rankings as points.
+pub fn measure_stage(
+    stage: &str,
+    truth: &CsrMatrix,
+    rankings: &[Vec<Scored>],
+    (counts, propensities): (&[usize], InversePropensities),
+) -> StageFigures {
+    let options = MetricsOptions {
+        inverse_propensities: Some(propensities),
+        ..MetricsOptions::default()
+    };
+    let metrics = evaluate(truth, rankings, options);
+    let mut deciles = DecilesBuilder::new(counts, 100, FilterPairs::default());
+    for (point_idx, ranking) in rankings.iter().enumerate() {
+        deciles.push(truth.row(point_idx).0, ranking);
+    }
+    let deciles = deciles.finish();
+    StageFigures {
+        stage: stage.to_owned(),
+        metrics: metrics
+            .iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect(),
+        recall: recall_curve(truth, rankings, 100),
+        recall_by_decile: deciles.iter().map(|decile| decile.recall()).collect(),
+        contribution_by_decile: deciles.iter().map(|decile| decile.contribution).collect(),
+    }
+}
+
+/// R@1 to R@`most`, in percent, over the points that have a true label.
+fn recall_curve(truth: &CsrMatrix, rankings: &[Vec<Scored>], most: usize) -> Vec<f64> {
+    let mut shares = vec![0.0; most];
+    let mut n_points = 0;
+    for (point_idx, ranking) in rankings.iter().enumerate() {
+        let labels = truth.row(point_idx).0;
+        if labels.is_empty() {
+            continue;
+        }
+        n_points += 1;
+        let mut ranking = ranking.clone();
+        sort_descending(&mut ranking);
+        for (place, scored) in ranking.iter().take(most).enumerate() {
+            if labels.binary_search(&scored.label.0).is_ok() {
+                shares[place] += 1.0 / labels.len() as f64;
+            }
+        }
+    }
+    let mut sum = 0.0;
+    for share in &mut shares {
+        sum += *share;
+        *share = 100.0 * sum / f64::from(n_points.max(1));
+    }
+    shares
+}
+
+/// How often a label is true in the test set, and how often it is found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LabelRecall {
+    /// Test points that have it.
+    pub n_pairs: u32,
+    /// Those of them whose ranking holds it.
+    pub n_found: u32,
+}
+
+/// Recall of every label in rankings of any length.
+pub fn recall_of_labels(truth: &CsrMatrix, rankings: &[Vec<Scored>]) -> Vec<LabelRecall> {
+    let mut labels = vec![LabelRecall::default(); truth.n_cols()];
+    for (point_idx, ranking) in rankings.iter().enumerate() {
+        let true_labels = truth.row(point_idx).0;
+        for &label in true_labels {
+            labels[label as usize].n_pairs += 1;
+        }
+        for scored in ranking {
+            if true_labels.binary_search(&scored.label.0).is_ok() {
+                labels[scored.label.idx()].n_found += 1;
+            }
+        }
+    }
+    labels
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::LabelId;
+    use crate::metrics::{Propensity, inverse_propensities};
+
+    #[test]
+    fn the_curve_ends_where_the_metric_is_and_labels_know_what_was_missed() {
+        let truth = CsrMatrix::new(vec![0, 2, 2, 3], vec![0, 3, 1], vec![1.0; 3], 4).unwrap();
+        let ranking = |labels: &[u32]| -> Vec<Scored> {
+            let scored = labels.iter().enumerate();
+            scored
+                .map(|(place, &label)| Scored {
+                    label: LabelId(label),
+                    score: 1.0 / (1.0 + place as f32),
+                })
+                .collect()
+        };
+        let rankings = [ranking(&[2, 3, 0]), ranking(&[1]), ranking(&[0])];
+        let counts = [3, 2, 1, 1];
+        let propensities = inverse_propensities(&counts, 4, Propensity::default());
+        let figures = measure_stage("stage2", &truth, &rankings, (&counts, propensities));
+        assert_eq!(figures.recall[..4], [0.0, 25.0, 50.0, 50.0]);
+        assert_eq!(figures.metrics["r@100"], figures.recall[99]);
+        let labels = recall_of_labels(&truth, &rankings);
+        let of = |label: usize| (labels[label].n_pairs, labels[label].n_found);
+        assert_eq!(
+            [of(0), of(1), of(2), of(3)],
+            [(1, 1), (1, 0), (0, 0), (1, 1)]
+        );
+    }
+}
