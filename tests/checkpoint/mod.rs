@@ -3,6 +3,7 @@
 mod hostile;
 mod resume;
 mod save_and_load;
+mod transformer;
 
 use std::collections::BTreeMap;
 use std::fs;
