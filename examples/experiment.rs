@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use elias::config::{Config, DataCounts};
 use elias::data::{Part, ReadOptions, read};
-use elias::encoder::Points;
+use elias::encoder::{EncoderOrigin, Points};
 use elias::features::Vectorizer;
 use elias::train::{Event, Observer, TrainingData, Watched, train};
 
@@ -58,17 +58,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let plan = config.resolve(counts)?;
     let watched = Watched {
-        points: Points {
-            features: &test_features,
-        },
+        points: Points::of_features(&test_features),
         labels: test_set.labels(),
     };
     let data = TrainingData {
-        points: Points {
-            features: &features,
-        },
+        points: Points::of_features(&features),
         labels: train_set.labels(),
         watched: Some(watched),
+        origin: &EncoderOrigin::Bag,
     };
     let trained = train(data, &plan, &Printer(start))?;
     let options = elias::index::ShortlistOptions {

@@ -67,6 +67,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (label_set, label_counts) = labels;
     let predictor = Predictor::new(PredictorParts {
         vectorizer: Some(vectorizer),
+        pieces: None,
         label_set,
         label_counts,
         members: vec![member],

@@ -113,6 +113,7 @@ fn the_members_of_an_ensemble_differ_and_its_scores_are_their_mean() {
     let together = predictor.predict_dataset(&test, 10).unwrap();
     let PredictorParts {
         vectorizer,
+        pieces,
         label_set,
         label_counts,
         members,
@@ -129,6 +130,7 @@ fn the_members_of_an_ensemble_differ_and_its_scores_are_their_mean() {
     for member in members {
         let parts = PredictorParts {
             vectorizer: vectorizer.take(),
+            pieces: pieces.clone(),
             label_set: label_set.clone(),
             label_counts: label_counts.clone(),
             members: vec![member],

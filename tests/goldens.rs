@@ -26,6 +26,31 @@ pub(crate) fn of_kind(prefix: &str) -> Vec<(PathBuf, Value)> {
         .collect()
 }
 
+/// Every directory of golden values whose name begins so.
+pub(crate) fn directories(prefix: &str) -> Vec<PathBuf> {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/goldens");
+    let given = std::env::var_os("ELIAS_GOLDENS").map(PathBuf::from);
+    let within = |dir: &Path| {
+        let entries = std::fs::read_dir(dir).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        let is_ours = |path: &PathBuf| {
+            let name = path.file_name().unwrap().to_string_lossy();
+            path.is_dir() && name.starts_with(prefix)
+        };
+        let mut paths: Vec<PathBuf> = paths.filter(is_ours).collect();
+        paths.sort();
+        paths
+    };
+    let paths = given.map_or(Vec::new(), |dir| within(&dir));
+    let paths = if paths.is_empty() {
+        within(&own)
+    } else {
+        paths
+    };
+    assert!(!paths.is_empty(), "no golden directory {prefix}*");
+    paths
+}
+
 fn list(dir: &Path, prefix: &str) -> Vec<PathBuf> {
     let entries =
         std::fs::read_dir(dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));

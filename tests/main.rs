@@ -16,6 +16,7 @@ mod metrics;
 mod ranker;
 mod tidy;
 mod training;
+mod transformer;
 
 /// Runs the work on a pool of this many threads.
 fn on_threads<T: Send>(n_threads: usize, work: impl FnOnce() -> T + Send) -> T {

@@ -42,23 +42,23 @@ const N_NEIGHBOURS: usize = 5;
 impl Explain {
     pub(crate) fn run(&self, console: &Console) -> anyhow::Result<()> {
         let predictor = models::load(&self.model)?;
-        let Some(vectorizer) = predictor.vectorizer() else {
+        if predictor.vectorizer().is_none() {
             let misuse =
                 "the model was trained on features, not on texts: there are no words to explain";
             return Err(Misuse(misuse.into()).into());
-        };
+        }
         let mut texts = Texts::default();
         texts.push(&self.text);
-        let features = vectorizer.transform(&texts);
-        if features.nnz() == 0 {
+        let points = predictor.points_of_texts(&texts)?;
+        if points.features.nnz() == 0 {
             console.say("no word of the text is known: the answers come from biases alone");
         }
-        let stories = explain(&predictor, &features, 0, self.top_k)?;
+        let stories = explain(&predictor, &points, 0, self.top_k)?;
         let train = self.read_train(&predictor, console)?;
         let near: Vec<Neighbour> = match &train {
             Some(train) => {
-                let training = predictor.features(train)?;
-                neighbours(&predictor, (&features, 0), &training, N_NEIGHBOURS)
+                let training = predictor.points(train)?;
+                neighbours(&predictor, (&points, 0), &training, N_NEIGHBOURS)
             }
             None => Vec::new(),
         };

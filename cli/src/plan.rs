@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use elias::config::{IndexMode, MemoryEstimate, Plan, StageConfig};
+use elias::config::{EncoderKind, IndexMode, MemoryEstimate, Plan, StageConfig};
+use elias::pipeline::Prepared;
 
 use crate::memory::size;
 use crate::sgemm::{Sgemm, median};
@@ -10,6 +11,9 @@ use crate::table::Table;
 
 /// Share of the plain matrix product's rate that training steps are assumed to reach.
 const ASSUMED_SHARE: f64 = 0.15;
+
+/// The same for a transformer.
+const ENCODER_SHARE: f64 = 0.6;
 
 /// The plan in one line.
 pub(crate) fn in_words(plan: &Plan, estimate: &MemoryEstimate) -> String {
@@ -27,8 +31,24 @@ pub(crate) fn in_words(plan: &Plan, estimate: &MemoryEstimate) -> String {
 /// The whole plan, a line each.
 pub(crate) fn write(
     out: &mut impl Write,
+    prepared: &Prepared,
+    estimate: &MemoryEstimate,
+) -> io::Result<()> {
+    let plan = prepared.plan();
+    let n_encoder_parameters = match prepared.n_encoder_parameters() {
+        Some(n_parameters) => n_parameters,
+        None => n_bag_parameters(plan),
+    };
+    let seconds = estimated_seconds(plan, prepared.encoder_flops());
+    write_plan(out, plan, estimate, n_encoder_parameters, seconds)
+}
+
+fn write_plan(
+    out: &mut impl Write,
     plan: &Plan,
     estimate: &MemoryEstimate,
+    n_encoder_parameters: usize,
+    seconds: f64,
 ) -> io::Result<()> {
     let counts = plan.counts();
     let mut table = Table::new(["plan", ""]);
@@ -66,7 +86,8 @@ pub(crate) fn write(
         row("calibration", format!("on at most {n_points} points"));
     }
     row("members", config.ensemble.members.to_string());
-    row("parameters a member", n_parameters(plan).to_string());
+    let n_parameters = n_encoder_parameters + n_head_parameters(plan);
+    row("parameters a member", n_parameters.to_string());
     table.write(out)?;
 
     writeln!(out)?;
@@ -76,7 +97,7 @@ pub(crate) fn write(
     }
     table.row(["peak".to_string(), size(estimate.total())]);
     table.write(out)?;
-    writeln!(out, "\ntime: about {}", in_time(estimated_seconds(plan)))
+    writeln!(out, "\ntime: about {}", in_time(seconds))
 }
 
 /// Which keys to lower, the most promising first.
@@ -110,23 +131,28 @@ fn parts(estimate: &MemoryEstimate) -> [(&'static str, usize); 10] {
     ]
 }
 
-fn n_parameters(plan: &Plan) -> usize {
-    let (counts, dim) = (plan.counts(), plan.config().encoder.dim);
+fn n_bag_parameters(plan: &Plan) -> usize {
+    let (n_words, dim) = (plan.counts().n_features, plan.config().encoder.dim);
     let residual = if plan.config().encoder.residual {
         dim * (dim + 1)
     } else {
         0
     };
+    n_words * dim + dim + residual
+}
+
+fn n_head_parameters(plan: &Plan) -> usize {
+    let (counts, dim) = (plan.counts(), plan.config().encoder.dim);
     let n_edges = match plan.config().index.mode {
         IndexMode::Ova => 0,
         IndexMode::Learned => plan.n_clusters() * plan.kappa(),
     };
     let rows = counts.n_labels + plan.n_clusters();
-    counts.n_features * dim + dim + residual + rows * (dim + 1) + n_edges
+    rows * (dim + 1) + n_edges
 }
 
 /// Steps at an assumed share of the matrix product's rate, measured now.
-fn estimated_seconds(plan: &Plan) -> f64 {
+fn estimated_seconds(plan: &Plan, encoder_flops: f64) -> f64 {
     let mut sgemm = Sgemm::new();
     let rate = median(&[sgemm.measure(), sgemm.measure(), sgemm.measure()]);
     let (n_points, dim) = (plan.counts().n_points as f64, plan.config().encoder.dim);
@@ -148,7 +174,14 @@ fn estimated_seconds(plan: &Plan) -> f64 {
             6.0 * n_points * n_epochs as f64 * ((scored + plan.n_clusters()) * dim) as f64
         })
         .sum();
-    config.ensemble.members as f64 * n_flops / (ASSUMED_SHARE * rate * 1e9)
+    let head = n_flops / ASSUMED_SHARE;
+    // Forward and backward in every epoch, a third of that for each layer that is not trained; or forward once.
+    let n_passes = match (config.encoder.kind, config.encoder.trained_layers) {
+        (EncoderKind::Bag, _) | (_, Some(0)) => 1.0,
+        _ => 3.0 * (n_epochs[0] + n_epochs[1]) as f64,
+    };
+    let encoder = n_passes * encoder_flops / ENCODER_SHARE;
+    config.ensemble.members as f64 * (head + encoder) / (rate * 1e9)
 }
 
 fn in_time(seconds: f64) -> String {
@@ -174,7 +207,8 @@ mod tests {
         let plan = Config::default().resolve(counts).unwrap();
         let estimate = plan.peak_memory(&DataSizes::default());
         let mut out = Vec::new();
-        write(&mut out, &plan, &estimate).unwrap();
+        let seconds = estimated_seconds(&plan, 0.0);
+        write_plan(&mut out, &plan, &estimate, n_bag_parameters(&plan), seconds).unwrap();
         let out = String::from_utf8(out).unwrap();
         assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
         for part in ["51213", "28484", "512", "557", "peak", "time: about"] {

@@ -1,18 +1,23 @@
-//! Configurations that come with the binary: the paper's data sets.
+//! Configurations that come with the binary: the paper's data sets, and transformers on a CPU.
 
 use elias::config::Config;
 
 use crate::console::Misuse;
 
-const PRESETS: [(&str, &str); 4] = [
+const PRESETS: [(&str, &str); 6] = [
     ("amazon-3m", include_str!("../../configs/amazon-3m.toml")),
     (
         "amazon-670k",
         include_str!("../../configs/amazon-670k.toml"),
     ),
+    ("frozen", include_str!("../../configs/frozen.toml")),
     (
         "lf-amazontitles-131k",
         include_str!("../../configs/lf-amazontitles-131k.toml"),
+    ),
+    (
+        "transformer",
+        include_str!("../../configs/transformer.toml"),
     ),
     (
         "wikipedia-500k",
@@ -34,7 +39,7 @@ pub(crate) fn config(name: &str) -> anyhow::Result<Config> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use elias::config::DataCounts;
+    use elias::config::{DataCounts, EncoderKind};
 
     #[test]
     fn every_preset_can_be_used() {
@@ -45,7 +50,16 @@ mod tests {
                 n_features: 100_000,
             };
             let plan = config(name).unwrap().resolve(counts).unwrap();
-            assert_eq!((plan.kappa(), plan.beta()), (1000, 150.0), "{name}");
+            let is_of_paper = !["frozen", "transformer"].contains(&name);
+            if is_of_paper {
+                assert_eq!((plan.kappa(), plan.beta()), (1000, 150.0), "{name}");
+            }
+            assert_eq!(
+                plan.config().encoder.kind,
+                EncoderKind::Transformer,
+                "{name}"
+            );
+            assert!(plan.config().stage1.rates.encoder <= 1e-3, "{name}");
         }
     }
 

@@ -17,7 +17,7 @@ use crate::measuring::Measuring;
 use crate::report::Times;
 use crate::settings::Settings;
 use crate::training::TrainingProgress;
-use crate::{memory, models, plan, reading};
+use crate::{memory, models, plan, presets, reading};
 
 /// Train a model
 ///
@@ -36,7 +36,7 @@ pub(crate) struct Train {
     #[arg(long, value_name = "DATA")]
     test: Option<PathBuf>,
     /// Encoder: bag, or the directory of a transformer
-    #[arg(long, value_name = "KIND", hide_short_help = true)]
+    #[arg(long, value_name = "bag|DIR", hide_short_help = true)]
     encoder: Option<String>,
     /// Models in the ensemble
     #[arg(long, value_name = "N", hide_short_help = true)]
@@ -77,7 +77,6 @@ enum Switch {
 
 impl Train {
     pub(crate) fn run(&self, console: &Console) -> anyhow::Result<()> {
-        self.refuse_what_is_not_there()?;
         let config = self.config()?;
         let out = self.out.as_deref().filter(|_| !self.dry_run);
         if let Some(out) = out {
@@ -99,7 +98,7 @@ impl Train {
         let n_threads = rayon::current_num_threads();
         let estimate = prepared.peak_memory(&train, test.as_ref(), n_threads);
         if self.dry_run {
-            plan::write(&mut std::io::stdout().lock(), prepared.plan(), &estimate)?;
+            plan::write(&mut std::io::stdout().lock(), &prepared, &estimate)?;
         }
         self.check_memory(&estimate)?;
         let Some(out) = out else {
@@ -159,10 +158,7 @@ impl Train {
     }
 
     fn config(&self) -> anyhow::Result<Config> {
-        let mut config = self.settings.config()?;
-        if self.encoder.is_some() {
-            config.encoder.kind = EncoderKind::Bag;
-        }
+        let mut config = self.with_encoder()?;
         if let Some(members) = self.members {
             config.ensemble.members = members;
         }
@@ -183,16 +179,35 @@ impl Train {
         Ok(config)
     }
 
-    /// Options of the contract whose parts this version does not have.
-    fn refuse_what_is_not_there(&self) -> anyhow::Result<()> {
-        let missing = match self {
-            Train {
-                encoder: Some(kind),
-                ..
-            } if kind != "bag" => format!("--encoder {kind}: only `bag` is there"),
-            _ => return Ok(()),
+    /// The configuration with the encoder that was asked for; rates of a transformer are far below those of a bag.
+    fn with_encoder(&self) -> anyhow::Result<Config> {
+        let Some(encoder) = &self.encoder else {
+            let config = self.settings.config()?;
+            let is_transformer = config.encoder.kind == EncoderKind::Transformer;
+            if is_transformer && config.encoder.pretrained.is_none() {
+                let problem = "these settings want a transformer: name its directory with \
+                               --encoder DIR, or use --encoder bag";
+                return Err(Misuse(problem.into()).into());
+            }
+            return Ok(config);
         };
-        Err(Misuse(format!("{missing} (not in this version)")).into())
+        if encoder == "bag" {
+            let mut config = self.settings.config()?;
+            if config.encoder.kind == EncoderKind::Transformer {
+                let default = Config::default();
+                config.stage1.rates.encoder = default.stage1.rates.encoder;
+                config.stage2.rates.encoder = default.stage2.rates.encoder;
+                config.encoder = default.encoder;
+            }
+            return Ok(config);
+        }
+        let mut config = self.settings.over(presets::config("transformer")?)?;
+        if config.encoder.kind == EncoderKind::Bag {
+            let problem = "this preset is for the bag encoder: leave out --encoder, or the preset";
+            return Err(Misuse(problem.into()).into());
+        }
+        config.encoder.pretrained = Some(encoder.clone());
+        Ok(config)
     }
 
     fn destination(&self, out: &Path) -> Destination {

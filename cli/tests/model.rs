@@ -236,7 +236,7 @@ fn what_cannot_be_meant_exits_with_two_before_anything_is_read() {
         (&["--set", "index.beem_size=3"][..], "beem_size"),
         (&["--set", "encoder.dim=many"], "many"),
         (&["--preset", "amazon"], "amazon-670k"),
-        (&["--encoder", "some/bert"], "not in this version"),
+        (&["--preset", "amazon-670k"], "--encoder DIR"),
         (&["--ranker", "maybe"], "maybe"),
         (&["--memory-limit", "0"], "GiB"),
         (&["--members", "0"], "ensemble.members"),

@@ -14,9 +14,9 @@ use crate::calibration::Calibrator;
 use crate::classifiers::LabelClassifiers;
 use crate::config::{DataCounts, EncoderKind, Plan};
 use crate::data::LabelSet;
-use crate::encoder::{BagEncoder, TrainableEncoder};
+use crate::encoder::{BagEncoder, Encoder, TrainableEncoder, TransformerEncoder};
 use crate::error::{Error, Result};
-use crate::features::Vectorizer;
+use crate::features::{Vectorizer, WordPieces};
 use crate::ids::LabelId;
 use crate::index::{Adjacency, ClusterClassifiers, Edges};
 use crate::matrix::Matrix;
@@ -106,13 +106,14 @@ fn load_to(directory: &Path, depth: Depth) -> Result<Predictor> {
         let members = manifest.members.par_iter();
         members.map(|member| loader.member(member)).collect()
     };
-    let ((labels, calibration), (vectorizer, members)) = rayon::join(
-        || (loader.labels(), loader.calibration()),
+    let ((labels, calibration, pieces), (vectorizer, members)) = rayon::join(
+        || (loader.labels(), loader.calibration(), loader.pieces()),
         || rayon::join(|| loader.vectorizer(), members),
     );
     let (label_set, label_counts) = labels?;
     Predictor::new(PredictorParts {
         vectorizer: vectorizer?,
+        pieces: pieces?,
         label_set,
         label_counts,
         members: members?,
@@ -264,12 +265,50 @@ impl Loader<'_> {
         let config = &self.plan.config().encoder;
         let n_words = self.plan.counts().n_features;
         let mut file = self.tensors(name)?;
-        let mut take = |name: &'static str, shape| file.matrix(name, shape);
-        let encoder = match config.kind {
-            EncoderKind::Bag => BagEncoder::from_tensors(n_words, config, &mut take)?,
+        let mut take = |name: &str, shape| file.matrix(name, shape);
+        let encoder: Box<dyn TrainableEncoder> = match (config.kind, &self.manifest.transformer) {
+            (EncoderKind::Bag, _) => {
+                Box::new(BagEncoder::from_tensors(n_words, config, &mut take)?)
+            }
+            (EncoderKind::Transformer, Some(transformer)) => {
+                let (path, text) = self.text(&transformer.config)?;
+                let encoder = TransformerEncoder::from_tensors(&text, config, &mut take);
+                let encoder = encoder.map_err(|error| match error {
+                    Error::Config { found, .. } => bad(path, found),
+                    error => error,
+                })?;
+                if encoder.dim() != config.dim {
+                    let (found, expected) = (encoder.dim(), config.dim);
+                    let problem = format!("the encoder has {found} dimensions, not {expected}");
+                    return Err(self.bad_manifest(problem));
+                }
+                Box::new(encoder)
+            }
+            (EncoderKind::Transformer, None) => {
+                return Err(self.bad_manifest("it names no files of its transformer".into()));
+            }
         };
         file.finish()?;
-        Ok(Box::new(encoder))
+        Ok(encoder)
+    }
+
+    fn pieces(&self) -> Result<Option<WordPieces>> {
+        let Some(transformer) = &self.manifest.transformer else {
+            return Ok(None);
+        };
+        let (path, text) = self.text(&transformer.tokenizer)?;
+        let pieces = WordPieces::from_json(&text);
+        pieces
+            .map(Some)
+            .map_err(|error| bad(path, error.to_string()))
+    }
+
+    fn text(&self, name: &str) -> Result<(PathBuf, String)> {
+        let (path, bytes, _) = self.open(name, Depth::Full)?;
+        match std::str::from_utf8(&bytes) {
+            Ok(text) => Ok((path, text.to_owned())),
+            Err(_) => Err(bad(path, "it is not UTF-8".into())),
+        }
     }
 
     fn clusters(&self, file: &mut TensorFile, alpha: f32) -> Result<ClusterClassifiers> {

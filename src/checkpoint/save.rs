@@ -70,6 +70,7 @@ fn write_files(
         Some(vectorizer) => Some(write_features(writer, vectorizer)?),
         None => None,
     };
+    let transformer = write_transformer(writer, predictor)?;
     let mut members = Vec::new();
     for (member_idx, member) in predictor.members().iter().enumerate() {
         members.push(write_member(writer, member_idx, member)?);
@@ -93,6 +94,7 @@ fn write_files(
         plan: plan.decided().into(),
         labels,
         features,
+        transformer,
         members,
         calibration,
         history: v1_history::told(&info.history),
@@ -114,6 +116,22 @@ fn write_features(writer: &mut Writer, vectorizer: &Vectorizer) -> Result<v1::Fe
             vec![Tensor::list("idf", Values::F32(vectorizer.idf()))],
         )?,
     })
+}
+
+fn write_transformer(
+    writer: &mut Writer,
+    predictor: &Predictor,
+) -> Result<Option<v1::Transformer>> {
+    let config = predictor.members()[0].encoder.architecture();
+    let Some((config, pieces)) = config.zip(predictor.pieces()) else {
+        return Ok(None);
+    };
+    let mut text =
+        |stem, text: &str| writer.write((stem, "json"), |out| out.write_all(text.as_bytes()));
+    Ok(Some(v1::Transformer {
+        config: text("config", config)?,
+        tokenizer: text("tokenizer", &pieces.to_json())?,
+    }))
 }
 
 fn write_member(writer: &mut Writer, member_idx: usize, member: &Member) -> Result<v1::Member> {

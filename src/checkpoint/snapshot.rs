@@ -10,6 +10,7 @@ use super::v1_training::{FORMAT, Snapshot, course_of};
 use super::{map, written_by};
 use crate::clustering::Clustering;
 use crate::config::Plan;
+use crate::encoder::EncoderOrigin;
 use crate::error::{Error, Result};
 use crate::ids::{ClusterId, LabelId};
 use crate::index::{Adjacency, Edges};
@@ -65,6 +66,7 @@ pub(super) fn write(
         generation,
         data: identity.data.sha256.clone(),
         watched: identity.watched.clone(),
+        encoder: identity.encoder.clone(),
         member,
         position,
         beta,
@@ -87,7 +89,11 @@ pub(super) fn read_manifest(directory: &Path) -> Result<Option<Snapshot>> {
 }
 
 /// The state of a snapshot, after every byte of it was checked.
-pub(super) fn read(directory: &Path, snapshot: &Snapshot, plan: &Plan) -> Result<TrainState> {
+pub(super) fn read(
+    directory: &Path,
+    snapshot: &Snapshot,
+    (plan, origin): (&Plan, &EncoderOrigin),
+) -> Result<TrainState> {
     let path = directory.join(&snapshot.state);
     let bad = |problem: &str| Error::BadFile {
         path: path.clone(),
@@ -136,7 +142,7 @@ pub(super) fn read(directory: &Path, snapshot: &Snapshot, plan: &Plan) -> Result
         Array::Counts(values) => file.copy_numbers(name, values),
         Array::Flags(values) => file.copy_flags(name, values),
     };
-    let state = TrainState::restore(plan, parts, &mut fill)?;
+    let state = TrainState::restore((plan, origin), parts, &mut fill)?;
     file.finish()?;
     Ok(state)
 }

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::config::{Config, Plan};
 use crate::data::Dataset;
+use crate::encoder::EncoderOrigin;
 use crate::error::{Error, Result, shortened};
 use crate::predict::{Member, Predictor};
 use crate::train::{Array, Boundary, Event, TrainState};
@@ -92,6 +93,8 @@ pub struct Identity {
     pub data: DataSummary,
     /// SHA-256 of the data that is watched.
     pub watched: Option<String>,
+    /// SHA-256 of the pretrained encoder.
+    pub encoder: Option<String>,
 }
 
 impl Identity {
@@ -101,7 +104,13 @@ impl Identity {
             config: config.clone(),
             data: DataSummary::of(data),
             watched: watched.map(|data| DataSummary::of(data).sha256),
+            encoder: None,
         }
+    }
+
+    /// The same, with the hash of a pretrained encoder.
+    pub fn with_encoder(self, encoder: Option<String>) -> Self {
+        Identity { encoder, ..self }
     }
 
     /// What differs from a snapshot, in words.
@@ -117,6 +126,9 @@ impl Identity {
         }
         if snapshot.watched != self.watched {
             differences.push("the data for validation is another".into());
+        }
+        if snapshot.encoder != self.encoder {
+            differences.push("the pretrained encoder is another".into());
         }
         let settings = snapshot.config.differences(&self.config);
         let n_left = settings.len().saturating_sub(MAX_TOLD);
@@ -224,7 +236,11 @@ impl TrainingFolder {
     ///
     /// # Errors
     /// [`Error::BadFile`] with what differs, if this is not the training that was interrupted.
-    pub fn restore(&mut self, plan: &Plan, member: usize) -> Result<Option<TrainState>> {
+    pub fn restore(
+        &mut self,
+        (plan, origin): (&Plan, &EncoderOrigin),
+        member: usize,
+    ) -> Result<Option<TrainState>> {
         self.member = member;
         let mut snapshots = Vec::new();
         for slot in SLOTS {
@@ -252,7 +268,7 @@ impl TrainingFolder {
             if snapshot.member != member {
                 continue;
             }
-            if let Ok(state) = snapshot::read(path, snapshot, plan) {
+            if let Ok(state) = snapshot::read(path, snapshot, (plan, origin)) {
                 self.generation = snapshot.generation + 1;
                 return Ok(Some(state));
             }
@@ -313,9 +329,13 @@ impl TrainingFolder {
             config,
             data,
             watched,
+            encoder,
         } = &self.identity;
-        let (program, watched) = (written_by(), watched.as_deref().unwrap_or_default());
-        let whole = [&program[..], &config.to_toml(), &data.sha256, watched].join("\n");
+        let (program, config) = (written_by(), config.to_toml());
+        let mut whole = vec![&program[..], &config, &data.sha256];
+        whole.push(watched.as_deref().unwrap_or_default());
+        whole.extend(encoder.as_deref());
+        let whole = whole.join("\n");
         let hash = files::sha256(whole.as_bytes());
         self.folder
             .join(MEMBERS)

@@ -34,6 +34,9 @@ pub(super) struct Manifest {
     pub(super) labels: Labels,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) features: Option<Features>,
+    /// What a transformer needs besides its tensors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) transformer: Option<Transformer>,
     pub(super) members: Vec<Member>,
     /// File of what calibration learnt of all members together.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,6 +79,14 @@ pub(super) struct Labels {
 pub(super) struct Features {
     pub(super) vocabulary: String,
     pub(super) weights: String,
+}
+
+/// Files of a transformer's sizes and of its tokeniser, as Hugging Face has them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Transformer {
+    pub(super) config: String,
+    pub(super) tokenizer: String,
 }
 
 /// One encoder with its index and classifiers.
@@ -227,6 +238,9 @@ impl Manifest {
         let mut names = vec![&self.labels.names[..], &self.labels.counts];
         if let Some(features) = &self.features {
             names.extend([&features.vocabulary[..], &features.weights]);
+        }
+        if let Some(transformer) = &self.transformer {
+            names.extend([&transformer.config[..], &transformer.tokenizer]);
         }
         for member in &self.members {
             names.extend([&member.encoder[..], &member.index, &member.classifiers]);

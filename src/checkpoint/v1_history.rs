@@ -45,6 +45,8 @@ pub(super) enum Told {
 pub(super) enum WirePhase {
     #[serde(rename = "features")]
     Features,
+    #[serde(rename = "embeddings")]
+    Embeddings,
     #[serde(rename = "clustering")]
     Clustering,
     #[serde(rename = "warm-up")]
@@ -67,6 +69,7 @@ impl From<Phase> for WirePhase {
     fn from(phase: Phase) -> Self {
         match phase {
             Phase::Features => WirePhase::Features,
+            Phase::Embeddings => WirePhase::Embeddings,
             Phase::Clustering => WirePhase::Clustering,
             Phase::WarmUp => WirePhase::WarmUp,
             Phase::Stage1 => WirePhase::Stage1,
@@ -83,6 +86,7 @@ impl From<WirePhase> for Phase {
     fn from(phase: WirePhase) -> Self {
         match phase {
             WirePhase::Features => Phase::Features,
+            WirePhase::Embeddings => Phase::Embeddings,
             WirePhase::Clustering => Phase::Clustering,
             WirePhase::WarmUp => Phase::WarmUp,
             WirePhase::Stage1 => Phase::Stage1,

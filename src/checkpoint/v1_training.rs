@@ -26,6 +26,9 @@ pub(super) struct Snapshot {
     /// SHA-256 of the data set that is watched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) watched: Option<String>,
+    /// SHA-256 of the pretrained encoder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) encoder: Option<String>,
     /// Which member of the ensemble is being trained.
     pub(super) member: usize,
     pub(super) position: WirePosition,

@@ -22,6 +22,21 @@ pub struct DataSizes {
     pub n_words_a_point: usize,
     /// Threads that will work.
     pub n_threads: usize,
+    /// Sizes of the encoder, if it is not a bag of words.
+    pub encoder: Option<EncoderSizes>,
+}
+
+/// What an encoder needs, in values of four bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EncoderSizes {
+    /// Parameters.
+    pub n_parameters: usize,
+    /// Those that are trained.
+    pub n_trained: usize,
+    /// What a training step works in, gradients included.
+    pub n_step: usize,
+    /// What was embedded once, before training.
+    pub n_embedded: usize,
 }
 
 /// Predicted memory in bytes, part by part.
@@ -66,6 +81,13 @@ const PROGRAM: usize = 12 << 20;
 const N_RANGES: usize = 16;
 
 impl Plan {
+    /// The most points a step has.
+    pub fn largest_batch(&self) -> usize {
+        let stages = [&self.config().stage1, &self.config().stage2];
+        let largest = stages.map(|stage| stage.batch_size).into_iter().max();
+        largest.unwrap_or(0).min(self.counts().n_points)
+    }
+
     /// Predicts the most memory that training will take.
     pub fn peak_memory(&self, sizes: &DataSizes) -> MemoryEstimate {
         const VALUE: usize = size_of::<f32>();
@@ -78,31 +100,40 @@ impl Plan {
             IndexMode::Learned => (n_clusters * self.kappa()).max(n_labels),
         };
 
+        let batch = self.largest_batch();
         let residual = if self.config().encoder.residual {
             dim * dim
         } else {
             0
         };
-        let dense = n_words * dim + residual + (n_labels + n_clusters) * (dim + 1);
-        // Labels, weights and scores of edges; weights alone have moments.
+        let head = (n_labels + n_clusters) * (dim + 1);
+        let bag = n_words * dim + residual;
+        let encoder = sizes.encoder.unwrap_or(EncoderSizes {
+            n_parameters: bag,
+            n_trained: bag,
+            n_step: dim * n_words.min(batch * sizes.n_words_a_point),
+            n_embedded: 0,
+        });
         // What stage 1 leaves is kept beside the parameters, where it is asked for.
-        let n_copies = 1 + usize::from(self.config().train.keep_stage1);
-        let parameters = VALUE * dense * n_copies + 12 * n_edges;
+        let n_stages = 1 + usize::from(self.config().train.keep_stage1);
+        // Labels, weights and scores of edges; weights alone have moments. A transformer is kept as it was, too.
+        let n_copies = n_stages + usize::from(sizes.encoder.is_some());
+        let values = n_stages * head + n_copies * encoder.n_parameters;
+        let parameters = VALUE * values + 12 * n_edges;
+        // Rows share one second moment; a transformer's are those of its word pieces.
+        let n_word_rows = sizes.encoder.map_or(n_words * dim, |_| 0);
         let shared = match self.config().optim.second_moments {
             SecondMoments::Coordinate => 0,
-            SecondMoments::Shared => (n_words + n_labels) * dim,
+            SecondMoments::Shared => n_word_rows + n_labels * dim,
         };
-        let moments = VALUE * (2 * (dense + n_edges) - shared);
+        let moments = VALUE * (2 * (head + encoder.n_trained + n_edges) - shared);
 
-        let stages = [&self.config().stage1, &self.config().stage2];
-        let batch = stages.map(|stage| stage.batch_size).into_iter().max();
-        let batch = batch.unwrap_or(0).min(counts.n_points);
         let n_pairs = batch * self.shortlist_size();
         // A pair takes 16 bytes, by shard and by range, and 8 for the gradient of its edge.
         let pairs = n_pairs * (16 + 16 + 8);
         let embeddings = VALUE * batch * dim * (N_RANGES + 8);
         let clusters = VALUE * (2 * batch * n_clusters + n_clusters * dim);
-        let words = VALUE * dim * n_words.min(batch * sizes.n_words_a_point);
+        let words = VALUE * encoder.n_step;
         let searchers = sizes.n_threads * 8 * n_labels + 4 * (n_labels + n_words);
         let edges = VALUE * n_edges;
         // M and its transpose: clusters of each point with their scores.
@@ -143,7 +174,10 @@ impl Plan {
                 + n_copies * 8 * sizes.n_label_entries
                 + 32 * sizes.n_points
                 + 48 * n_labels,
-            features: 8 * sizes.n_feature_entries + 8 * sizes.n_points + 48 * n_words,
+            features: 8 * sizes.n_feature_entries
+                + 8 * sizes.n_points
+                + 48 * n_words
+                + VALUE * encoder.n_embedded,
             clustering,
             parameters,
             moments,
@@ -181,6 +215,7 @@ mod tests {
         n_centroid_entries: 4_000_000,
         n_words_a_point: 40,
         n_threads: 2,
+        encoder: None,
     };
 
     #[test]

@@ -19,11 +19,11 @@ mod stage;
 
 pub use calibration::{CalibrationConfig, HoldOutConfig};
 pub use clustering::ClusteringConfig;
-pub use encoder::{Activation, EncoderConfig, EncoderKind};
+pub use encoder::{Activation, EncoderConfig, EncoderKind, Pooling};
 pub use ensemble::EnsembleConfig;
 pub use features::{FeaturesConfig, TokenPattern};
 pub use index::{IndexConfig, IndexMode};
-pub use memory::{DataSizes, MemoryEstimate};
+pub use memory::{DataSizes, EncoderSizes, MemoryEstimate};
 pub use optim::{OptimConfig, SecondMoments};
 pub use plan::{DataCounts, Decided, Plan, default_n_clusters};
 pub use ranker::{RankerConfig, RankerLoss};

@@ -141,6 +141,7 @@ impl Config {
         positive("encoder.dim", self.encoder.dim as f64)?;
         share("encoder.dropout", self.encoder.dropout.into())?;
         share("encoder.word_dropout", self.encoder.word_dropout.into())?;
+        self.encoder.check_transformer(positive, share)?;
         positive(
             "index.n_clusters",
             self.index.n_clusters.unwrap_or(1) as f64,

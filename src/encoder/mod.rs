@@ -5,18 +5,17 @@
 //! it hands out its parameters with their gradients.
 
 mod bag;
+mod origin;
+mod points;
+mod transformer;
 
 pub use bag::BagEncoder;
+pub use origin::EncoderOrigin;
+pub use points::{PointSet, Points};
+pub use transformer::{Architecture, Shape, TransformerEncoder};
 
 use crate::error::Result;
-use crate::matrix::{CsrMatrix, Matrix};
-
-/// The points an encoder can be asked about.
-#[derive(Clone, Copy, Debug)]
-pub struct Points<'a> {
-    /// tf-idf or given features, N×V, rows of length 1 in L2.
-    pub features: &'a CsrMatrix,
-}
+use crate::matrix::Matrix;
 
 /// Maps points to embeddings.
 pub trait Encoder: Send + Sync {
@@ -25,6 +24,17 @@ pub trait Encoder: Send + Sync {
 
     /// Embeds the rows named, without dropout. out: rows×d
     fn encode(&self, points: Points<'_>, rows: &[u32], out: &mut Matrix);
+
+    /// What no training will change about the rows named, for [`Points::embedded`]; none if there is nothing of
+    /// that kind.
+    fn embed_once(&self, _points: Points<'_>, _rows: &[u32]) -> Option<Matrix> {
+        None
+    }
+
+    /// What describes it besides its tensors, as text; none if its configuration says it all.
+    fn architecture(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// An encoder that can be trained.
@@ -35,10 +45,10 @@ pub trait TrainableEncoder: Encoder {
     /// Adds the gradient of the last forward to the parameters' gradients. gradient: rows×d
     fn backward(&mut self, points: Points<'_>, rows: &[u32], gradient: &Matrix);
 
-    /// Every parameter with its gradient, in a fixed order.
+    /// Every parameter that is trained with its gradient, in a fixed order.
     fn parameters(&mut self) -> Vec<Parameter<'_>>;
 
-    /// Every parameter as it is, for whoever saves it; names, shapes and order are those of
+    /// Every parameter as it is, trained or not, for whoever saves it; names and shapes are those of
     /// [`TrainableEncoder::parameters`].
     fn tensors(&self) -> Vec<Tensor<'_>>;
 
@@ -50,7 +60,7 @@ pub trait TrainableEncoder: Encoder {
 #[derive(Clone, Copy, Debug)]
 pub struct Tensor<'a> {
     /// Its name in model files.
-    pub name: &'static str,
+    pub name: &'a str,
     /// Its shape; row-major.
     pub shape: (usize, usize),
     /// Its values.
@@ -58,7 +68,7 @@ pub struct Tensor<'a> {
 }
 
 /// Hands out tensors by name and shape, as a model file does.
-pub type TakeTensor<'a> = dyn FnMut(&'static str, (usize, usize)) -> Result<Matrix> + 'a;
+pub type TakeTensor<'a> = dyn FnMut(&str, (usize, usize)) -> Result<Matrix> + 'a;
 
 /// What random choices of one step are seeded by.
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +82,7 @@ pub struct StepSeed {
 /// A parameter and its gradient.
 pub struct Parameter<'a> {
     /// Its name in model files.
-    pub name: &'static str,
+    pub name: &'a str,
     /// Its shape; row-major.
     pub shape: (usize, usize),
     /// Its values.

@@ -3,6 +3,7 @@
 //! A [`Vectorizer`] learns a vocabulary from texts and turns texts into rows of length 1. Its formulas are those of
 //! scikit-learn's `TfidfVectorizer`: `idf = ln((1 + N) / (1 + df)) + 1`, `tf` or `1 + ln tf`, rows divided by their
 //! L2 norm. Columns are ordered by the bytes of their words. The result is the same on any number of threads.
+//! [`WordPieces`] are for transformers: the token ids of each text, in [`TokenRows`].
 
 mod counting;
 mod merging;
@@ -11,6 +12,8 @@ mod token_table;
 mod tokens;
 mod vectorizer;
 mod word_chars;
+mod word_pieces;
 
 pub use terms::TokenScratch;
 pub use vectorizer::Vectorizer;
+pub use word_pieces::{TokenRows, WordPieces};

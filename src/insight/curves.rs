@@ -70,11 +70,11 @@ fn stage(curves: &mut Vec<TrainingCurves>, member: usize, phase: Phase) -> &mut 
     &mut curves[at]
 }
 
+/// Where in a stage, and the rates of encoder, labels and clusters there.
+pub type RatePoints = Vec<(f64, [f32; 3])>;
+
 /// Learning rates of encoder, labels and clusters at `n_samples` even places of each stage, with the epoch of each.
-pub fn rates_by_epoch(
-    config: &Config,
-    n_samples: usize,
-) -> Vec<(&'static str, Vec<(f64, [f32; 3])>)> {
+pub fn rates_by_epoch(config: &Config, n_samples: usize) -> Vec<(&'static str, RatePoints)> {
     let stages = [("stage 1", &config.stage1), ("stage 2", &config.stage2)];
     let sample = |(name, stage): (&'static str, &crate::config::StageConfig)| {
         let schedule = Schedule::new(n_samples, config.optim.warmup);

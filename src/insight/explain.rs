@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::trace::Trace;
 use crate::calibration::CandidateScores;
-use crate::encoder::Points;
+use crate::encoder::PointSet;
 use crate::error::Result;
 use crate::ids::LabelId;
 use crate::matrix::{CsrMatrix, Kernels, Matrix};
@@ -93,12 +93,12 @@ pub struct Neighbour {
 /// [`Error::Unpredictable`](crate::error::Error::Unpredictable) if a weight that is not finite was met.
 pub fn explain(
     predictor: &Predictor,
-    features: &CsrMatrix,
+    points: &PointSet,
     row: u32,
     k: usize,
 ) -> Result<Vec<AnswerStory>> {
-    let point = features.select_rows(&[row as usize]);
-    let answers = predictor.predict_features(&point, k)?;
+    let point = points.select_rows(&[row as usize]);
+    let answers = predictor.predict_points(point.points(), k)?;
     let search = search(predictor.plan(), k, true);
     let traces: Vec<Trace<'_>> = predictor
         .members()
@@ -112,7 +112,7 @@ pub fn explain(
                 tell(
                     predictor,
                     (member_idx, trace),
-                    &point,
+                    &point.features,
                     label,
                     search.n_candidates,
                 )
@@ -202,21 +202,20 @@ fn tell(
 /// The `n` training points whose embeddings by the first member are nearest to that of a point, nearest first.
 pub fn neighbours(
     predictor: &Predictor,
-    (features, row): (&CsrMatrix, u32),
-    training: &CsrMatrix,
+    (points, row): (&PointSet, u32),
+    training: &PointSet,
     n: usize,
 ) -> Vec<Neighbour> {
     let encoder = &predictor.members()[0].encoder;
     let mut own = Matrix::default();
-    encoder.encode(Points { features }, &[row], &mut own);
+    encoder.encode(points.points(), &[row], &mut own);
     let own = own.row(0);
     let length = |values: &[f32]| Kernels::detect().dot(values, values).sqrt();
-    let mut found: Vec<Neighbour> = Vec::with_capacity(training.n_rows());
-    let rows: Vec<u32> = (0..training.n_rows() as u32).collect();
+    let mut found: Vec<Neighbour> = Vec::with_capacity(training.len());
+    let rows: Vec<u32> = (0..training.len() as u32).collect();
     let mut embeddings = Matrix::default();
     for rows in rows.chunks(CHUNK) {
-        let points = Points { features: training };
-        encoder.encode(points, rows, &mut embeddings);
+        encoder.encode(training.points(), rows, &mut embeddings);
         for (position, &point) in rows.iter().enumerate() {
             let other = embeddings.row(position);
             let lengths = length(own) * length(other);

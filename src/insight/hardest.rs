@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::trace::Trace;
+use crate::encoder::PointSet;
 use crate::ids::{LabelId, Scored};
 use crate::matrix::CsrMatrix;
 use crate::predict::{Predictor, search};
@@ -63,7 +64,7 @@ pub enum MissReason {
 /// Every true label is traced through the first member.
 pub fn find_hardest(
     predictor: &Predictor,
-    features: &CsrMatrix,
+    points: &PointSet,
     truth: &CsrMatrix,
     rankings: &[Vec<Scored>],
     n: usize,
@@ -82,7 +83,7 @@ pub fn find_hardest(
     let search = search(predictor.plan(), 0, true);
     let tell = |point: usize| {
         let member = &predictor.members()[0];
-        let trace = Trace::follow(member, features, point as u32, &search);
+        let trace = Trace::follow(member, points, point as u32, &search);
         let misses = truth.row(point).0.iter().map(|&label| {
             let place = rankings[point]
                 .iter()

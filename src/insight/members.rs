@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::STRONG;
-use crate::encoder::Points;
+use crate::encoder::PointSet;
 use crate::ids::ClusterId;
 use crate::matrix::{CsrMatrix, Matrix};
 use crate::predict::Member;
@@ -24,17 +24,17 @@ pub struct PointClusters {
 }
 
 /// Finds the clusters of all points.
-pub fn clusters_of_points(member: &Member, features: &CsrMatrix) -> PointClusters {
+pub fn clusters_of_points(member: &Member, points: &PointSet) -> PointClusters {
     let clusters = &member.model.clusters;
     let (dim, n_clusters) = (member.encoder.dim(), clusters.n_clusters());
-    let rows: Vec<u32> = (0..features.n_rows() as u32).collect();
+    let rows: Vec<u32> = (0..points.len() as u32).collect();
     let chunks: Vec<(Vec<Vec<ClusterId>>, Vec<f32>)> = rows
         .par_chunks(CHUNK)
         .map(|rows| {
             let mut embeddings = Matrix::default();
             member
                 .encoder
-                .encode(Points { features }, rows, &mut embeddings);
+                .encode(points.points(), rows, &mut embeddings);
             let mut probabilities = vec![0.0; rows.len() * n_clusters];
             clusters.probabilities(embeddings.values(), &mut probabilities);
             let lists = probabilities.chunks(n_clusters).map(|row| {

@@ -1,9 +1,9 @@
 //! The way of one point through one member: clusters, paths, classifiers.
 
-use crate::encoder::Points;
+use crate::encoder::PointSet;
 use crate::ids::{ClusterId, LabelId, Scored};
 use crate::index::{Selection, Shortlister};
-use crate::matrix::{CsrMatrix, Matrix, sort_descending};
+use crate::matrix::{Matrix, sort_descending};
 use crate::predict::{Member, Search};
 
 /// A path to a label through a searched cluster.
@@ -26,16 +26,12 @@ pub(super) struct Trace<'a> {
 
 impl<'a> Trace<'a> {
     /// Follows the point in one row of the features.
-    pub(super) fn follow(
-        member: &'a Member,
-        features: &CsrMatrix,
-        row: u32,
-        search: &Search,
-    ) -> Self {
+    pub(super) fn follow(member: &'a Member, points: &PointSet, row: u32, search: &Search) -> Self {
         let model = &member.model;
         let mut embeddings = Matrix::default();
-        let points = Points { features };
-        member.encoder.encode(points, &[row], &mut embeddings);
+        member
+            .encoder
+            .encode(points.points(), &[row], &mut embeddings);
         let embedding = embeddings.row(0).to_vec();
         let mut probabilities = vec![0.0; model.clusters.n_clusters()];
         model

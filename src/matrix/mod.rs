@@ -14,6 +14,6 @@ mod top_k;
 pub use csr::{CsrBuilder, CsrMatrix};
 pub use dense::Matrix;
 pub use group::Groups;
-pub use product::{Output, View, product};
+pub use product::{Output, View, ViewMut, product, product_into};
 pub use simd::{AdamWStep, Kernels, TILE};
 pub use top_k::{sort_descending, top_k};

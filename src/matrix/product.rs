@@ -48,14 +48,46 @@ pub enum Output {
     Add,
 }
 
+/// Rows of an output inside a slice, `stride` values apart.
+#[derive(Debug)]
+pub struct ViewMut<'a> {
+    values: &'a mut [f32],
+    stride: usize,
+}
+
+impl<'a> ViewMut<'a> {
+    /// Rows one after the other, `stride` values apart.
+    pub fn rows(values: &'a mut [f32], stride: usize) -> Self {
+        ViewMut { values, stride }
+    }
+}
+
 /// out (m×n, row-major) = a (m×k) · b (k×n), where `[m, n, k]` is the shape.
 ///
 /// # Panics
 /// If an operand is smaller than the shape says.
-pub fn product([m, n, k]: [usize; 3], a: View<'_>, b: View<'_>, out: &mut [f32], output: Output) {
+pub fn product(shape: [usize; 3], a: View<'_>, b: View<'_>, out: &mut [f32], output: Output) {
+    let [m, n, k] = shape;
+    assert_eq!(out.len(), m * n, "result of {m}x{k}·{k}x{n}");
+    product_into(shape, a, b, ViewMut::rows(out, n), output);
+}
+
+/// As [`product`], into rows that stand apart; what is between them stays.
+///
+/// # Panics
+/// If an operand is smaller than the shape says, or the rows of the output overlap.
+pub fn product_into(
+    [m, n, k]: [usize; 3],
+    a: View<'_>,
+    b: View<'_>,
+    out: ViewMut<'_>,
+    output: Output,
+) {
     assert!(a.holds(m, k), "left operand of {m}x{k}·{k}x{n}");
     assert!(b.holds(k, n), "right operand of {m}x{k}·{k}x{n}");
-    assert_eq!(out.len(), m * n, "result of {m}x{k}·{k}x{n}");
+    let result = View::rows(out.values, out.stride);
+    let is_apart = n <= out.stride || m <= 1;
+    assert!(result.holds(m, n) && is_apart, "result of {m}x{k}·{k}x{n}");
     let add = output == Output::Add;
     // SAFETY: the three buffers hold every element that the shape and strides address.
     unsafe {
@@ -63,9 +95,9 @@ pub fn product([m, n, k]: [usize; 3], a: View<'_>, b: View<'_>, out: &mut [f32],
             m,
             n,
             k,
-            out.as_mut_ptr(),
+            out.values.as_mut_ptr(),
             1,
-            n as isize,
+            out.stride as isize,
             add,
             a.values.as_ptr(),
             a.col_stride as isize,

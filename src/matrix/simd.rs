@@ -10,8 +10,12 @@
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
+mod avx2_rows;
+#[cfg(target_arch = "x86_64")]
 mod avx2_tile;
+mod rows;
 mod scalar;
+mod scalar_rows;
 
 /// Labels that are worked on together: their rows and the points' rows are then loaded once for four products.
 pub const TILE: usize = 4;

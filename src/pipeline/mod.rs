@@ -3,21 +3,24 @@
 //! Points are held out for calibration first. Each member of the ensemble is then trained through both stages and
 //! gets its ranker; at the end all members are calibrated on the points held out.
 
+mod prepared;
 mod rerank;
 mod split;
+mod transformer;
 
 use crate::checkpoint::{Destination, Identity, TrainingFolder};
-use crate::config::{Config, DataCounts, DataSizes, MemoryEstimate, Plan};
-use crate::data::{Dataset, Texts};
-use crate::encoder::Points;
+use crate::config::{Config, DataCounts, EncoderKind, Plan};
+use crate::data::Dataset;
+use crate::encoder::{EncoderOrigin, PointSet};
 use crate::error::{Error, Result};
 use crate::features::Vectorizer;
-use crate::matrix::CsrMatrix;
 use crate::predict::{Calibration, Member, Predictor, PredictorParts};
 use crate::train::{
     Event, Observer, Phase, TrainState, Trained, TrainingData, Watched, begin, tell, train,
     train_from,
 };
+
+pub use prepared::Prepared;
 
 use rerank::{calibrate, train_ranker};
 use split::{Part, Split, count_labels};
@@ -26,79 +29,6 @@ use split::{Part, Split, count_labels};
 #[derive(Clone, Debug, Default)]
 pub struct Trainer {
     config: Config,
-}
-
-/// A data set made ready for training: features and what will run.
-pub struct Prepared {
-    vectorizer: Option<Vectorizer>,
-    features: CsrMatrix,
-    plan: Plan,
-}
-
-impl Prepared {
-    /// What will run.
-    pub fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
-    /// The features.
-    pub fn features(&self) -> &CsrMatrix {
-        &self.features
-    }
-
-    /// Predicts the most memory that training on the same data will take, on this many threads.
-    pub fn peak_memory(
-        &self,
-        data: &Dataset,
-        watched: Option<&Dataset>,
-        n_threads: usize,
-    ) -> MemoryEstimate {
-        let n_points = data.n_points();
-        let n_words_a_point = self.features.nnz().div_ceil(n_points.max(1));
-        let mut sizes = DataSizes {
-            n_feature_entries: self.features.nnz(),
-            n_centroid_entries: count_centroid_entries(data.labels(), &self.features),
-            n_words_a_point,
-            n_threads,
-            ..DataSizes::default()
-        };
-        for part in std::iter::once(data).chain(watched) {
-            let given = part.features().map_or(0, CsrMatrix::nnz);
-            sizes.n_text_bytes += part.texts().map_or(0, Texts::n_bytes);
-            sizes.n_text_bytes += part.ids().map_or(0, Texts::n_bytes);
-            sizes.n_feature_entries += given;
-            sizes.n_label_entries += part.labels().nnz();
-            sizes.n_points += part.n_points();
-        }
-        if self.plan.config().calibration.enabled && self.plan.config().calibration.refit {
-            sizes.n_feature_entries += self.features.nnz();
-        }
-        // Watched points are as long as the others.
-        sizes.n_feature_entries += n_words_a_point * (sizes.n_points - n_points);
-        self.plan.peak_memory(&sizes)
-    }
-}
-
-/// Labels whose centroids are counted; the rest is extrapolated.
-const MOST_COUNTED_LABELS: usize = 4096;
-
-/// How many words the points of each label have together, summed over the labels.
-fn count_centroid_entries(labels: &CsrMatrix, features: &CsrMatrix) -> usize {
-    let points_of = labels.transpose();
-    let stride = points_of.n_rows().div_ceil(MOST_COUNTED_LABELS).max(1);
-    let mut last_seen = vec![u32::MAX; features.n_cols()];
-    let (mut n_entries, mut n_counted) = (0, 0);
-    for label in (0..points_of.n_rows()).step_by(stride) {
-        n_counted += 1;
-        for &point in points_of.row(label).0 {
-            for &word in features.row(point as usize).0 {
-                let seen = &mut last_seen[word as usize];
-                n_entries += usize::from(*seen != label as u32);
-                *seen = label as u32;
-            }
-        }
-    }
-    (n_entries as f64 * points_of.n_rows() as f64 / f64::from(n_counted.max(1))) as usize
 }
 
 impl Trainer {
@@ -133,11 +63,22 @@ impl Trainer {
             n_labels: data.n_labels(),
             n_features: features.n_cols(),
         };
-        let plan = self.config.resolve(counts)?;
+        let mut config = self.config.clone();
+        let mut points = PointSet::of_features(features);
+        let mut encoder = None;
+        if config.encoder.kind == EncoderKind::Transformer {
+            let texts = data.texts().ok_or_else(|| {
+                Error::Untrainable("a transformer reads texts, the data has none".into())
+            })?;
+            let prepared = transformer::prepare(&mut config)?;
+            points.tokens = Some(prepared.pieces.rows(texts)?);
+            encoder = Some(prepared);
+        }
         Ok(Prepared {
             vectorizer,
-            features,
-            plan,
+            points,
+            plan: config.resolve(counts)?,
+            encoder,
         })
     }
 
@@ -196,7 +137,11 @@ impl Trainer {
         watched: Option<&Dataset>,
         observer: &dyn Observer,
     ) -> Result<Predictor> {
-        let identity = Identity::new(&self.config, data, watched);
+        let sha256 = prepared
+            .encoder
+            .as_ref()
+            .map(|encoder| encoder.sha256.clone());
+        let identity = Identity::new(prepared.plan.config(), data, watched).with_encoder(sha256);
         let mut folder = TrainingFolder::open(destination, identity)?;
         if let Some(predictor) = folder.finished()? {
             folder.remove()?;
@@ -235,8 +180,8 @@ impl Trainer {
         data: &Dataset,
         observer: &dyn Observer,
     ) -> Result<Predictor> {
-        let features = predictor.features(data)?;
-        let split = Split::choose(features, data.labels(), &self.config, true);
+        let points = predictor.points(data)?;
+        let split = Split::choose(points, data.labels(), &self.config, true);
         let mut parts = predictor.into_parts();
         parts.plan = self.config.resolve(parts.plan.counts())?;
         for (member_idx, member) in parts.members.iter_mut().enumerate() {
@@ -265,36 +210,49 @@ impl Trainer {
     ) -> Result<(Predictor, Vec<Event>)> {
         let Prepared {
             vectorizer,
-            features,
+            mut points,
             plan,
+            encoder,
         } = prepared;
-        let watched_features = match (
+        let (origin, pieces) = match encoder {
+            Some(encoder) => {
+                let transformer = Box::new(encoder.transformer);
+                (EncoderOrigin::Pretrained(transformer), Some(encoder.pieces))
+            }
+            None => (EncoderOrigin::default(), None),
+        };
+        let mut watched_points = match (
             watched.and_then(Dataset::texts),
             &vectorizer,
             watched.and_then(Dataset::features),
         ) {
-            (Some(texts), Some(vectorizer), _) => Some(vectorizer.transform(texts)),
-            (_, None, Some(features)) => Some(
+            (Some(texts), Some(vectorizer), _) => Some(PointSet {
+                tokens: pieces.as_ref().map(|p| p.rows(texts)).transpose()?,
+                ..PointSet::of_features(vectorizer.transform(texts))
+            }),
+            (_, None, Some(features)) => Some(PointSet::of_features(
                 features
                     .with_n_cols(plan.counts().n_features)?
                     .with_unit_rows(),
-            ),
+            )),
             _ => None,
         };
-        let watched = watched_features.as_ref().zip(watched);
-        let watched = watched.map(|(features, data)| Watched {
-            points: Points { features },
+        for points in std::iter::once(&mut points).chain(&mut watched_points) {
+            points.embedded = transformer::embed_once(&origin, points, observer)?;
+        }
+        let watched = watched_points.as_ref().zip(watched);
+        let watched = watched.map(|(points, data)| Watched {
+            points: points.points(),
             labels: data.labels(),
         });
-        let split = Split::choose(features, data.labels(), &self.config, watched.is_some());
+        let split = Split::choose(points, data.labels(), &self.config, watched.is_some());
         let validation = split.validation.as_ref().map(|part| Watched {
-            points: Points {
-                features: &part.features,
-            },
+            points: part.points.points(),
             labels: &part.labels,
         });
         let mut parts = PredictorParts {
             vectorizer,
+            pieces,
             label_set: data.label_set().clone(),
             label_counts: count_labels(data.labels()),
             members: Vec::new(),
@@ -304,6 +262,7 @@ impl Trainer {
         let n_members = self.config.ensemble.members;
         let mut course = Course {
             watched: watched.or(validation),
+            origin: &origin,
             n_runs: n_members * if split.all.is_some() { 2 } else { 1 },
             observer,
             folder,
@@ -350,11 +309,10 @@ impl Trainer {
         parts: &mut PredictorParts,
     ) -> Result<Vec<Member>> {
         let data = TrainingData {
-            points: Points {
-                features: &part.features,
-            },
+            points: part.points.points(),
             labels: &part.labels,
             watched: course.watched,
+            origin: course.origin,
         };
         let mut members = Vec::new();
         for member_idx in 0..self.config.ensemble.members {
@@ -406,6 +364,7 @@ impl Trainer {
 /// What goes along with a training from its first run to its last.
 struct Course<'a, 'f> {
     watched: Option<Watched<'a>>,
+    origin: &'a EncoderOrigin,
     /// Members, each counted twice if they are trained again on all points.
     n_runs: usize,
     observer: &'a dyn Observer,
@@ -423,6 +382,7 @@ fn keep_member(
 ) -> Result<Member> {
     let whole = PredictorParts {
         vectorizer: parts.vectorizer.take(),
+        pieces: parts.pieces.take(),
         label_set: std::mem::take(&mut parts.label_set),
         label_counts: std::mem::take(&mut parts.label_counts),
         members: vec![member],
@@ -433,6 +393,7 @@ fn keep_member(
     folder.keep_member(run, &predictor, told)?;
     let mut whole = predictor.into_parts();
     parts.vectorizer = whole.vectorizer;
+    parts.pieces = whole.pieces;
     parts.label_set = whole.label_set;
     parts.label_counts = whole.label_counts;
     let member = whole.members.pop();
@@ -446,7 +407,7 @@ fn train_kept(
     observer: &dyn Observer,
     folder: &mut TrainingFolder,
 ) -> Result<Trained> {
-    let state = match folder.restore(plan, member_idx)? {
+    let state = match folder.restore((plan, data.origin), member_idx)? {
         Some(state) => state,
         None => begin(data, plan, observer)?,
     };

@@ -26,7 +26,7 @@ pub(super) fn train_ranker(
     observer: &dyn Observer,
 ) -> Result<Ranker> {
     let config = &plan.config().ranker;
-    let n_points = train.features.n_rows();
+    let n_points = train.points.len();
     let search = search(plan, 0, true);
     let dim = match config.use_embedding {
         true => member.encoder.dim(),
@@ -47,7 +47,7 @@ pub(super) fn train_ranker(
             .map_init(
                 || MemberScratch::new(&member.model),
                 |scratch, (rows, out)| {
-                    let lists = member.candidates(&train.features, rows, &search, scratch)?;
+                    let lists = member.candidates(train.points.points(), rows, &search, scratch)?;
                     if 0 < dim {
                         out.copy_from_slice(scratch.embeddings.values());
                     }
@@ -64,7 +64,7 @@ pub(super) fn train_ranker(
         progress.advance(rows.len())?;
     }
     let problem = RankerProblem {
-        bow: &train.features,
+        bow: &train.points.features,
         dense: (0 < dim).then_some(&embeddings),
         labels: &train.labels,
         candidates: &candidates,
@@ -99,7 +99,7 @@ pub(super) fn calibrate(
     (frequencies, plan): (Vec<u32>, &Plan),
     observer: &dyn Observer,
 ) -> Result<(Calibration, Event)> {
-    let n_points = held_out.features.n_rows();
+    let n_points = held_out.points.len();
     let n_steps = n_points * members.len();
     let mut progress = Steps::start(Phase::Calibration, n_steps, observer)?;
     let mut of_members: Vec<Vec<Vec<Scored>>> = Vec::new();
@@ -157,15 +157,15 @@ pub(super) fn calibrate(
 /// The candidates of every point with p, and q beside it.
 fn score_all(member: &Member, part: &Part<'_>, plan: &Plan) -> Result<Vec<Vec<(Scored, f32)>>> {
     let search = search(plan, 0, true);
-    let rows: Vec<u32> = (0..part.features.n_rows() as u32).collect();
+    let rows: Vec<u32> = (0..part.points.len() as u32).collect();
     let chunks: Vec<Vec<_>> = rows
         .par_chunks(CHUNK)
         .map_init(
             || MemberScratch::new(&member.model),
             |scratch, rows| {
-                let lists = member.candidates(&part.features, rows, &search, scratch)?;
+                let lists = member.candidates(part.points.points(), rows, &search, scratch)?;
                 let with_ranker = |(position, list): (usize, Vec<Scored>)| {
-                    let bow = part.features.row(rows[position] as usize);
+                    let bow = part.points.features.row(rows[position] as usize);
                     member.score_candidates((bow, position), &list, scratch);
                     let scores = scratch.ranker_scores.iter().copied();
                     list.into_iter().zip(scores).collect()

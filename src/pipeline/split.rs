@@ -4,13 +4,14 @@ use std::borrow::Cow;
 
 use crate::config::{Config, HoldOutConfig};
 use crate::data::HoldOut;
+use crate::encoder::PointSet;
 use crate::matrix::CsrMatrix;
 use crate::train::Event;
 
-/// Points with their features and labels.
+/// Points with their labels.
 #[derive(Clone)]
 pub(super) struct Part<'a> {
-    pub(super) features: CsrMatrix,
+    pub(super) points: PointSet,
     pub(super) labels: Cow<'a, CsrMatrix>,
 }
 
@@ -30,14 +31,14 @@ pub(super) struct Split<'a> {
 impl<'a> Split<'a> {
     /// Divides the points as the configuration says; the same for all members.
     pub(super) fn choose(
-        features: CsrMatrix,
+        points: PointSet,
         labels: &'a CsrMatrix,
         config: &Config,
         is_watched: bool,
     ) -> Self {
         let mut split = Split {
             train: Part {
-                features,
+                points,
                 labels: Cow::Borrowed(labels),
             },
             validation: None,
@@ -54,14 +55,14 @@ impl<'a> Split<'a> {
                 near_duplicates: f32::INFINITY,
                 ..HoldOutConfig::default()
             };
-            let Part { features, labels } = &split.train;
-            let chosen = HoldOut::choose(features, labels, &hold_out, seed);
+            let Part { points, labels } = &split.train;
+            let chosen = HoldOut::choose(&points.features, labels, &hold_out, seed);
             split.validation = Some(split.train.take_out(&chosen));
         }
         if config.calibration.enabled {
             let hold_out = &config.calibration.hold_out;
-            let Part { features, labels } = &split.train;
-            let chosen = HoldOut::choose(features, labels, hold_out, seed);
+            let Part { points, labels } = &split.train;
+            let chosen = HoldOut::choose(&points.features, labels, hold_out, seed);
             let (n_points, n_needed) = (chosen.held_out.len(), hold_out.min_points.max(1));
             if n_needed <= n_points {
                 split.all = config.calibration.refit.then(|| split.train.clone());
@@ -84,7 +85,7 @@ impl<'a> Part<'a> {
 
     fn select(&self, points: &[usize]) -> Part<'a> {
         Part {
-            features: self.features.select_rows(points),
+            points: self.points.select_rows(points),
             labels: Cow::Owned(self.labels.select_rows(points)),
         }
     }

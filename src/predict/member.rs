@@ -5,7 +5,7 @@ use crate::encoder::{Points, TrainableEncoder};
 use crate::error::{Error, Result};
 use crate::ids::{LabelId, Scored};
 use crate::index::ShortlistOptions;
-use crate::matrix::{CsrMatrix, Matrix};
+use crate::matrix::Matrix;
 use crate::model::{Model, RankScratch};
 use crate::predict::Stage;
 use crate::ranker::{PointView, Ranker, RankerScratch};
@@ -71,7 +71,7 @@ impl Member {
     /// [`Error::Unpredictable`] if a weight that is not finite was met.
     pub(crate) fn candidates(
         &self,
-        features: &CsrMatrix,
+        points: Points<'_>,
         rows: &[u32],
         search: &Search,
         scratch: &mut MemberScratch,
@@ -82,7 +82,7 @@ impl Member {
             probabilities,
             ..
         } = scratch;
-        self.encoder.encode(Points { features }, rows, embeddings);
+        self.encoder.encode(points, rows, embeddings);
         let (model, k) = (&self.model, search.n_candidates);
         if rows.len() == 1 {
             let ranked = model.rank(embeddings.row(0), &search.options, k, rank);

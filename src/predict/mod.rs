@@ -19,9 +19,10 @@ use rayon::prelude::*;
 use crate::calibration::Isotonic;
 use crate::config::Plan;
 use crate::data::{Dataset, LabelSet, Texts};
+use crate::encoder::{PointSet, Points};
 use crate::ensemble::Merger;
 use crate::error::{Error, Result};
-use crate::features::{TokenScratch, Vectorizer};
+use crate::features::{TokenRows, TokenScratch, Vectorizer, WordPieces};
 use crate::ids::Scored;
 use crate::index::ShortlistOptions;
 use crate::matrix::{CsrMatrix, top_k};
@@ -34,6 +35,8 @@ pub(crate) const CHUNK: usize = 64;
 pub struct PredictorParts {
     /// What turns texts into features; none for a model of features.
     pub vectorizer: Option<Vectorizer>,
+    /// What turns texts into the tokens of a transformer; none if no encoder reads them.
+    pub pieces: Option<WordPieces>,
     /// Names of the labels.
     pub label_set: LabelSet,
     /// How many points of the data each label has.
@@ -137,6 +140,11 @@ impl Predictor {
         self.parts.vectorizer.as_ref()
     }
 
+    /// What turns texts into the tokens of a transformer; none if no encoder reads them.
+    pub fn pieces(&self) -> Option<&WordPieces> {
+        self.parts.pieces.as_ref()
+    }
+
     /// The members, at least one.
     pub fn members(&self) -> &[Member] {
         &self.parts.members
@@ -181,7 +189,14 @@ impl Predictor {
             vectorizer.n_columns(),
         )?;
         scratch.words = words;
-        let answers = self.answer(&features, &[0], k, &mut scratch)?;
+        let pieces = self.parts.pieces.as_ref();
+        let tokens = pieces.map(|pieces| pieces.ids(text)).transpose()?;
+        let tokens: Option<TokenRows> = tokens.map(|ids| [ids].into_iter().collect());
+        let points = Points {
+            tokens: tokens.as_ref(),
+            ..Points::of_features(&features)
+        };
+        let answers = self.answer(points, &[0], k, &mut scratch)?;
         self.put_back(scratch);
         Ok(answers.into_iter().next().unwrap_or_default())
     }
@@ -191,8 +206,7 @@ impl Predictor {
     /// # Errors
     /// As [`Predictor::predict`].
     pub fn predict_texts(&self, texts: &Texts, k: usize) -> Result<Vec<Vec<Scored>>> {
-        let vectorizer = self.vectorizer().ok_or_else(needs_features)?;
-        self.predict_features(&vectorizer.transform(texts), k)
+        self.predict_points(self.points_of_texts(texts)?.points(), k)
     }
 
     /// The `k` best labels of every point of a data set.
@@ -200,19 +214,20 @@ impl Predictor {
     /// # Errors
     /// [`Error::Unpredictable`] if the data has not what the model was trained on.
     pub fn predict_dataset(&self, data: &Dataset, k: usize) -> Result<Vec<Vec<Scored>>> {
-        self.predict_features(&self.features(data)?, k)
+        self.predict_points(self.points(data)?.points(), k)
     }
 
-    /// The features of a data set, as the model wants them.
+    /// The points of a data set, as the model wants them.
     ///
     /// # Errors
     /// [`Error::Unpredictable`] if the data has not what the model was trained on.
-    pub fn features(&self, data: &Dataset) -> Result<CsrMatrix> {
+    pub fn points(&self, data: &Dataset) -> Result<PointSet> {
         let n_features = self.plan().counts().n_features;
         match (&self.parts.vectorizer, data.texts(), data.features()) {
-            (Some(vectorizer), Some(texts), _) => Ok(vectorizer.transform(texts)),
+            (Some(_), Some(texts), _) => self.points_of_texts(texts),
             (None, _, Some(features)) if features.n_cols() <= n_features => {
-                Ok(features.with_n_cols(n_features)?.with_unit_rows())
+                let features = features.with_n_cols(n_features)?;
+                Ok(PointSet::of_features(features.with_unit_rows()))
             }
             (None, _, Some(features)) => Err(Error::Unpredictable(format!(
                 "the data has {} feature columns, the model was trained on {n_features}",
@@ -225,15 +240,28 @@ impl Predictor {
         }
     }
 
-    /// The `k` best labels of every row of features, on the caller's thread pool.
+    /// Texts as points.
+    ///
+    /// # Errors
+    /// [`Error::Unpredictable`] if the model was trained on features.
+    pub fn points_of_texts(&self, texts: &Texts) -> Result<PointSet> {
+        let vectorizer = self.vectorizer().ok_or_else(needs_features)?;
+        let pieces = self.parts.pieces.as_ref();
+        Ok(PointSet {
+            tokens: pieces.map(|pieces| pieces.rows(texts)).transpose()?,
+            ..PointSet::of_features(vectorizer.transform(texts))
+        })
+    }
+
+    /// The `k` best labels of every point, on the caller's thread pool.
     ///
     /// # Errors
     /// [`Error::Unpredictable`] if a weight that is not finite was met.
-    pub fn predict_features(&self, features: &CsrMatrix, k: usize) -> Result<Vec<Vec<Scored>>> {
-        let rows: Vec<u32> = (0..features.n_rows() as u32).collect();
+    pub fn predict_points(&self, points: Points<'_>, k: usize) -> Result<Vec<Vec<Scored>>> {
+        let rows: Vec<u32> = (0..points.features.n_rows() as u32).collect();
         let chunks = rows.par_chunks(CHUNK).map(|rows| {
             let mut scratch = self.take_scratch();
-            let answers = self.answer(features, rows, k, &mut scratch)?;
+            let answers = self.answer(points, rows, k, &mut scratch)?;
             self.put_back(scratch);
             Ok(answers)
         });
@@ -244,7 +272,7 @@ impl Predictor {
     /// Every member's candidates, re-ranked and merged.
     fn answer(
         &self,
-        features: &CsrMatrix,
+        points: Points<'_>,
         rows: &[u32],
         k: usize,
         scratch: &mut Scratch,
@@ -263,10 +291,10 @@ impl Predictor {
         let mut lists = Vec::with_capacity(members.len());
         for member in members {
             let buffers = &mut scratch.member;
-            let mut of_member = member.candidates(features, rows, &search, buffers)?;
+            let mut of_member = member.candidates(points, rows, &search, buffers)?;
             if reranks {
                 for (position, (&row, listed)) in rows.iter().zip(&mut of_member).enumerate() {
-                    let point = (features.row(row as usize), position);
+                    let point = (points.features.row(row as usize), position);
                     member.rescore(point, &scoring, listed, buffers)?;
                 }
             }

@@ -7,6 +7,8 @@ use std::ops::ControlFlow;
 pub enum Phase {
     /// tf-idf features.
     Features,
+    /// What a frozen encoder makes of the texts, once; its steps are points.
+    Embeddings,
     /// Initial clusters.
     Clustering,
     /// Fixed clusters, trained to make better ones.
@@ -30,6 +32,7 @@ impl Phase {
     pub fn name(self) -> &'static str {
         match self {
             Phase::Features => "features",
+            Phase::Embeddings => "embeddings",
             Phase::Clustering => "clustering",
             Phase::WarmUp => "warm-up",
             Phase::Stage1 => "stage 1",

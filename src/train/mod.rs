@@ -21,7 +21,7 @@ use rayon::prelude::*;
 use crate::classifiers::LabelClassifiers;
 use crate::clustering::{Clustering, PointFeatures, cluster_labels, label_centroids};
 use crate::config::{IndexMode, LabelInit, Plan, StageConfig};
-use crate::encoder::{BagEncoder, Points, TrainableEncoder};
+use crate::encoder::{EncoderOrigin, Points, TrainableEncoder};
 use crate::error::{Error, Result};
 use crate::ids::LabelId;
 use crate::index::{Adjacency, ClusterClassifiers, Edges};
@@ -50,6 +50,8 @@ pub struct TrainingData<'a> {
     pub labels: &'a CsrMatrix,
     /// Points to predict every few epochs.
     pub watched: Option<Watched<'a>>,
+    /// What the encoder begins as.
+    pub origin: &'a EncoderOrigin,
 }
 
 /// What a training makes.
@@ -65,9 +67,9 @@ pub struct Trained {
 }
 
 impl Trained {
-    fn new(mut state: TrainState, plan: &Plan) -> Result<Self> {
+    fn new(mut state: TrainState, plan: &Plan, origin: &EncoderOrigin) -> Result<Self> {
         Ok(Trained {
-            stage1: Stage1::of(&mut state, plan)?,
+            stage1: Stage1::of(&mut state, plan, origin)?,
             model: state.model,
             encoder: state.encoder,
             history: state.history,
@@ -101,11 +103,16 @@ pub fn begin(data: TrainingData<'_>, plan: &Plan, observer: &dyn Observer) -> Re
         0 => Phase::Stage1,
         _ => Phase::WarmUp,
     };
-    begin_phase(phase, clustering, plan)
+    begin_phase(phase, clustering, plan, data.origin)
 }
 
 /// The state before the first step of a phase that starts from scratch on these clusters.
-fn begin_phase(phase: Phase, clustering: Clustering, plan: &Plan) -> Result<TrainState> {
+fn begin_phase(
+    phase: Phase,
+    clustering: Clustering,
+    plan: &Plan,
+    origin: &EncoderOrigin,
+) -> Result<TrainState> {
     let seed = plan.config().train.seed;
     let numbering = cluster_order(&clustering)?;
     let edges = fixed_edges(&clustering, &numbering)?;
@@ -115,7 +122,7 @@ fn begin_phase(phase: Phase, clustering: Clustering, plan: &Plan) -> Result<Trai
         classifiers: random_classifiers(plan, seed),
         numbering,
     };
-    let mut encoder = new_encoder(plan);
+    let mut encoder = origin.encoder(plan);
     Ok(TrainState {
         optimiser: Optimiser::new(&model, encoder.as_mut(), &plan.config().optim),
         clustering,
@@ -156,13 +163,13 @@ pub fn train_from(
     if state.position.phase == Phase::Stage1 {
         stage.run(&config.stage1, &mut state, keep)?;
         if config.index.mode == IndexMode::Ova {
-            return Trained::new(state, plan);
+            return Trained::new(state, plan, data.origin);
         }
         learn_adjacency(&stage, &mut state)?;
         keep(&mut state, Boundary::PhaseEnd)?;
     }
     stage.run(&config.stage2, &mut state, keep)?;
-    Trained::new(state, plan)
+    Trained::new(state, plan, data.origin)
 }
 
 /// Trains a while on the clusters of the features alone, then clusters anew on ψ = [bow, φ] and starts over.
@@ -193,7 +200,7 @@ fn warm_up(
     encoder.encode(data.points, &all, &mut embeddings);
     let clustering = initial_clusters(data, plan, Some(&embeddings))?;
     let history = std::mem::take(&mut state.history);
-    let fresh = begin_phase(Phase::Stage1, clustering, plan)?;
+    let fresh = begin_phase(Phase::Stage1, clustering, plan, data.origin)?;
     Ok(TrainState { history, ..fresh })
 }
 
@@ -229,17 +236,6 @@ fn learn_adjacency(stage: &Stage<'_>, state: &mut TrainState) -> Result<()> {
     state.enter(Phase::Stage2, plan.config());
     state.copies.stage1 = stage1;
     tell(observer, event)
-}
-
-/// An encoder that has learnt nothing yet.
-fn new_encoder(plan: &Plan) -> Box<dyn TrainableEncoder> {
-    let config = plan.config();
-    let n_features = plan.counts().n_features;
-    Box::new(BagEncoder::new(
-        n_features,
-        &config.encoder,
-        config.train.seed,
-    ))
 }
 
 /// Passes an event on.

@@ -3,10 +3,10 @@
 //! The edges are few and tell how far the learned index moved from the clusters it came from. Encoder and classifiers
 //! are as large as the final ones; they are kept by `train.keep_stage1`.
 
-use super::{TrainState, fixed_edges, new_encoder};
+use super::{TrainState, fixed_edges};
 use crate::classifiers::LabelClassifiers;
 use crate::config::Plan;
-use crate::encoder::TrainableEncoder;
+use crate::encoder::{EncoderOrigin, TrainableEncoder};
 use crate::error::Result;
 use crate::index::{Adjacency, ClusterClassifiers, Edges};
 use crate::matrix::Matrix;
@@ -31,7 +31,7 @@ pub struct Stage1Model {
 
 impl Stage1 {
     /// What a training that has ended remembers.
-    pub(super) fn of(state: &mut TrainState, plan: &Plan) -> Result<Self> {
+    pub(super) fn of(state: &mut TrainState, plan: &Plan, origin: &EncoderOrigin) -> Result<Self> {
         let edges = fixed_edges(&state.clustering, &state.model.numbering)?;
         let copies = std::mem::take(&mut state.copies.stage1);
         let mut copies = copies.into_iter();
@@ -45,7 +45,7 @@ impl Stage1 {
                 whole: None,
             });
         }
-        let mut encoder = new_encoder(plan);
+        let mut encoder = origin.encoder(plan);
         for (parameter, copy) in encoder.parameters().into_iter().zip(copies) {
             parameter.values.copy_from_slice(&copy);
         }

@@ -6,11 +6,11 @@
 
 use super::copies::Copies;
 use super::head::{EdgeState, LabelGradients, LabelMoments};
-use super::{Event, Phase, cluster_order, new_encoder};
+use super::{Event, Phase, cluster_order};
 use crate::classifiers::LabelClassifiers;
 use crate::clustering::Clustering;
 use crate::config::{Config, OptimConfig, Plan};
-use crate::encoder::{Parameter, TrainableEncoder};
+use crate::encoder::{EncoderOrigin, Parameter, TrainableEncoder};
 use crate::error::Result;
 use crate::ids::ClusterId;
 use crate::index::{Adjacency, ClusterClassifiers};
@@ -122,7 +122,7 @@ impl TrainState {
     /// # Errors
     /// Whatever `fill` returns.
     pub fn restore(
-        plan: &Plan,
+        (plan, origin): (&Plan, &EncoderOrigin),
         parts: StateParts,
         fill: &mut dyn FnMut(&str, Array<'_>) -> Result<()>,
     ) -> Result<Self> {
@@ -141,7 +141,7 @@ impl TrainState {
             },
             numbering: cluster_order(&parts.clustering)?,
         };
-        let mut encoder = new_encoder(plan);
+        let mut encoder = origin.encoder(plan);
         let optimiser = Optimiser::new(&model, encoder.as_mut(), &plan.config().optim);
         let mut state = TrainState {
             clustering: parts.clustering,

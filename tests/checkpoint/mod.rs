@@ -5,6 +5,7 @@ mod read_only;
 mod resume;
 mod save_and_load;
 mod settings;
+mod transformer;
 mod versions;
 
 use std::collections::BTreeMap;

@@ -1,5 +1,6 @@
 //! `elias bench`: how fast this machine trains and predicts. DATA defaults to the bundled set.
 
+mod encoder;
 mod kernels;
 mod predict;
 mod sweep;
@@ -16,7 +17,7 @@ use crate::console::Console;
 use crate::table::Table;
 use crate::{bundled, reading};
 
-/// Measure the speed of training, prediction or the kernels
+/// Measure the speed of training, prediction, encoders or the kernels
 ///
 /// Every rate is measured in this process on --threads threads; run it on an idle machine.
 #[derive(Args)]
@@ -29,6 +30,7 @@ pub(crate) struct Bench {
 enum What {
     Train(train::BenchTrain),
     Predict(predict::BenchPredict),
+    Encoder(encoder::BenchEncoder),
     Kernels(kernels::BenchKernels),
     Sweep(sweep::BenchSweep),
 }
@@ -38,6 +40,7 @@ impl Bench {
         match &self.what {
             What::Train(bench) => bench.run(console),
             What::Predict(bench) => bench.run(console),
+            What::Encoder(bench) => bench.run(console),
             What::Kernels(bench) => bench.run(),
             What::Sweep(bench) => bench.run(console),
         }

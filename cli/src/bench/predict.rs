@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use clap::Args;
 use elias::data::{Dataset, Part};
-use elias::encoder::Points;
 use elias::index::{ShortlistOptions, Shortlister};
 use elias::matrix::Matrix;
 use elias::model::RankScratch;
@@ -75,7 +74,8 @@ struct Work {
 /// Rows of W_L that were scored, and bytes of all parameters that a query reads: words, residual block, clusters,
 /// edges of the searched clusters, scored labels.
 fn work(predictor: &Predictor, data: &Dataset, top_k: usize) -> anyhow::Result<Work> {
-    let features = predictor.features(data)?;
+    let points = predictor.points(data)?;
+    let features = &points.features;
     let plan = predictor.plan();
     let options = ShortlistOptions {
         beam_size: plan.beam_size(),
@@ -97,12 +97,9 @@ fn work(predictor: &Predictor, data: &Dataset, top_k: usize) -> anyhow::Result<W
     let (mut n_rows, mut n_bytes, mut n_queries) = (0, 0, 0);
     for point_idx in (0..features.n_rows()).step_by(stride) {
         let mut embedding = Matrix::default();
-        let points = Points {
-            features: &features,
-        };
         member
             .encoder
-            .encode(points, &[point_idx as u32], &mut embedding);
+            .encode(points.points(), &[point_idx as u32], &mut embedding);
         model.rank(embedding.row(0), &options, top_k, &mut scratch);
         model
             .clusters

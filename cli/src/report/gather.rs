@@ -4,12 +4,12 @@ use std::path::Path;
 
 use elias::checkpoint::{self, DataSummary};
 use elias::data::{Dataset, Texts};
+use elias::encoder::PointSet;
 use elias::ids::{ClusterId, LabelId, Scored};
 use elias::index::Cut;
 use elias::insight::{
     self, IndexHealth, LabelMap, MapOptions, STRONG, clusters_of_points, measure_stage,
 };
-use elias::matrix::CsrMatrix;
 use elias::metrics::{MetricsOptions, Propensity, evaluate, inverse_propensities};
 use elias::predict::{Predictor, Stage};
 
@@ -53,7 +53,7 @@ impl Gatherer<'_> {
         let description = checkpoint::describe(self.model)?;
         let cache = Cache::new((self.model, &description), self.is_cached, self.console);
         let test_key = DataSummary::of(self.test).sha256;
-        let features = predictor.features(self.test)?;
+        let features = predictor.points(self.test)?;
         let test = cache.get("test", &test_key, || self.measure(predictor, &features))?;
         let pruning = match predictor.members()[0].model.adjacency.weights() {
             Some(_) => Some(cache.get("pruning", &test_key, || self.prune(&features))?),
@@ -85,7 +85,7 @@ impl Gatherer<'_> {
     }
 
     /// Every stage on the test set.
-    fn measure(&self, predictor: &Predictor, features: &CsrMatrix) -> anyhow::Result<TestFigures> {
+    fn measure(&self, predictor: &Predictor, features: &PointSet) -> anyhow::Result<TestFigures> {
         let truth = self.test.labels();
         let mut counts: Vec<usize> = predictor
             .label_counts()
@@ -147,28 +147,28 @@ impl Gatherer<'_> {
     fn predict(
         &self,
         predictor: &Predictor,
-        features: &CsrMatrix,
+        features: &PointSet,
         what: &str,
     ) -> anyhow::Result<Vec<Vec<Scored>>> {
         let progress = Progress::start(self.console, what, Unit::Items);
-        let n_points = features.n_rows();
+        let n_points = features.len();
         let mut rankings = Vec::with_capacity(n_points);
         for first in (0..n_points).step_by(BATCH) {
             let points: Vec<usize> = (first..n_points.min(first + BATCH)).collect();
             let batch = features.select_rows(&points);
-            rankings.extend(predictor.predict_features(&batch, N_ANSWERS)?);
+            rankings.extend(predictor.predict_points(batch.points(), N_ANSWERS)?);
             progress.set(rankings.len() as u64, n_points as u64);
         }
         Ok(rankings)
     }
 
     /// Stage 2 with fewer and fewer edges.
-    fn prune(&self, features: &CsrMatrix) -> anyhow::Result<Pruning> {
+    fn prune(&self, features: &PointSet) -> anyhow::Result<Pruning> {
         let mut predictor = models::load(self.model)?.at_stage(Stage::Stage2)?;
         let whole = predictor.members()[0].model.adjacency.clone();
         let kappa = predictor.plan().kappa();
-        let stride = features.n_rows().div_ceil(MOST_PRUNING_POINTS).max(1);
-        let points: Vec<usize> = (0..features.n_rows()).step_by(stride).collect();
+        let stride = features.len().div_ceil(MOST_PRUNING_POINTS).max(1);
+        let points: Vec<usize> = (0..features.len()).step_by(stride).collect();
         let features = &features.select_rows(&points);
         let truth = &self.test.labels().select_rows(&points);
         let mut last: Option<(usize, [f64; 4])> = None;
@@ -213,11 +213,11 @@ impl Gatherer<'_> {
     fn map(&self, predictor: &Predictor, train: &Dataset) -> anyhow::Result<TrainFigures> {
         let progress = Progress::start(self.console, "clusters and maps", Unit::Items);
         let member = &predictor.members()[0];
-        let features = predictor.features(train)?;
+        let features = predictor.points(train)?;
         let points = clusters_of_points(member, &features);
         progress.set(1, 4);
         let n_clusters = member.model.clusters.n_clusters();
-        let clusters = insight::cluster_words(&points, &features, n_clusters, N_WORDS);
+        let clusters = insight::cluster_words(&points, &features.features, n_clusters, N_WORDS);
         let vocabulary = predictor
             .vectorizer()
             .map(|vectorizer| vectorizer.vocabulary());

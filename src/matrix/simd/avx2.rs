@@ -230,7 +230,7 @@ pub(super) unsafe fn adamw_scaled(
 
 /// e^x by range reduction to 2^n·e^r, |r| ≤ ln2/2, and a degree-6 polynomial; 0 below −87.
 #[target_feature(enable = "avx2,fma")]
-fn exp(x: __m256) -> __m256 {
+pub(super) fn exp(x: __m256) -> __m256 {
     let underflows = _mm256_cmp_ps::<_CMP_LT_OQ>(x, _mm256_set1_ps(-87.0));
     let x = _mm256_min_ps(
         _mm256_max_ps(x, _mm256_set1_ps(-87.0)),

@@ -1,0 +1,80 @@
+//! Points as encoders see them: features, tokens, and what was embedded before training.
+
+use crate::features::TokenRows;
+use crate::matrix::{CsrMatrix, Matrix};
+
+/// The points an encoder can be asked about.
+#[derive(Clone, Copy, Debug)]
+pub struct Points<'a> {
+    /// tf-idf or given features, N×V, rows of length 1 in L2.
+    pub features: &'a CsrMatrix,
+    /// Token ids, for an encoder that reads texts.
+    pub tokens: Option<&'a TokenRows>,
+    /// What [`super::Encoder::embed_once`] made of them, a row each.
+    pub embedded: Option<&'a Matrix>,
+}
+
+impl<'a> Points<'a> {
+    /// Points that have features alone.
+    pub fn of_features(features: &'a CsrMatrix) -> Self {
+        Points {
+            features,
+            tokens: None,
+            embedded: None,
+        }
+    }
+}
+
+/// Points that own what [`Points`] borrow.
+#[derive(Clone, Debug)]
+pub struct PointSet {
+    /// As [`Points::features`].
+    pub features: CsrMatrix,
+    /// As [`Points::tokens`].
+    pub tokens: Option<TokenRows>,
+    /// As [`Points::embedded`].
+    pub embedded: Option<Matrix>,
+}
+
+impl PointSet {
+    /// Points that have features alone.
+    pub fn of_features(features: CsrMatrix) -> Self {
+        PointSet {
+            features,
+            tokens: None,
+            embedded: None,
+        }
+    }
+
+    /// The points, borrowed.
+    pub fn points(&self) -> Points<'_> {
+        Points {
+            features: &self.features,
+            tokens: self.tokens.as_ref(),
+            embedded: self.embedded.as_ref(),
+        }
+    }
+
+    /// Number of points.
+    pub fn len(&self) -> usize {
+        self.features.n_rows()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The points named, in that order.
+    pub fn select_rows(&self, rows: &[usize]) -> PointSet {
+        let embedded = |all: &Matrix| {
+            let values = rows.iter().flat_map(|&row| all.row(row)).copied();
+            Matrix::from_vec(values.collect(), rows.len(), all.n_cols())
+        };
+        PointSet {
+            features: self.features.select_rows(rows),
+            tokens: self.tokens.as_ref().map(|tokens| tokens.select_rows(rows)),
+            embedded: self.embedded.as_ref().map(embedded),
+        }
+    }
+}

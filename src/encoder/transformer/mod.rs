@@ -1,0 +1,374 @@
+//! A transformer as encoder: BERT, DistilBERT and what has their shape, such as MiniLM.
+//!
+//! φ = pool(transformer(tokens)), the state of the first token or the mean of all, with a linear projection behind it
+//! if one is asked for. All layers are trained, or the upper ones, or none: then texts are embedded once, before
+//! training. Own forward and backward passes over matrix products and the row kernels of `matrix`; `body` has the
+//! batch, `layer` the equations of one layer.
+
+mod attention;
+mod body;
+mod dropout;
+mod layer;
+mod pooling;
+mod read;
+mod shape;
+mod shard;
+mod weights;
+
+pub use shape::{Architecture, Shape};
+
+use std::sync::{Mutex, PoisonError};
+
+use crate::config::{EncoderConfig, EncoderSizes};
+use crate::data::Pretrained;
+use crate::encoder::{Encoder, Parameter, Points, StepSeed, TakeTensor, Tensor, TrainableEncoder};
+use crate::error::Result;
+use crate::matrix::{Kernels, Matrix, Output, View, product};
+use crate::random::Random;
+
+use body::{Body, Pass};
+use dropout::Dropout;
+use weights::{Linear, Weight, Weights};
+
+/// Tokens that are embedded at once when nothing is trained.
+const INFER_TOKENS: usize = 4096;
+
+/// A pretrained transformer with its pooling.
+#[derive(Clone, Debug)]
+pub struct TransformerEncoder {
+    body: Body,
+    projection: Option<Linear>,
+    config: EncoderConfig,
+    /// `config.json`, for whoever saves it.
+    json: String,
+    pass: Pass,
+    /// B×h
+    pooled: Matrix,
+    d_pooled: Matrix,
+    /// The step of the last forward pass, whose dropout the backward pass draws again.
+    step: StepSeed,
+    idle: Idle,
+}
+
+/// Buffers that no thread is using.
+#[derive(Debug, Default)]
+struct Idle(Mutex<Vec<Pass>>);
+
+impl Clone for Idle {
+    fn clone(&self) -> Self {
+        Idle::default()
+    }
+}
+
+impl TransformerEncoder {
+    /// A transformer that others have trained. `seed` is for the projection, if there is one.
+    ///
+    /// # Errors
+    /// [`crate::Error::BadFile`] with what was found and what is supported.
+    pub fn from_pretrained(files: &Pretrained, config: &EncoderConfig, seed: u64) -> Result<Self> {
+        let shape = read::read_shape(files)?;
+        if shape.n_positions < config.max_len {
+            let (found, most) = (config.max_len, shape.n_positions);
+            let problem = format!("it has {most} positions, encoder.max_len is {found}: lower it");
+            return Err(files.bad_config(problem));
+        }
+        let weights = read::read_weights(files, &shape)?;
+        Ok(TransformerEncoder::assemble(
+            shape,
+            weights,
+            config,
+            &files.config,
+            seed,
+        ))
+    }
+
+    /// A transformer with random weights, to measure its speed.
+    pub fn random(shape: &Shape, config: &EncoderConfig, seed: u64) -> Self {
+        let weights = Weights::random(shape, seed);
+        TransformerEncoder::assemble(shape.clone(), weights, config, "", seed)
+    }
+
+    /// A transformer over the parameters of a trained one.
+    ///
+    /// # Errors
+    /// Whatever `take` returns; [`crate::Error::Config`] if `json` is not that of a supported transformer.
+    pub fn from_tensors(
+        json: &str,
+        config: &EncoderConfig,
+        take: &mut TakeTensor<'_>,
+    ) -> Result<Self> {
+        let shape = Shape::from_json(json).map_err(|problem| crate::Error::Config {
+            key: "(config.json of the encoder)".into(),
+            found: problem,
+            expected: "that of a supported transformer".into(),
+        })?;
+        let weights = Weights::new(&shape, take)?;
+        let projection = match config.projection {
+            None => None,
+            Some(dim) => Some(Linear::take(
+                &["projection".into()],
+                (dim, shape.hidden),
+                take,
+            )?),
+        };
+        let mut encoder = TransformerEncoder::assemble(shape, weights, config, json, 0);
+        encoder.projection = projection;
+        Ok(encoder)
+    }
+
+    fn assemble(
+        shape: Shape,
+        weights: Weights,
+        config: &EncoderConfig,
+        json: &str,
+        seed: u64,
+    ) -> Self {
+        let projection = config.projection.map(|dim| {
+            let mut projection = random_projection(dim, shape.hidden, seed);
+            projection.weight.train();
+            projection.bias.train();
+            projection
+        });
+        TransformerEncoder {
+            body: Body::new(shape, weights, config.trained_layers),
+            projection,
+            config: config.clone(),
+            json: json.into(),
+            pass: Pass::default(),
+            pooled: Matrix::default(),
+            d_pooled: Matrix::default(),
+            step: StepSeed { seed: 0, step: 0 },
+            idle: Idle::default(),
+        }
+    }
+
+    /// Its sizes.
+    pub fn shape(&self) -> &Shape {
+        &self.body.shape
+    }
+
+    /// What it needs for steps of so many tokens.
+    pub fn sizes(&self, n_tokens: usize) -> EncoderSizes {
+        let shape = &self.body.shape;
+        let projection = self.projection.as_ref();
+        let projection = projection.map_or(0, |p| p.weight.values.values().len());
+        let n_layers = self.config.trained_layers.unwrap_or(shape.n_layers);
+        let layers = n_layers.min(shape.n_layers) * shape.n_layer_parameters();
+        let n_parameters = shape.n_parameters() + projection;
+        let n_trained = match self.config.trained_layers {
+            None => n_parameters,
+            Some(_) => layers + projection,
+        };
+        let n_kept = self.body.n_kept_values(n_tokens);
+        let n_inferred = INFER_TOKENS * (19 * shape.hidden + 2 * shape.inner);
+        EncoderSizes {
+            n_parameters,
+            n_trained,
+            n_step: layers + projection + n_kept.max(n_inferred),
+            n_embedded: 0,
+        }
+    }
+
+    fn dropout(&self, seed: StepSeed) -> Dropout {
+        let share = self.config.layer_dropout;
+        Dropout { share, seed }
+    }
+
+    /// Whether none of its layers is trained.
+    pub fn is_frozen(&self) -> bool {
+        self.config.trained_layers == Some(0)
+    }
+
+    /// Pooled states of the rows named, without dropout. out: rows×h
+    fn pool_all(&self, points: Points<'_>, rows: &[u32], out: &mut Matrix) {
+        let h = self.body.shape.hidden;
+        out.reshape(rows.len(), h);
+        if let Some(embedded) = points.embedded {
+            for (place, &row) in rows.iter().enumerate() {
+                out.row_mut(place)
+                    .copy_from_slice(embedded.row(row as usize));
+            }
+            return;
+        }
+        let mut pass = self.idle.take();
+        let mut some = Matrix::default();
+        let mut done = 0;
+        while done < rows.len() {
+            // As many texts as have so many tokens together, and at least one.
+            let mut n_tokens = 0;
+            let more = rows[done..].iter().take_while(|&&row| {
+                n_tokens += self.tokens(points, row).len();
+                n_tokens <= INFER_TOKENS
+            });
+            let n_rows = more.count().max(1);
+            let texts = rows[done..][..n_rows].iter();
+            let texts = texts.map(|&row| self.tokens(points, row));
+            pass.pack(texts, self.config.max_len);
+            let last = self.body.infer(&mut pass);
+            some.reshape(n_rows, h);
+            pooling::pool(self.config.pooling, pass.shards(), last, &mut some);
+            out.values_mut()[done * h..][..n_rows * h].copy_from_slice(some.values());
+            done += n_rows;
+        }
+        self.idle.put_back(pass);
+    }
+
+    fn tokens<'a>(&self, points: Points<'a>, row: u32) -> &'a [u32] {
+        let tokens = points.tokens.expect("points of a transformer have tokens");
+        tokens.row(row as usize)
+    }
+
+    /// φ from pooled states. pooled: B×h, out: B×d
+    fn project(&self, pooled: &Matrix, out: &mut Matrix) {
+        out.reshape(pooled.n_rows(), self.dim());
+        let Some(projection) = &self.projection else {
+            out.values_mut().copy_from_slice(pooled.values());
+            return;
+        };
+        projection.apply(pooled.values(), out.values_mut());
+        let bias = projection.bias.values.values();
+        for row in out.values_mut().chunks_exact_mut(bias.len()) {
+            Kernels::detect().axpy(1.0, bias, row);
+        }
+    }
+}
+
+impl Encoder for TransformerEncoder {
+    fn dim(&self) -> usize {
+        let hidden = self.body.shape.hidden;
+        self.config.projection.unwrap_or(hidden)
+    }
+
+    fn encode(&self, points: Points<'_>, rows: &[u32], out: &mut Matrix) {
+        let mut pooled = Matrix::default();
+        self.pool_all(points, rows, &mut pooled);
+        self.project(&pooled, out);
+    }
+
+    fn embed_once(&self, points: Points<'_>, rows: &[u32]) -> Option<Matrix> {
+        self.is_frozen().then(|| {
+            let mut pooled = Matrix::default();
+            self.pool_all(points, rows, &mut pooled);
+            pooled
+        })
+    }
+
+    fn architecture(&self) -> Option<&str> {
+        Some(&self.json)
+    }
+}
+
+impl TrainableEncoder for TransformerEncoder {
+    fn forward(&mut self, points: Points<'_>, rows: &[u32], step: StepSeed, out: &mut Matrix) {
+        let mut pooled = std::mem::take(&mut self.pooled);
+        if self.is_frozen() {
+            self.pool_all(points, rows, &mut pooled);
+        } else {
+            let mut pass = std::mem::take(&mut self.pass);
+            let texts = rows.iter().map(|&row| self.tokens(points, row));
+            pass.pack(texts, self.config.max_len);
+            let last = self.body.forward(&mut pass, self.dropout(step));
+            pooled.reshape(rows.len(), self.body.shape.hidden);
+            pooling::pool(self.config.pooling, pass.shards(), last, &mut pooled);
+            self.pass = pass;
+        }
+        self.project(&pooled, out);
+        self.pooled = pooled;
+        self.step = step;
+    }
+
+    fn backward(&mut self, _points: Points<'_>, _rows: &[u32], gradient: &Matrix) {
+        let mut d_pooled = std::mem::take(&mut self.d_pooled);
+        let h = self.body.shape.hidden;
+        d_pooled.reshape(gradient.n_rows(), h);
+        match &mut self.projection {
+            None => d_pooled.values_mut().copy_from_slice(gradient.values()),
+            Some(projection) => {
+                projection.backward(gradient.values(), d_pooled.values_mut(), Output::Replace);
+                project_gradients(projection, gradient, &self.pooled);
+            }
+        }
+        if !self.is_frozen() {
+            let mut pass = std::mem::take(&mut self.pass);
+            let shape = &self.body.shape;
+            let shards = pass.shards_mut();
+            shards
+                .iter_mut()
+                .for_each(|shard| shard.make_room_for_deltas(shape));
+            pooling::pool_backward(self.config.pooling, shards, &d_pooled);
+            self.body.backward(&mut pass, self.dropout(self.step));
+            self.pass = pass;
+        }
+        self.d_pooled = d_pooled;
+    }
+
+    fn parameters(&mut self) -> Vec<Parameter<'_>> {
+        let mut parameters = self.body.parameters(&self.pass);
+        if let Some(projection) = &mut self.projection {
+            let rate = self.config.projection_rate;
+            let weights = [&mut projection.weight, &mut projection.bias];
+            parameters.extend(weights.into_iter().flat_map(|w| w.parameters(rate)));
+        }
+        parameters
+    }
+
+    fn tensors(&self) -> Vec<Tensor<'_>> {
+        let projection = self.projection.iter();
+        let projection = projection.flat_map(|p| [&p.weight, &p.bias]);
+        let weights = self.body.weights.all().chain(projection);
+        weights.flat_map(Weight::tensors).collect()
+    }
+
+    fn as_encoder(&self) -> &dyn Encoder {
+        self
+    }
+}
+
+impl Idle {
+    fn take(&self) -> Pass {
+        let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.pop().unwrap_or_default()
+    }
+
+    fn put_back(&self, pass: Pass) {
+        let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.push(pass);
+    }
+}
+
+/// The identity where sizes allow, so that training starts from what the transformer knows; else random.
+fn random_projection(dim: usize, hidden: usize, seed: u64) -> Linear {
+    let scale = (1.0 / hidden as f32).sqrt();
+    let mut random = Random::new(seed, "projection", 0);
+    let mut take = |_: &str, (n_rows, n_cols): (usize, usize)| {
+        let mut matrix = Matrix::zeros(n_rows, n_cols);
+        if 1 < n_rows && dim == hidden {
+            (0..dim).for_each(|at| matrix.row_mut(at)[at] = 1.0);
+        } else if 1 < n_rows {
+            let values = matrix.values_mut().iter_mut();
+            values.for_each(|value| *value = scale * random.normal());
+        }
+        Ok(matrix)
+    };
+    Linear::take(&["projection".into()], (dim, hidden), &mut take)
+        .expect("these tensors are of any shape")
+}
+
+/// ∂L/∂P = ∂L/∂φᵀ pooled, ∂L/∂c = Σ ∂L/∂φ.
+fn project_gradients(projection: &mut Linear, gradient: &Matrix, pooled: &Matrix) {
+    let (n_points, dim, h) = (gradient.n_rows(), gradient.n_cols(), pooled.n_cols());
+    let left = View::transposed(gradient.values(), dim);
+    let right = View::rows(pooled.values(), h);
+    let out = &mut projection.weight.gradient;
+    product([dim, h, n_points], left, right, out, Output::Replace);
+    let sums = &mut projection.bias.gradient;
+    sums.fill(0.0);
+    for row in gradient.values().chunks_exact(dim.max(1)) {
+        Kernels::detect().axpy(1.0, row, sums);
+    }
+}
+
+#[cfg(test)]
+mod reference;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! BERT in double precision, a text at a time, as one would write it down: what the fast version is held to.
+
+use std::collections::BTreeMap;
+
+use super::shape::{Part, Shape};
+use crate::encoder::Tensor;
+
+type Rows = Vec<Vec<f64>>;
+
+/// A transformer over named tensors.
+pub(super) struct Reference {
+    pub(super) shape: Shape,
+    pub(super) tensors: BTreeMap<String, Vec<f64>>,
+}
+
+impl Reference {
+    pub(super) fn new(shape: &Shape, tensors: Vec<Tensor<'_>>) -> Self {
+        let values = |values: &[f32]| values.iter().map(|&value| f64::from(value)).collect();
+        let tensors = tensors
+            .iter()
+            .map(|t| (t.name.to_owned(), values(t.values)));
+        Reference {
+            shape: shape.clone(),
+            tensors: tensors.collect(),
+        }
+    }
+
+    /// The states of a text's tokens after the last layer.
+    pub(super) fn states(&self, tokens: &[u32]) -> Rows {
+        let h = self.shape.hidden;
+        let row = |name: &str, row: usize| {
+            let name = format!("embeddings.{name}_embeddings.weight");
+            self.tensors
+                .get(&name)
+                .map_or(vec![0.0; h], |t| t[row * h..][..h].to_vec())
+        };
+        let sum = |(position, &token): (usize, &u32)| {
+            let parts = [
+                row("word", token as usize),
+                row("position", position),
+                row("token_type", 0),
+            ];
+            (0..h)
+                .map(|at| parts.iter().map(|part| part[at]).sum())
+                .collect()
+        };
+        let sums: Rows = tokens.iter().enumerate().map(sum).collect();
+        let mut x = self.norm("embeddings.LayerNorm", &sums);
+        for layer_idx in 0..self.shape.n_layers {
+            x = self.layer(layer_idx, &x);
+        }
+        x
+    }
+
+    fn layer(&self, layer_idx: usize, x: &Rows) -> Rows {
+        let name = |part| self.shape.architecture.of_layer(layer_idx, part);
+        let [q, k, v] = [Part::Query, Part::Key, Part::Value].map(|p| self.linear(&name(p), x));
+        let (n, size) = (x.len(), self.shape.hidden / self.shape.n_heads);
+        let mut context = vec![vec![0.0; self.shape.hidden]; n];
+        for head in 0..self.shape.n_heads {
+            let columns = head * size..(head + 1) * size;
+            for i in 0..n {
+                let dot = |j: usize| columns.clone().map(|c| q[i][c] * k[j][c]).sum::<f64>();
+                let weights: Vec<f64> = (0..n)
+                    .map(|j| (dot(j) / (size as f64).sqrt()).exp())
+                    .collect();
+                let total: f64 = weights.iter().sum();
+                for c in columns.clone() {
+                    context[i][c] = (0..n).map(|j| weights[j] / total * v[j][c]).sum();
+                }
+            }
+        }
+        let attended = add(x, &self.linear(&name(Part::Attention), &context));
+        let middle = self.norm(&name(Part::AttentionNorm), &attended);
+        let mut inner = self.linear(&name(Part::Inner), &middle);
+        inner
+            .iter_mut()
+            .flatten()
+            .for_each(|x| *x *= 0.5 * (1.0 + erf(*x / 2f64.sqrt())));
+        let outer = add(&middle, &self.linear(&name(Part::Outer), &inner));
+        self.norm(&name(Part::OutputNorm), &outer)
+    }
+
+    pub(super) fn linear(&self, name: &str, x: &Rows) -> Rows {
+        let (weight, bias) = (
+            &self.tensors[&format!("{name}.weight")],
+            &self.tensors[&format!("{name}.bias")],
+        );
+        let one = |x: &Vec<f64>| {
+            let rows = weight.chunks_exact(x.len()).zip(bias);
+            rows.map(|(w, b)| b + w.iter().zip(x).map(|(w, x)| w * x).sum::<f64>())
+                .collect()
+        };
+        x.iter().map(one).collect()
+    }
+
+    fn norm(&self, name: &str, x: &Rows) -> Rows {
+        let (gamma, beta) = (
+            &self.tensors[&format!("{name}.weight")],
+            &self.tensors[&format!("{name}.bias")],
+        );
+        let one = |x: &Vec<f64>| {
+            let n = x.len() as f64;
+            let mean = x.iter().sum::<f64>() / n;
+            let variance = x.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n;
+            let root = (variance + f64::from(self.shape.epsilon)).sqrt();
+            let scaled = x.iter().zip(gamma).zip(beta);
+            scaled
+                .map(|((x, gamma), beta)| gamma * (x - mean) / root + beta)
+                .collect()
+        };
+        x.iter().map(one).collect()
+    }
+}
+
+fn add(x: &Rows, y: &Rows) -> Rows {
+    let row = |(x, y): (&Vec<f64>, &Vec<f64>)| x.iter().zip(y).map(|(x, y)| x + y).collect();
+    x.iter().zip(y).map(row).collect()
+}
+
+/// 2/√π e^{−x²} Σ 2ⁿx^{2n+1}/(1·3·…·(2n+1)): all terms have one sign, so that none cancel.
+fn erf(x: f64) -> f64 {
+    let (mut term, mut sum) = (x, x);
+    for n in 1..200 {
+        term *= 2.0 * x * x / f64::from(2 * n + 1);
+        sum += term;
+    }
+    2.0 / std::f64::consts::PI.sqrt() * (-x * x).exp() * sum
+}

@@ -1,0 +1,243 @@
+//! Word pieces: from texts to the token ids a transformer reads, by the `tokenizers` crate.
+//!
+//! [`TokenRows`] holds the ids of many texts without padding.
+
+use rayon::prelude::*;
+use tokenizers::models::wordpiece::WordPiece;
+use tokenizers::normalizers::BertNormalizer;
+use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
+use tokenizers::processors::bert::BertProcessing;
+use tokenizers::{Tokenizer, TruncationParams};
+
+use crate::data::{Texts, TokenizerSource};
+use crate::error::{Error, Result};
+
+/// Texts a task.
+const CHUNK: usize = 64;
+
+/// Token ids of points, row after row.
+///
+/// Invariant: `ends` starts at 0, never decreases, and ends at the number of ids.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenRows {
+    ends: Vec<usize>,
+    ids: Vec<u32>,
+}
+
+impl Default for TokenRows {
+    fn default() -> Self {
+        TokenRows {
+            ends: vec![0],
+            ids: Vec::new(),
+        }
+    }
+}
+
+impl TokenRows {
+    /// Appends a row.
+    pub fn push(&mut self, ids: &[u32]) {
+        self.ids.extend_from_slice(ids);
+        self.ends.push(self.ids.len());
+    }
+
+    /// One row.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn row(&self, row_idx: usize) -> &[u32] {
+        &self.ids[self.ends[row_idx]..self.ends[row_idx + 1]]
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.ends.len() - 1
+    }
+
+    /// Ids of all rows together.
+    pub fn n_tokens(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// The rows named, in that order.
+    pub fn select_rows(&self, rows: &[usize]) -> TokenRows {
+        let mut selected = TokenRows::default();
+        rows.iter().for_each(|&row| selected.push(self.row(row)));
+        selected
+    }
+}
+
+impl<T: AsRef<[u32]>> FromIterator<T> for TokenRows {
+    fn from_iter<I: IntoIterator<Item = T>>(rows: I) -> Self {
+        let mut all = TokenRows::default();
+        rows.into_iter().for_each(|row| all.push(row.as_ref()));
+        all
+    }
+}
+
+/// A tokeniser that cuts texts at a number of tokens.
+#[derive(Clone, Debug)]
+pub struct WordPieces {
+    tokenizer: Tokenizer,
+}
+
+impl WordPieces {
+    /// The tokeniser of a file, for at most `max_len` tokens, those that it adds counted.
+    ///
+    /// # Errors
+    /// [`Error::InvalidVocabulary`] if the file is not one of a tokeniser.
+    pub fn new(file: &TokenizerSource, max_len: usize) -> Result<Self> {
+        let tokenizer = match file {
+            TokenizerSource::Json(text) => Tokenizer::from_bytes(text).map_err(invalid)?,
+            TokenizerSource::Vocabulary(text, lowercase) => of_vocabulary(text, *lowercase)?,
+            TokenizerSource::Missing => {
+                let problem = "neither tokenizer.json nor vocab.txt is there";
+                return Err(Error::InvalidVocabulary(problem.into()));
+            }
+        };
+        WordPieces::cut(tokenizer, max_len)
+    }
+
+    /// The tokeniser that [`WordPieces::to_json`] wrote.
+    ///
+    /// # Errors
+    /// As [`WordPieces::new`].
+    pub fn from_json(text: &str) -> Result<Self> {
+        let tokenizer = Tokenizer::from_bytes(text).map_err(invalid)?;
+        Ok(WordPieces { tokenizer })
+    }
+
+    /// The tokeniser with its rules, as `tokenizer.json`.
+    pub fn to_json(&self) -> String {
+        self.tokenizer
+            .to_string(false)
+            .expect("a tokeniser that was read can be written")
+    }
+
+    fn cut(mut tokenizer: Tokenizer, max_len: usize) -> Result<Self> {
+        let truncation = TruncationParams {
+            max_length: max_len,
+            ..TruncationParams::default()
+        };
+        tokenizer
+            .with_truncation(Some(truncation))
+            .map_err(invalid)?;
+        tokenizer.with_padding(None);
+        Ok(WordPieces { tokenizer })
+    }
+
+    /// One more than the highest id it gives.
+    pub fn n_ids(&self) -> usize {
+        let vocabulary = self.tokenizer.get_vocab(true);
+        vocabulary.values().max().map_or(0, |&id| id as usize + 1)
+    }
+
+    /// Token ids of one text.
+    ///
+    /// # Errors
+    /// [`Error::InvalidVocabulary`] if the tokeniser has no answer, such as no token for unknown words.
+    pub fn ids(&self, text: &str) -> Result<Vec<u32>> {
+        let encoding = self.tokenizer.encode_fast(text, true).map_err(invalid)?;
+        Ok(encoding.get_ids().to_vec())
+    }
+
+    /// Token ids of every text, on the caller's thread pool.
+    ///
+    /// # Errors
+    /// As [`WordPieces::ids`].
+    pub fn rows(&self, texts: &Texts) -> Result<TokenRows> {
+        let all: Vec<usize> = (0..texts.len()).collect();
+        let chunks = all.par_chunks(CHUNK).map(|chunk| {
+            let rows = chunk.iter().map(|&text| self.ids(texts.get(text)));
+            rows.collect::<Result<TokenRows>>()
+        });
+        let chunks: Vec<TokenRows> = chunks.collect::<Result<_>>()?;
+        let rows = |chunk: &TokenRows| (0..chunk.n_rows()).collect::<Vec<_>>();
+        let mut joined = TokenRows::default();
+        for chunk in &chunks {
+            rows(chunk)
+                .iter()
+                .for_each(|&row| joined.push(chunk.row(row)));
+        }
+        Ok(joined)
+    }
+}
+
+/// BERT's tokeniser over a list of word pieces.
+fn of_vocabulary(text: &str, lowercase: bool) -> Result<Tokenizer> {
+    let model = WordPiece::builder()
+        .vocab(WordPiece::read_bytes(text.as_bytes()).map_err(invalid)?)
+        .unk_token("[UNK]".into())
+        .build()
+        .map_err(invalid)?;
+    let mut tokenizer = Tokenizer::new(model);
+    let id_of = |tokenizer: &Tokenizer, token: &str| {
+        let id = tokenizer.token_to_id(token);
+        id.ok_or_else(|| Error::InvalidVocabulary(format!("vocab.txt has no line {token}")))
+    };
+    let separator = ("[SEP]".to_owned(), id_of(&tokenizer, "[SEP]")?);
+    let class = ("[CLS]".to_owned(), id_of(&tokenizer, "[CLS]")?);
+    let normalizer = BertNormalizer::new(true, true, None, lowercase);
+    tokenizer
+        .with_normalizer(Some(normalizer))
+        .map_err(invalid)?;
+    tokenizer.with_pre_tokenizer(Some(BertPreTokenizer));
+    tokenizer.with_post_processor(Some(BertProcessing::new(separator, class)));
+    Ok(tokenizer)
+}
+
+fn invalid(error: impl std::fmt::Display) -> Error {
+    Error::InvalidVocabulary(format!("the tokeniser: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PIECES: &str = "[PAD]\n[UNK]\n[CLS]\n[SEP]\nred\napple\n##s\n";
+
+    #[test]
+    fn a_vocabulary_makes_berts_tokeniser() {
+        let file = TokenizerSource::Vocabulary(PIECES.into(), true);
+        let pieces = WordPieces::new(&file, 5).unwrap();
+        assert_eq!(pieces.n_ids(), 7);
+        assert_eq!(pieces.ids("Red apples").unwrap(), [2, 4, 5, 6, 3]);
+        assert_eq!(pieces.ids("apples red red red").unwrap(), [2, 5, 6, 4, 3]);
+        assert_eq!(pieces.ids("").unwrap(), [2, 3]);
+        assert_eq!(pieces.ids("pear").unwrap(), [2, 1, 3]);
+        let cased = TokenizerSource::Vocabulary(PIECES.into(), false);
+        assert_eq!(
+            WordPieces::new(&cased, 5).unwrap().ids("Red").unwrap(),
+            [2, 1, 3]
+        );
+    }
+
+    #[test]
+    fn a_tokeniser_survives_its_own_json_and_many_texts_are_cut_alike() {
+        let file = TokenizerSource::Vocabulary(PIECES.into(), true);
+        let pieces = WordPieces::new(&file, 4).unwrap();
+        let again = WordPieces::from_json(&pieces.to_json()).unwrap();
+        assert_eq!(again.to_json(), pieces.to_json());
+        let texts: Texts = ["red", "", "apples and apples"]
+            .into_iter()
+            .cycle()
+            .take(150)
+            .collect();
+        let rows = again.rows(&texts).unwrap();
+        assert_eq!(rows.n_rows(), 150);
+        for row in 0..150 {
+            assert_eq!(rows.row(row), pieces.ids(texts.get(row)).unwrap());
+        }
+        assert_eq!(rows.select_rows(&[2, 1]).row(0), rows.row(149));
+    }
+
+    #[test]
+    fn files_that_are_no_tokeniser_are_errors() {
+        for file in [
+            TokenizerSource::Json("{}".into()),
+            TokenizerSource::Vocabulary("red\n".into(), true),
+            TokenizerSource::Missing,
+        ] {
+            assert!(WordPieces::new(&file, 8).is_err(), "{file:?}");
+        }
+    }
+}

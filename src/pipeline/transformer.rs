@@ -1,0 +1,96 @@
+//! A pretrained transformer before training: its files, its tokeniser, and texts that are embedded once.
+
+use crate::config::{Config, EncoderSizes};
+use crate::data::Pretrained;
+use crate::encoder::{Encoder, EncoderOrigin, PointSet, TransformerEncoder};
+use crate::error::{Error, Result};
+use crate::features::WordPieces;
+use crate::matrix::Matrix;
+use crate::train::{Event, Observer, Phase, tell};
+
+/// Points between two events.
+const BLOCK: usize = 1024;
+
+/// A pretrained transformer made ready.
+pub(super) struct PreparedTransformer {
+    /// What an encoder begins as.
+    pub(super) transformer: TransformerEncoder,
+    pub(super) pieces: WordPieces,
+    /// Hash of its files.
+    pub(super) sha256: String,
+}
+
+impl PreparedTransformer {
+    /// What it needs for steps of so many tokens, on this many points.
+    pub(super) fn sizes(&self, n_tokens: usize, n_points: usize) -> EncoderSizes {
+        let sizes = self.transformer.sizes(n_tokens);
+        let is_frozen = self.transformer.is_frozen();
+        let n_embedded = usize::from(is_frozen) * n_points * self.transformer.shape().hidden;
+        EncoderSizes {
+            n_embedded,
+            ..sizes
+        }
+    }
+}
+
+/// Reads the transformer that the configuration names; the size of its embeddings goes into the configuration.
+pub(super) fn prepare(config: &mut Config) -> Result<PreparedTransformer> {
+    let Some(directory) = &config.encoder.pretrained else {
+        return Err(Error::Config {
+            key: "encoder.pretrained".into(),
+            found: "nothing".into(),
+            expected: "the directory of a transformer, for encoder.kind = \"transformer\"".into(),
+        });
+    };
+    let files = Pretrained::read(directory.as_ref())?;
+    let encoder = TransformerEncoder::from_pretrained(&files, &config.encoder, config.train.seed)?;
+    let pieces = WordPieces::new(&files.tokenizer, config.encoder.max_len)
+        .map_err(|error| files.bad_tokenizer(error.to_string()))?;
+    let (n_ids, n_words) = (pieces.n_ids(), encoder.shape().n_words);
+    if n_words < n_ids {
+        let problem = format!("it gives ids up to {n_ids}, the model has {n_words} words");
+        return Err(files.bad_tokenizer(problem));
+    }
+    config.encoder.dim = encoder.dim();
+    Ok(PreparedTransformer {
+        transformer: encoder,
+        pieces,
+        sha256: files.sha256(),
+    })
+}
+
+/// What an encoder that is not trained makes of the points; none if it is.
+pub(super) fn embed_once(
+    origin: &EncoderOrigin,
+    points: &PointSet,
+    observer: &dyn Observer,
+) -> Result<Option<Matrix>> {
+    let EncoderOrigin::Pretrained(encoder) = origin else {
+        return Ok(None);
+    };
+    if !encoder.is_frozen() {
+        return Ok(None);
+    }
+    let n_points = points.len();
+    let phase = Phase::Embeddings;
+    let n_steps = n_points;
+    tell(observer, Event::PhaseStarted { phase, n_steps })?;
+    let rows: Vec<u32> = (0..n_points as u32).collect();
+    let mut embedded = Vec::new();
+    let mut n_cols = 0;
+    for (block, rows) in rows.chunks(BLOCK).enumerate() {
+        let some = encoder
+            .embed_once(points.points(), rows)
+            .unwrap_or_default();
+        embedded.extend_from_slice(some.values());
+        n_cols = some.n_cols();
+        let event = Event::Step {
+            phase,
+            step: block * BLOCK + rows.len(),
+            n_points: rows.len(),
+            loss: 0.0,
+        };
+        tell(observer, event)?;
+    }
+    Ok(Some(Matrix::from_vec(embedded, n_points, n_cols)))
+}

@@ -1,0 +1,146 @@
+//! Models with a transformer: the directory is all they need, and an interrupted training ends in the same bytes.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+use crate::on_threads;
+use elias::checkpoint::{Destination, Start, load, verify};
+use elias::error::{Error, Result};
+use elias::train::{Event, Observer, Phase};
+
+/// The tiny golden transformer with word pieces for the words of [`dataset`].
+fn pretrained(directory: &Path) {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/goldens/tiny-bert");
+    for file in ["config.json", "model.safetensors"] {
+        fs::copy(golden.join(file), directory.join(file)).unwrap();
+    }
+    let special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"].map(String::from);
+    let words = |stem: &'static str, n: usize| (0..n).map(move |at| format!("{stem}{at}"));
+    let labels = words("word", N_LABELS).chain(words("both", N_LABELS));
+    let pieces = special.into_iter().chain(labels).chain(words("noise", 50));
+    let pieces: Vec<String> = pieces.collect();
+    fs::write(directory.join("vocab.txt"), pieces.join("\n")).unwrap();
+}
+
+fn transformer_config(pretrained: &Path, more: &[&str]) -> Config {
+    let path = format!("encoder.pretrained={}", pretrained.display());
+    let common = ["encoder.kind=transformer", &path, "encoder.max_len=16"];
+    let rates = ["stage1.rates.encoder=0.001", "stage2.rates.encoder=0.001"];
+    let all = common.iter().chain(&rates).chain(more);
+    all.fold(config(), |config, one| config.with_value(one).unwrap())
+}
+
+/// Asks to stop at one step.
+struct StopAt(AtomicUsize);
+
+impl Observer for StopAt {
+    fn on_event(&self, event: &Event) -> ControlFlow<()> {
+        let stages = [Phase::Stage1, Phase::Stage2];
+        let is_step = matches!(event, Event::Step { phase, .. } if stages.contains(phase));
+        match is_step && self.0.fetch_sub(1, Ordering::SeqCst) == 1 {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+fn train_to(config: &Config, directory: &Path, observer: &dyn Observer) -> Result<Predictor> {
+    let destination = Destination {
+        start: Start::Resume,
+        ..Destination::new(directory)
+    };
+    Trainer::new(config.clone()).train_to(&destination, &dataset(120), None, observer)
+}
+
+#[test]
+fn a_model_with_a_transformer_is_the_same_on_any_number_of_threads_and_after_any_interruption() {
+    for more in [
+        &["encoder.projection=10"][..],
+        &["encoder.trained_layers=1", "encoder.pooling=cls"],
+        &["encoder.trained_layers=0", "encoder.projection=24"],
+    ] {
+        let (given, place) = (temporary(), temporary());
+        pretrained(given.path());
+        let config = transformer_config(given.path(), more);
+        let whole = place.path().join("whole");
+        on_threads(1, || train_to(&config, &whole, &Silent)).unwrap();
+        let expected = contents(&whole);
+
+        let parts = place.path().join("parts");
+        for n_steps in [2, 3] {
+            let stop = StopAt(AtomicUsize::new(n_steps));
+            let stopped = on_threads(2, || train_to(&config, &parts, &stop));
+            assert!(matches!(stopped, Err(Error::Stopped)), "{more:?}");
+        }
+        let trained = on_threads(3, || train_to(&config, &parts, &Silent)).unwrap();
+        assert_eq!(contents(&parts), expected, "{more:?}");
+
+        // Nothing of the pretrained transformer is read again.
+        given.close().unwrap();
+        let loaded = load(&whole).unwrap();
+        verify(&whole).unwrap();
+        let test = dataset(30);
+        let answers = trained.predict_dataset(&test, 5).unwrap();
+        assert_eq!(loaded.predict_dataset(&test, 5).unwrap(), answers);
+        let one = loaded.predict(test.texts().unwrap().get(3), 5).unwrap();
+        for (one, listed) in one.iter().zip(&answers[3]) {
+            assert!(
+                (one.score - listed.score).abs() < 1e-4,
+                "{one:?} {listed:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn another_transformer_does_not_continue_a_training() {
+    let (given, place) = (temporary(), temporary());
+    pretrained(given.path());
+    let config = transformer_config(given.path(), &[]);
+    let stop = StopAt(AtomicUsize::new(2));
+    assert!(train_to(&config, place.path(), &stop).is_err());
+    let vocabulary = given.path().join("vocab.txt");
+    let text = fs::read_to_string(&vocabulary).unwrap();
+    fs::write(&vocabulary, text.replace("noise7\n", "noise77\n")).unwrap();
+    let error = train_to(&config, place.path(), &Silent)
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(
+        error.contains("the pretrained encoder is another"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_a_transformer_cannot_use_is_told_before_training() {
+    let given = temporary();
+    pretrained(given.path());
+    let error = |config: Config, data: &Dataset| {
+        let trained = Trainer::new(config).train(data, None, &Silent);
+        trained.err().unwrap().to_string()
+    };
+    let (_, labels) = texts_and_labels(20);
+    let features = labels.clone();
+    let features = Dataset::new(None, Some(features), labels, label_names(), None).unwrap();
+    let config = transformer_config(given.path(), &[]);
+    let found = error(config.clone(), &features);
+    assert!(found.contains("a transformer reads texts"), "{found}");
+    let nowhere = config.with_value("encoder.pretrained=nowhere").unwrap();
+    let found = error(nowhere, &dataset(20));
+    assert!(found.contains("there is no such directory"), "{found}");
+    let mut none = config.clone();
+    none.encoder.pretrained = None;
+    let found = error(none, &dataset(20));
+    assert!(found.contains("encoder.pretrained"), "{found}");
+    let long = config.with_value("encoder.max_len=100").unwrap();
+    let found = error(long, &dataset(20));
+    assert!(found.contains("32 positions"), "{found}");
+    fs::remove_file(given.path().join("vocab.txt")).unwrap();
+    let found = error(config, &dataset(20));
+    assert!(
+        found.contains("neither tokenizer.json nor vocab.txt"),
+        "{found}"
+    );
+}
