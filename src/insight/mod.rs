@@ -16,7 +16,7 @@ mod scores;
 mod trace;
 mod tsne;
 
-pub use curves::{TrainingCurves, rates_by_epoch};
+pub use curves::{RatePoints, TrainingCurves, rates_by_epoch};
 pub use explain::{
     AnswerStory, LabelPath, MemberStory, Neighbour, RankerStory, explain, neighbours,
 };
