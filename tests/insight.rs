@@ -53,8 +53,8 @@ fn an_explanation_adds_up_to_the_answer() {
     for members in [1, 2] {
         let mut n_words = 0;
         let predictor = train(&data, members);
-        let features = predictor.features(&data).unwrap();
-        let answers = predictor.predict_features(&features, 5).unwrap();
+        let features = predictor.points(&data).unwrap();
+        let answers = predictor.predict_points(features.points(), 5).unwrap();
         for point in [0, 17] {
             let stories = explain(&predictor, &features, point, 5).unwrap();
             assert_eq!(stories.len(), 5);
@@ -85,7 +85,7 @@ fn an_explanation_adds_up_to_the_answer() {
 fn the_nearest_training_point_of_a_training_point_is_itself() {
     let data = data();
     let predictor = train(&data, 1);
-    let features = predictor.features(&data).unwrap();
+    let features = predictor.points(&data).unwrap();
     let near = neighbours(&predictor, (&features, 7), &features, 3);
     assert_eq!(near.len(), 3);
     assert!(near[0].similarity > 0.999, "{near:?}");
@@ -139,7 +139,7 @@ fn maps_show_points_of_the_label_and_of_its_clusters() {
     let data = data();
     let predictor = train(&data, 1);
     let member = &predictor.members()[0];
-    let features = predictor.features(&data).unwrap();
+    let features = predictor.points(&data).unwrap();
     let points = clusters_of_points(member, &features);
     assert_eq!(points.of_point.len(), data.n_points());
     let options = MapOptions {
@@ -177,8 +177,8 @@ fn maps_show_points_of_the_label_and_of_its_clusters() {
 fn the_hardest_points_are_those_without_a_hit_and_each_label_has_a_reason() {
     let data = data();
     let predictor = train(&data, 1);
-    let features = predictor.features(&data).unwrap();
-    let mut rankings = predictor.predict_features(&features, 20).unwrap();
+    let features = predictor.points(&data).unwrap();
+    let mut rankings = predictor.predict_points(features.points(), 20).unwrap();
     // Point 3 is made to miss: its answers are all but its labels.
     let own = data.labels().row(3).0;
     rankings[3].retain(|scored| own.binary_search(&scored.label.0).is_err());

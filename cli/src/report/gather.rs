@@ -254,8 +254,11 @@ fn texts_of(maps: &[LabelMap], texts: Option<&Texts>) -> Vec<Vec<String>> {
         .collect()
 }
 
+/// Labels with the scores of their edges.
+type StrongestLabels = Vec<(u32, f32)>;
+
 /// The strongest labels of each cluster, and the clusters each label is assigned to.
-fn assignments(predictor: &Predictor) -> (Vec<Vec<(u32, f32)>>, Vec<Vec<u32>>) {
+fn assignments(predictor: &Predictor) -> (Vec<StrongestLabels>, Vec<Vec<u32>>) {
     let model = &predictor.members()[0].model;
     let adjacency = &model.adjacency;
     let mut of_label: Vec<Vec<(f32, u32)>> = vec![Vec::new(); model.classifiers.n_labels()];

@@ -415,7 +415,7 @@ fn hardest(data: &ReportData) -> String {
                 )
             })
             .collect();
-        let _ = write!(html, "{}</p></div>\n", misses.join(", "));
+        let _ = writeln!(html, "{}</p></div>", misses.join(", "));
     }
     html
 }

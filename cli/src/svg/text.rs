@@ -3,7 +3,7 @@
 /// A number as briefly as its size allows.
 pub(crate) fn spell(value: f64) -> String {
     let text = match value.abs() {
-        v if v == 0.0 => return "0".into(),
+        0.0 => return "0".into(),
         v if v < 0.001 => return format!("{value:.0e}"),
         v if v < 1.0 => format!("{value:.3}"),
         v if v < 100.0 => format!("{value:.2}"),
