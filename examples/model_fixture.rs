@@ -22,6 +22,7 @@ const N_LABELS: usize = 24;
 const CONFIG: &str = "
     [calibration.hold_out]
     n_points = 12
+    near_duplicates = 2.0
     min_points = 5
     [encoder]
     dim = 8

@@ -67,6 +67,7 @@ fn config() -> Config {
         use_embedding = true
         [calibration.hold_out]
         n_points = 6
+        near_duplicates = 2.0
         min_points = 5
         [encoder]
         dim = 8
