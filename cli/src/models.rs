@@ -27,7 +27,9 @@ pub(crate) fn save(
 
 /// Where the times of a training are written, beside the model and no part of it.
 pub(crate) fn times_of(model: &Path) -> PathBuf {
-    model.join("training-times.json")
+    let mut name = model.file_name().unwrap_or_default().to_os_string();
+    name.push("-times.json");
+    model.with_file_name(name)
 }
 
 /// Reads a model.

@@ -45,7 +45,7 @@ fn data(dir: &Path) -> String {
     folder.to_str().unwrap().to_owned()
 }
 
-const FAST: [&str; 9] = [
+const FAST: [&str; 10] = [
     "stage1.batch_size=8",
     "stage2.batch_size=8",
     "encoder.dim=16",
@@ -55,6 +55,7 @@ const FAST: [&str; 9] = [
     "train.keep_stage1=true",
     "calibration.hold_out.n_points=30",
     "calibration.hold_out.min_points=10",
+    "calibration.hold_out.near_duplicates=2",
 ];
 
 fn sets(settings: &[&'static str]) -> Vec<&'static str> {

@@ -16,6 +16,7 @@ use elias::config::Config;
 use elias::data::{Dataset, Part, ReadOptions};
 use elias::pipeline::Trainer;
 use elias::predict::Stage;
+use elias::random::Random;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -291,15 +292,19 @@ fn config(settings: &[String]) -> anyhow::Result<Config> {
     Ok(config)
 }
 
+/// No file system takes names of more than 255 bytes; what is beside the directory needs some of them.
+const LONGEST_NAME: usize = 200;
+
 fn directory_name(settings: &[String]) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_=".contains(c);
-    let name = settings.join("_");
-    format!(
-        "cell-{}",
-        name.chars()
-            .map(|c| if is_plain(c) { c } else { '-' })
-            .collect::<String>()
-    )
+    let all = settings.join("_");
+    let plain = all.chars().map(|c| if is_plain(c) { c } else { '-' });
+    let mut name: String = "cell-".chars().chain(plain).collect();
+    if LONGEST_NAME < name.len() {
+        let hash = Random::new(0, &all, 0).u64();
+        name = format!("{}-{hash:016x}", &name[..LONGEST_NAME - 17]);
+    }
+    name
 }
 
 /// The values of a cell on the axes that have several.
@@ -353,6 +358,9 @@ mod tests {
         assert_eq!(cells[1], ["a.b=1", "c.d=x", "e.f=[1, 2]", "g.h=4"]);
         assert_eq!(vary(&axes, &cells[1]), "1, 4");
         assert_eq!(directory_name(&cells[0][2..]), "cell-e.f=-1--2-_g.h=3");
+        let long = |end: &str| directory_name(&[format!("a={}{end}", "1".repeat(300))]);
+        assert_eq!(long("2").len(), LONGEST_NAME);
+        assert_ne!(long("2"), long("3"));
         assert!(parse_axis("no value").is_err() && parse_axis("a=1,").is_err());
     }
 }
