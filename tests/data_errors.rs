@@ -151,6 +151,16 @@ fn bytes_that_are_no_text_are_told_with_their_offset() {
 }
 
 #[test]
+fn a_header_that_declares_no_points_is_told() {
+    // Found by fuzzing: it was read as a data set that no other format can hold.
+    for header in ["0 0 1\n", "0  0 \r\r1\r \n"] {
+        let error = data::read_bytes("data", header.as_bytes(), &ReadOptions::default());
+        let error = error.err().unwrap().to_string();
+        assert_eq!(error, "data: has no points, expected at least one");
+    }
+}
+
+#[test]
 fn empty_and_unknown_files_are_told() {
     check("", ": is empty, expected at least one line");
     check(

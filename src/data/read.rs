@@ -96,7 +96,8 @@ impl Reader<'_> {
     fn read(self) -> Result<(Dataset, Summary)> {
         // An empty file is reported as such, whatever the format.
         self.points.head(1)?;
-        match self.layout.format {
+        let path = self.points.path().to_path_buf();
+        let (dataset, summary) = match self.layout.format {
             Format::Jsonl | Format::FastText | Format::LibMultiLabel | Format::Annif => {
                 self.read_named()
             }
@@ -106,7 +107,12 @@ impl Reader<'_> {
             Format::Raw => self.read_raw(),
             Format::Pecos => self.read_pecos(),
             Format::Text2Text => self.read_text2text(),
+        }?;
+        if dataset.n_points() == 0 {
+            let problem = "has no points, expected at least one".into();
+            return Err(Error::BadFile { path, problem });
         }
+        Ok((dataset, summary))
     }
 
     /// The formats of one file whose labels are names.
