@@ -53,7 +53,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         classifiers: LabelClassifiers {
             weights: Matrix::from_vec(values(n_labels * dim), n_labels, dim),
             bias: vec![0.0; n_labels],
-        },
+            coarse: None,
+        }
+        .with_coarse_rows(),
         numbering: Numbering::new((0..n_labels as u32).map(LabelId).collect())?,
     };
     let member = Member {

@@ -4,11 +4,11 @@
 //! numbered in cluster order inside the model, so that shortlisted rows of W_L are neighbours in memory;
 //! [`Numbering`] leads back to the labels of the data set.
 
-use crate::classifiers::LabelClassifiers;
+use crate::classifiers::{CoarseScratch, LabelClassifiers};
 use crate::error::{Error, Result};
 use crate::ids::{LabelId, Scored};
 use crate::index::{Adjacency, ClusterClassifiers, ShortlistOptions, Shortlister};
-use crate::matrix::{CsrBuilder, CsrMatrix, top_k};
+use crate::matrix::{CsrBuilder, CsrMatrix, Kernels, top_k};
 
 /// Search index and label classifiers: what stands behind an embedding.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,15 +94,23 @@ impl Numbering {
     }
 }
 
-/// Labels scored before the search looks whether it may stop; then twice as many, and so on.
-const FIRST_BLOCK: usize = 256;
+/// Labels scored before the search looks which are left, besides those asked for; then twice as many, and so on.
+const FIRST_BLOCK: usize = 32;
+/// As many, if nothing but ŷ is known of a label.
+const FIRST_BLIND_BLOCK: usize = 256;
+/// What a computed σ may lack of the true one, as a share.
+const SIGMOID_ERROR: f32 = 1e-5;
 
 /// Buffers of [`Model::rank`]; one a thread.
 #[derive(Clone, Debug)]
 pub struct RankScratch {
     searcher: Shortlister,
     probabilities: Vec<f32>,
-    /// ŷ and place of every shortlisted label, packed; greater is better.
+    /// Rows of the shortlisted labels, and a number that none of their p exceeds.
+    rows: Vec<u32>,
+    bounds: Vec<f32>,
+    coarse: CoarseScratch,
+    /// Bound and place of every shortlisted label, packed; greater is better.
     queue: Vec<u64>,
     best: Vec<Scored>,
     /// Rows of W_L read by the last call.
@@ -115,6 +123,9 @@ impl RankScratch {
         RankScratch {
             searcher: Shortlister::new(model.classifiers.n_labels()),
             probabilities: vec![0.0; model.clusters.n_clusters()],
+            rows: Vec::new(),
+            bounds: Vec::new(),
+            coarse: CoarseScratch::default(),
             queue: Vec::new(),
             best: Vec::new(),
             n_rows_scored: 0,
@@ -125,9 +136,9 @@ impl RankScratch {
 impl Model {
     /// The `k` best labels of an embedding by p = σ(w·φ + b)·ŷ, best first, ties to the lower label.
     ///
-    /// p ≤ ŷ, so the shortlist is walked by descending ŷ and left as soon as no later label can enter the best
-    /// `k`: the answer is that of scoring all of it. Where the product of a
-    /// classifier is not finite the answers are those labels alone, with the score NaN.
+    /// p ≤ ŷ, and the coarse rows of W_L say it more closely. The shortlist is walked by descending bound and left
+    /// as soon as no later label can enter the best `k`: the answer is that of scoring all of it. Where the product
+    /// of a classifier is not finite the answers are those labels alone, with the score NaN.
     pub fn rank(
         &self,
         embedding: &[f32],
@@ -152,47 +163,51 @@ impl Model {
         k: usize,
         scratch: &mut RankScratch,
     ) -> Vec<Scored> {
+        scratch
+            .searcher
+            .search(&self.clusters, &self.adjacency, probabilities, options);
+        self.bound(embedding, scratch);
         let RankScratch {
             searcher,
+            bounds,
             queue,
             best,
             n_rows_scored,
             ..
         } = scratch;
-        searcher.search(&self.clusters, &self.adjacency, probabilities, options);
         queue.clear();
-        let keys = searcher.paths.iter().zip(0u32..);
-        queue.extend(keys.map(|(path, at)| u64::from(path.score.to_bits()) << 32 | u64::from(at)));
+        let keys = bounds.iter().zip(0u32..);
+        queue.extend(keys.map(|(bound, at)| u64::from(bound.to_bits()) << 32 | u64::from(at)));
         best.clear();
         *n_rows_scored = 0;
         let mut n_nan = 0;
         let mut rest = queue.as_mut_slice();
-        let mut block_size = FIRST_BLOCK.max(k);
-        let mut worst = f32::NEG_INFINITY; // the k-th best p so far
+        let mut block_size = match self.classifiers.coarse {
+            Some(_) => k + FIRST_BLOCK,
+            None => k.max(FIRST_BLIND_BLOCK),
+        };
         while !rest.is_empty() {
             if block_size < rest.len() {
                 rest.select_nth_unstable_by(block_size, |a, b| b.cmp(a));
             }
             let (block, later) = rest.split_at_mut(block_size.min(rest.len()));
-            let most = later.iter().max().map_or(0.0, |&key| score_of(key));
             // In the order of the rows: neighbours in memory follow each other.
             block.sort_unstable_by_key(|&key| searcher.paths[key as u32 as usize].label);
-            for &key in block.iter().filter(|&&key| worst <= score_of(key)) {
-                let row = searcher.paths[key as u32 as usize].label;
-                let score = self.classifiers.score(row, embedding) * score_of(key);
+            for &key in &*block {
+                let path = searcher.paths[key as u32 as usize];
+                let score = self.classifiers.score(path.label, embedding) * path.score;
                 n_nan += usize::from(score.is_nan());
-                *n_rows_scored += 1;
-                let label = self.numbering.label(row);
+                let label = self.numbering.label(path.label);
                 best.push(Scored { label, score });
             }
+            *n_rows_scored += block.len();
             if k < best.len() && n_nan == 0 {
                 top_k(best, k);
-                worst = best.last().map_or(f32::NEG_INFINITY, |last| last.score);
             }
-            if most < worst {
-                break;
-            }
-            rest = later;
+            rest = match best.last() {
+                Some(worst) if k <= best.len() && n_nan == 0 => at_least(worst.score, later),
+                _ => later,
+            };
             block_size *= 2;
         }
         if n_nan == 0 {
@@ -202,6 +217,45 @@ impl Model {
         }
         best.clone()
     }
+
+    /// What p of each shortlisted label cannot exceed.
+    fn bound(&self, embedding: &[f32], scratch: &mut RankScratch) {
+        let RankScratch {
+            searcher,
+            rows,
+            bounds,
+            coarse: buffers,
+            ..
+        } = scratch;
+        let paths = &searcher.paths;
+        let Some(coarse) = &self.classifiers.coarse else {
+            bounds.clear();
+            bounds.extend(paths.iter().map(|path| path.score));
+            return;
+        };
+        rows.clear();
+        rows.extend(paths.iter().map(|path| path.label.0));
+        coarse.upper_bounds(embedding, rows, buffers, bounds);
+        for (bound, &row) in bounds.iter_mut().zip(&*rows) {
+            *bound = -(*bound + self.classifiers.bias[row as usize]);
+        }
+        Kernels::detect().exp_sum(bounds, 0.0);
+        for (bound, path) in bounds.iter_mut().zip(paths) {
+            *bound = path.score * ((1.0 + SIGMOID_ERROR) / (1.0 + *bound)).min(1.0);
+        }
+    }
+}
+
+/// The keys of at least this score, moved to the front.
+fn at_least(score: f32, keys: &mut [u64]) -> &mut [u64] {
+    let mut n_kept = 0;
+    for at in 0..keys.len() {
+        if score <= score_of(keys[at]) {
+            keys.swap(n_kept, at);
+            n_kept += 1;
+        }
+    }
+    &mut keys[..n_kept]
 }
 
 fn score_of(key: u64) -> f32 {
@@ -239,6 +293,7 @@ mod tests {
             classifiers: LabelClassifiers {
                 weights: Matrix::from_vec(labels, n_labels, dim),
                 bias: vec![-1.0; n_labels],
+                coarse: None,
             },
             numbering: Numbering::new(order).unwrap(),
         }
@@ -247,8 +302,13 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
         #[test]
-        fn leaving_the_shortlist_early_changes_nothing(seed in 0u64..10_000, k in 0usize..30, n_labels in 1usize..1500) {
-            let model = random_model(seed, n_labels, 5);
+        fn leaving_the_shortlist_early_changes_nothing(
+            seed in 0u64..10_000, k in 0usize..30, n_labels in 1usize..1500, is_coarse: bool,
+        ) {
+            let mut model = random_model(seed, n_labels, 5);
+            if is_coarse {
+                model.classifiers = model.classifiers.with_coarse_rows();
+            }
             let mut random = Random::new(seed, "embedding", 0);
             let embedding: Vec<f32> = (0..5).map(|_| random.normal()).collect();
             let options = ShortlistOptions { beam_size: 6, shortlist_size: 1000, score_floor: 0.0 };

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """One table of elias and its peers: quality, training time, prediction time, model size, peak memory.
 
-    python3 benchmarks/peers/compare.py [DATA ...] [--systems elias,xr-linear,parabel,bonsai,napkinxc,fasttext]
+    python3 benchmarks/peers/compare.py [DATA ...] [--systems elias,xr-linear,parabel,bonsai,napkinxc,fasttext] [--work DIR]
 
 DATA: directories with train.jsonl.gz and test.jsonl.gz. Makes its own virtual environment in the user's cache
 directory (libpecos 1.2.8 with scipy < 1.11, omikuji 0.5.2, napkinxc 0.7.2, fasttext, scikit-learn). Every system gets
 the same split; those that take features get the same tf-idf (scikit-learn's, equal to elias's to 1e-7). Each runs in
 a process of its own, on two threads; all answers (100 a text) are measured by `elias evaluate --predictions`.
 Peers have their recommended settings and the obvious knob tuned: beam 20 for XR-Linear, three trees for omikuji and
-napkinXC, 50 epochs of one-versus-all with word pairs for fastText.
+napkinXC, 25 epochs with word pairs for fastText. With --work, figures (and elias's models) are kept there, and what
+is there already is not measured again.
 """
 
 import argparse
@@ -25,7 +26,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "elias-benchmarks"
 INSIDE = "ELIAS_BENCHMARK_PYTHON"
-DATA = [str(ROOT / ".." / "shared" / "data" / name) for name in ("debian-deps", "tibkat-en", "tibcore-4k")]
+DATA = [str(ROOT / ".." / "shared" / "data" / name) for name in ("debian-deps", "tibkat-en", "tibcore-4k", "acl-authors", "bibtex")]
 PACKAGES = ["libpecos==1.2.8", "scipy<1.11", "numpy<2", "omikuji==0.5.2", "napkinxc==0.7.2", "fasttext", "scikit-learn"]
 SYSTEMS = ["elias", "xr-linear", "parabel", "bonsai", "napkinxc", "fasttext"]
 COLUMNS = ["p@1", "p@3", "p@5", "ndcg@3", "ndcg@5", "psp@1", "psp@3", "psp@5", "r@10", "r@20", "r@100"]
@@ -157,7 +158,7 @@ def fasttext(problem, work):
         for text, labels in zip(problem.train_texts, problem.label_ids):
             out.write(" ".join(f"__label__{label}" for label in labels) + " " + clean(text).lower() + "\n")
     train = lambda: peer.train_supervised(
-        str(work / "train.txt"), loss="hs", epoch=50, lr=0.5, dim=256, wordNgrams=2, bucket=1_000_000, thread=2, verbose=0
+        str(work / "train.txt"), loss="hs", epoch=25, lr=0.5, dim=100, wordNgrams=2, bucket=1_000_000, thread=2, verbose=0
     )
     model, training = timed(train)
     model.save_model(str(work / "model"))
@@ -194,15 +195,28 @@ def elias_binary():
 
 def run_elias(elias, data, out, more):
     model = f"{out}.model"
-    before = time.time()
-    subprocess.run([elias, "train", data, "--out", model, "--overwrite", "--quiet", *more], check=True)
-    training = time.time() - before
+    training, peak = measured_run([elias, "train", data, "--out", model, "--overwrite", "--quiet", *more])
     measured = subprocess.run([elias, "evaluate", model, data, "--json", "--quiet"], check=True, capture_output=True)
     figures = json.loads(measured.stdout)
-    figures["training_s"] = training
-    figures["model_mb"] = folder_size(model) / 1e6
-    figures["peak_mb"] = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e3
-    return figures
+    bench = [elias, "bench", "predict", model, data, "--top-k", str(K), "--json", "--quiet"]
+    rate = json.loads(subprocess.run(bench, check=True, capture_output=True).stdout)["queries_per_s"]
+    return {
+        **figures,
+        "training_s": training,
+        "ms_per_point": 1e3 / rate,
+        "model_mb": folder_size(model) / 1e6,
+        "peak_mb": peak,
+    }
+
+
+def measured_run(command):
+    """Seconds and peak MB of a command."""
+    before = time.time()
+    process = subprocess.Popen(command)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status != 0:
+        sys.exit(f"{command[0]} failed")
+    return time.time() - before, usage.ru_maxrss / 1e3
 
 
 def measure_peer(elias, system, data, out):
@@ -217,6 +231,7 @@ def main():
     parser.add_argument("data", nargs="*", default=DATA)
     parser.add_argument("--systems", default=",".join(SYSTEMS))
     parser.add_argument("--set", action="append", default=[], help="passed on to elias train")
+    parser.add_argument("--work", help="where figures and models are kept; temporary unless given")
     parser.add_argument("--run", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if INSIDE not in os.environ:
@@ -226,21 +241,28 @@ def main():
         return
     elias = elias_binary()
     more = [word for setting in arguments.set for word in ("--set", setting)]
-    for data in arguments.data:
-        print(f"\n{pathlib.Path(data).name}\n")
-        print("| system | " + " | ".join(COLUMNS) + " | training s | ms a point | model MB | peak MB |")
-        print("|---" * (len(COLUMNS) + 5) + "|")
-        for system in arguments.systems.split(","):
-            with tempfile.TemporaryDirectory() as work:
-                out = os.path.join(work, system)
-                if system == "elias":
-                    figures = run_elias(elias, data, out, more)
-                else:
-                    figures = measure_peer(elias, system, data, out)
-            cells = [f"{figures[column]:.2f}" for column in COLUMNS]
-            cells += [f"{figures['training_s']:.0f}", f"{figures['ms_per_point']:.2f}"]
-            cells += [f"{figures['model_mb']:.0f}", f"{figures['peak_mb']:.0f}"]
-            print(f"| {system} | " + " | ".join(cells) + " |", flush=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        work = pathlib.Path(arguments.work or temporary)
+        work.mkdir(parents=True, exist_ok=True)
+        for data in arguments.data:
+            name = pathlib.Path(data).name
+            print(f"\n{name}\n")
+            print("| system | " + " | ".join(COLUMNS) + " | training s | ms a point | model MB | peak MB |")
+            print("|---" * (len(COLUMNS) + 5) + "|")
+            for system in arguments.systems.split(","):
+                kept = work / f"{name}-{system}.figures.json"
+                if not kept.exists():
+                    out = str(work / f"{name}-{system}")
+                    if system == "elias":
+                        figures = run_elias(elias, data, out, more)
+                    else:
+                        figures = measure_peer(elias, system, data, out)
+                    kept.write_text(json.dumps(figures))
+                figures = json.loads(kept.read_text())
+                cells = [f"{figures[column]:.2f}" for column in COLUMNS]
+                cells += [f"{figures['training_s']:.0f}", f"{figures['ms_per_point']:.2f}"]
+                cells += [f"{figures['model_mb']:.0f}", f"{figures['peak_mb']:.0f}"]
+                print(f"| {system} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ use elias::metrics::{
     DecilesBuilder, FilterPairs, InversePropensities, MetricsBuilder, MetricsOptions, Propensity,
     inverse_propensities, label_counts,
 };
-use elias::predict::Stage;
 
 use crate::console::{Console, Misuse};
 use crate::figures::{DECILE_K, Figures};
@@ -94,8 +93,7 @@ impl Evaluate {
     }
 
     fn of_model(&self, model: &Path, data: &Path, console: &Console) -> anyhow::Result<Figures> {
-        let stage = self.stage()?;
-        let predictor = models::load(model)?.at_stage(stage)?;
+        let predictor = models::load_stage(model, self.stage.as_deref())?;
         let options = ReadOptions {
             format: self.format,
             part: Part::Test,
@@ -110,15 +108,6 @@ impl Evaluate {
             n_queries: N_QUERIES,
         };
         measuring.measure(&predictor, &test, console)
-    }
-
-    fn stage(&self) -> anyhow::Result<Stage> {
-        match self.stage.as_deref() {
-            None => Ok(Stage::default()),
-            Some(name) => name
-                .parse()
-                .map_err(|problem| Misuse(format!("--stage: {problem}")).into()),
-        }
     }
 
     fn of_predictions(

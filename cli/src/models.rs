@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use elias::checkpoint::{self, DataSummary, SaveInfo};
 use elias::data::{Dataset, missing};
-use elias::predict::Predictor;
+use elias::predict::{Predictor, Stage};
 use elias::train::Event;
 
 pub(crate) use elias::checkpoint::Existing;
+
+use crate::console::Misuse;
 
 /// Writes a model with what it was trained on and what training told.
 pub(crate) fn save(
@@ -43,4 +45,16 @@ pub(crate) fn load(path: &Path) -> anyhow::Result<Predictor> {
         anyhow::bail!("{name} is not a model: it has no manifest.json");
     }
     checkpoint::load(path).context("while loading the model")
+}
+
+/// Reads a model that shall answer as a part of it would, where one is named.
+pub(crate) fn load_stage(path: &Path, stage: Option<&str>) -> anyhow::Result<Predictor> {
+    let stage = match stage {
+        None => Stage::default(),
+        Some(name) => {
+            let parsed = name.parse();
+            parsed.map_err(|problem| Misuse(format!("--stage: {problem}")))?
+        }
+    };
+    Ok(load(path)?.at_stage(stage)?)
 }

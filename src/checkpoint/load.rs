@@ -11,7 +11,7 @@ use super::tensors::{Scan, TensorFile};
 use super::v1::Manifest;
 use super::{Description, lines, map, rerank, v1};
 use crate::calibration::Calibrator;
-use crate::classifiers::LabelClassifiers;
+use crate::classifiers::{CoarseRows, LabelClassifiers};
 use crate::config::{DataCounts, EncoderKind, Plan};
 use crate::data::LabelSet;
 use crate::encoder::{BagEncoder, Encoder, TrainableEncoder, TransformerEncoder};
@@ -368,6 +368,7 @@ impl Loader<'_> {
                 classifiers: LabelClassifiers {
                     weights: Matrix::default(),
                     bias: Vec::new(),
+                    coarse: None,
                 },
                 numbering: Numbering::new(label_ids(numbering))?,
             };
@@ -379,12 +380,25 @@ impl Loader<'_> {
     fn classifiers(&self, name: &str) -> Result<LabelClassifiers> {
         let (n_labels, dim) = (self.plan.counts().n_labels, self.plan.config().encoder.dim);
         let mut file = self.tensors(name)?;
-        let classifiers = LabelClassifiers {
-            weights: file.matrix("classifiers.weight", (n_labels, dim))?,
-            bias: file.floats("classifiers.bias", n_labels)?,
+        let weights = file.matrix("classifiers.weight", (n_labels, dim))?;
+        let bias = file.floats("classifiers.bias", n_labels)?;
+        let coarse = match file.has("classifiers.coarse") {
+            true => {
+                let values = file.whole_matrix("classifiers.coarse", (n_labels, dim))?;
+                let scales = file.floats("classifiers.coarse_scale", n_labels)?;
+                let errors = file.floats("classifiers.coarse_error", n_labels)?;
+                let path = || self.directory.join(name);
+                let rows = CoarseRows::from_parts(values, scales, errors);
+                Some(rows.map_err(|error| bad(path(), error.to_string()))?)
+            }
+            false => None,
         };
         file.finish()?;
-        Ok(classifiers)
+        Ok(LabelClassifiers {
+            weights,
+            bias,
+            coarse,
+        })
     }
 
     fn tensors(&self, name: &str) -> Result<TensorFile> {

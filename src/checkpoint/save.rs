@@ -220,10 +220,21 @@ fn cluster_tensors(clusters: &ClusterClassifiers) -> [Tensor<'_>; 2] {
 fn classifier_tensors(classifiers: &LabelClassifiers) -> Vec<Tensor<'_>> {
     let weights = &classifiers.weights;
     let shape = (weights.n_rows(), weights.n_cols());
-    vec![
+    let mut tensors = vec![
         Tensor::matrix("classifiers.weight", shape, weights.values()),
         Tensor::list("classifiers.bias", Values::F32(&classifiers.bias)),
-    ]
+    ];
+    if let Some(coarse) = &classifiers.coarse {
+        let (values, scales, errors) = coarse.parts();
+        tensors.push(Tensor::list("classifiers.coarse_scale", Values::F32(scales)));
+        tensors.push(Tensor::list("classifiers.coarse_error", Values::F32(errors)));
+        tensors.push(Tensor {
+            name: "classifiers.coarse".into(),
+            shape: vec![shape.0, shape.1],
+            values: Values::I8(values.values()),
+        });
+    }
+    tensors
 }
 
 fn write_ranker(writer: &mut Writer, stem: &str, ranker: &Ranker) -> Result<v1::Ranker> {

@@ -30,6 +30,7 @@ pub(super) enum Values<'a> {
     F32(&'a [f32]),
     U32(&'a [u32]),
     U8(&'a [u8]),
+    I8(&'a [i8]),
 }
 
 /// A tensor to write.
@@ -69,6 +70,7 @@ impl<'a> Values<'a> {
             Values::F32(values) => values.len(),
             Values::U32(values) => values.len(),
             Values::U8(values) => values.len(),
+            Values::I8(values) => values.len(),
         }
     }
 
@@ -79,6 +81,7 @@ impl<'a> Values<'a> {
             Values::F32(values) => bytemuck::cast_slice(values),
             Values::U32(values) => bytemuck::cast_slice(values),
             Values::U8(values) => values,
+            Values::I8(values) => bytemuck::cast_slice(values),
         }
     }
 
@@ -89,6 +92,7 @@ impl<'a> Values<'a> {
             Values::F32(_) => ("F32", 4),
             Values::U32(_) => ("U32", 4),
             Values::U8(_) => ("U8", 1),
+            Values::I8(_) => ("I8", 1),
         }
     }
 }
@@ -189,6 +193,16 @@ impl TensorFile {
             self.check_finite(name, matrix.values())?;
         }
         Ok(matrix)
+    }
+
+    /// A matrix of whole numbers of eight bits, in place.
+    ///
+    /// # Errors
+    /// As [`TensorFile::matrix`].
+    pub(super) fn whole_matrix(&mut self, name: &str, shape: (usize, usize)) -> Result<Matrix<i8>> {
+        let bytes = self.bytes(name, Dtype::I8, &[shape.0, shape.1])?;
+        Matrix::from_map(Arc::clone(&self.map), bytes.start, shape.0, shape.1)
+            .map_err(|error| self.bad(name, &error.to_string()))
     }
 
     /// A list of finite floats.

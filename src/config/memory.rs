@@ -158,10 +158,13 @@ impl Plan {
         };
         let ranker_weights = 8 * n_weights + VALUE * n_labels * ranker_dim;
         let n_candidates = config.ranker.n_candidates.min(n_labels) * counts.n_points;
+        // W_L in eight bits, with two numbers a row.
+        let coarse = n_labels * (dim + 2 * VALUE);
         // Lists and their inversion; rows of their own before they are one matrix.
         let ranker = match config.ranker.enabled {
             true => {
-                2 * VALUE * n_candidates + VALUE * counts.n_points * ranker_dim + 2 * ranker_weights
+                let embeddings = VALUE * counts.n_points * ranker_dim;
+                coarse + 2 * VALUE * n_candidates + embeddings + 2 * ranker_weights
             }
             false => 0,
         };
@@ -185,7 +188,7 @@ impl Plan {
             // Many small rows leave holes; the share is what three data sets showed.
             held_back: clustering * 4 / 5,
             ranker,
-            members: (parameters + ranker_weights).saturating_mul(config.ensemble.members - 1),
+            members: (parameters + coarse + ranker_weights).saturating_mul(config.ensemble.members - 1),
         }
     }
 }

@@ -7,6 +7,7 @@
 
 use crate::ids::{ClusterId, LabelId};
 use crate::index::{Adjacency, ClusterClassifiers};
+use crate::matrix::Kernels;
 
 /// How far the search goes.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +44,9 @@ pub struct Selection {
     pub score: f32,
 }
 
+/// Paths that are looked at to guess which score the K-th best has.
+const SAMPLE: usize = 1024;
+
 /// Buffers of the search; one a thread.
 #[derive(Clone, Debug)]
 pub struct Shortlister {
@@ -50,6 +54,8 @@ pub struct Shortlister {
     seen: Vec<u64>,
     search: u32,
     keys: Vec<u64>,
+    sample: Vec<u32>,
+    found: Vec<u32>,
     /// Clusters of the last search: best first, then parents.
     pub selected: Vec<Selection>,
     /// Shortlist of the last search; in no particular order unless [`Shortlister::sort`] was called.
@@ -65,6 +71,8 @@ impl Shortlister {
             seen: vec![0; n_labels],
             search: 0,
             keys: Vec::new(),
+            sample: Vec::new(),
+            found: Vec::new(),
             selected: Vec::new(),
             paths: Vec::new(),
             dropped_positives: Vec::new(),
@@ -152,30 +160,29 @@ impl Shortlister {
 
     fn expand(&mut self, adjacency: &Adjacency, positives: &[u32], options: &ShortlistOptions) {
         self.start_search();
-        // Paths below the floor cannot enter the shortlist. It rises to the K-th best score met so far.
-        let mut floor = options.score_floor;
-        let mut raise_at = options
-            .shortlist_size
-            .saturating_add(options.shortlist_size / 4 + 1);
-        for slot in 0..self.selected.len() {
-            let Selection { cluster, score } = self.selected[slot];
-            let range = adjacency.edges().range(cluster);
-            if floor <= score * adjacency.best_score(cluster) {
-                let labels = &adjacency.edges().labels()[range.clone()];
-                let edge_scores = &adjacency.scores()[range.clone()];
-                for (offset, (&label, &edge_score)) in labels.iter().zip(edge_scores).enumerate() {
-                    let path_score = score * edge_score;
-                    if floor <= path_score {
-                        self.follow((range.start + offset) as u32, slot, label, path_score);
-                    }
-                }
+        let n_edges: usize = self
+            .selected
+            .iter()
+            .map(|selection| adjacency.edges().range(selection.cluster).len())
+            .sum();
+        // Labels have several paths, so more paths than labels are wanted; if they are too few, more of them.
+        let size = options.shortlist_size;
+        let mut n_wanted = size.saturating_add(size / 4 * 3);
+        let mut ceiling = f32::INFINITY;
+        loop {
+            let guess = self.guess_floor(adjacency, n_edges, n_wanted);
+            let floor = guess.max(options.score_floor);
+            self.follow_between(adjacency, floor, ceiling);
+            ceiling = floor;
+            if size <= self.paths.len() || floor <= options.score_floor {
+                break;
             }
-            if 0.0 < floor {
+            let short = size as f64 / self.paths.len().max(1) as f64;
+            n_wanted = (n_wanted as f64 * (short + 0.25)) as usize + 1;
+        }
+        if 0.0 < ceiling {
+            for slot in 0..self.selected.len() {
                 self.follow_positives(adjacency, slot, positives);
-            }
-            if raise_at <= self.paths.len() {
-                floor = floor.max(self.kth_best_score(options.shortlist_size));
-                raise_at = self.paths.len() + options.shortlist_size / 2 + 1;
             }
         }
         for &positive in positives {
@@ -183,21 +190,50 @@ impl Shortlister {
                 self.paths[at].is_positive = true;
             }
         }
-        self.cut(options.shortlist_size);
+        self.cut(size);
     }
 
-    /// The K-th best score among the paths met so far, of which there are more than K.
-    fn kth_best_score(&mut self, shortlist_size: usize) -> f32 {
-        let keys = &mut self.keys;
-        keys.clear();
-        keys.extend(
-            self.paths
-                .iter()
-                .map(|path| u64::from(path.score.to_bits())),
-        );
-        let at = shortlist_size.max(1) - 1;
-        let (_, kth, _) = keys.select_nth_unstable_by(at, |a, b| b.cmp(a));
-        f32::from_bits(*kth as u32)
+    /// A score that about `n_wanted` of the paths reach, by a sample of them; 0 if there are no more.
+    fn guess_floor(&mut self, adjacency: &Adjacency, n_edges: usize, n_wanted: usize) -> f32 {
+        if n_edges <= n_wanted {
+            return 0.0;
+        }
+        let stride = n_edges.div_ceil(SAMPLE);
+        let sample = &mut self.sample;
+        sample.clear();
+        for (slot, selection) in self.selected.iter().enumerate() {
+            let scores = &adjacency.scores()[adjacency.edges().range(selection.cluster)];
+            // Clusters begin at different places, so that no part of the rows is left out.
+            let first = slot * 7 % stride;
+            let sampled = scores.iter().skip(first).step_by(stride);
+            sample.extend(sampled.map(|score| (selection.score * score).to_bits()));
+        }
+        let at = n_wanted / stride;
+        if sample.len() <= at {
+            return 0.0;
+        }
+        let (_, &mut kth, _) = sample.select_nth_unstable_by(at, |a, b| b.cmp(a));
+        f32::from_bits(kth)
+    }
+
+    /// Follows all paths of at least the one score and below the other.
+    fn follow_between(&mut self, adjacency: &Adjacency, floor: f32, ceiling: f32) {
+        for slot in 0..self.selected.len() {
+            let Selection { cluster, score } = self.selected[slot];
+            if score * adjacency.best_score(cluster) < floor {
+                continue;
+            }
+            let range = adjacency.edges().range(cluster);
+            let scores = &adjacency.scores()[range.clone()];
+            let mut found = std::mem::take(&mut self.found);
+            Kernels::detect().find_between(score, scores, (floor, ceiling), &mut found);
+            for &offset in &found {
+                let edge = range.start + offset as usize;
+                let label = adjacency.edges().labels()[edge];
+                self.follow(edge as u32, slot, label, score * scores[offset as usize]);
+            }
+            self.found = found;
+        }
     }
 
     fn start_search(&mut self) {
@@ -283,4 +319,58 @@ impl Shortlister {
 #[inline]
 fn descending_key(score: f32, id: u32) -> u64 {
     u64::from(score.to_bits()) << 32 | u64::from(!id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::Edges;
+    use crate::matrix::Matrix;
+    use crate::random::Random;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_shortlist_is_that_of_following_every_path(
+            seed in 0u64..100_000, k in 1usize..60, n_labels in 1usize..400, n_positives in 0usize..4,
+            floor in prop::sample::select(vec![0.0f32, 0.0, 0.01]),
+        ) {
+            let mut random = Random::new(seed, "shortlist", 0);
+            let lists: Vec<Vec<LabelId>> = (0..6)
+                .map(|_| (0..n_labels as u32).filter(|_| random.f32() < 0.6).map(LabelId).collect())
+                .collect();
+            let edges = Edges::from_lists(lists, n_labels).unwrap();
+            // Few different weights, so that many paths tie.
+            let weights = (0..edges.len()).map(|_| random.below(4) as f32).collect();
+            let adjacency = Adjacency::learned(edges, weights, 20.0).unwrap();
+            let clusters = ClusterClassifiers { weights: Matrix::zeros(6, 1), bias: vec![0.0; 6], alpha: 2.0 };
+            let probabilities: Vec<f32> = (0..6).map(|_| random.f32()).collect();
+            let options = ShortlistOptions { beam_size: 4, shortlist_size: k, score_floor: floor };
+            let mut positives: Vec<u32> = (0..n_positives).map(|_| random.below(n_labels) as u32).collect();
+            positives.sort_unstable();
+            positives.dedup();
+            let mut searcher = Shortlister::new(n_labels);
+            let parents = adjacency.parents();
+            searcher.search_with_parents(&clusters, &adjacency, &probabilities, &options, (&positives, &parents));
+            searcher.sort();
+
+            let mut best: Vec<Option<Path>> = vec![None; n_labels];
+            for (slot, selection) in searcher.selected.iter().enumerate() {
+                for edge in adjacency.edges().range(selection.cluster) {
+                    let label = adjacency.edges().labels()[edge];
+                    let is_positive = positives.contains(&label.0);
+                    let score = selection.score * adjacency.scores()[edge];
+                    let path = Path { label, edge: edge as u32, score, slot: slot as u16, is_positive };
+                    let known = &mut best[label.idx()];
+                    if (floor <= score || is_positive) && known.is_none_or(|known| known.score < score) {
+                        *known = Some(path);
+                    }
+                }
+            }
+            let mut all: Vec<Path> = best.into_iter().flatten().collect();
+            all.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.label.cmp(&b.label)));
+            all.truncate(k);
+            prop_assert_eq!(&searcher.paths, &all);
+        }
+    }
 }

@@ -5,41 +5,36 @@
 
 use std::sync::Arc;
 
+use bytemuck::Pod;
 use memmap2::Mmap;
 
 use crate::error::{Error, Result};
 
-/// A dense row-major `f32` matrix.
+/// A dense row-major matrix, of `f32` unless said otherwise.
 ///
 /// Invariant: it has `n_rows * n_cols` values.
-#[derive(Clone, Debug, Default)]
-pub struct Matrix {
-    values: Values,
+#[derive(Clone, Debug)]
+pub struct Matrix<T = f32> {
+    values: Values<T>,
     n_rows: usize,
     n_cols: usize,
 }
 
 /// Where the values are.
 ///
-/// Invariant: mapped bytes are aligned to `f32` and a multiple of its size.
+/// Invariant: mapped bytes are aligned to `T` and a multiple of its size.
 #[derive(Clone, Debug)]
-enum Values {
-    Owned(Vec<f32>),
+enum Values<T> {
+    Owned(Vec<T>),
     Mapped {
         map: Arc<Mmap>,
         bytes: std::ops::Range<usize>,
     },
 }
 
-impl Default for Values {
-    fn default() -> Self {
-        Values::Owned(Vec::new())
-    }
-}
-
-impl Values {
+impl<T: Pod> Values<T> {
     #[inline]
-    fn as_slice(&self) -> &[f32] {
+    fn as_slice(&self) -> &[T] {
         match self {
             Values::Owned(values) => values,
             Values::Mapped { map, bytes } => bytemuck::cast_slice(&map[bytes.clone()]),
@@ -47,7 +42,7 @@ impl Values {
     }
 
     #[inline]
-    fn to_mut(&mut self) -> &mut Vec<f32> {
+    fn to_mut(&mut self) -> &mut Vec<T> {
         if let Values::Mapped { .. } = self {
             *self = Values::Owned(self.as_slice().to_vec());
         }
@@ -58,11 +53,17 @@ impl Values {
     }
 }
 
-impl Matrix {
+impl<T: Pod> Default for Matrix<T> {
+    fn default() -> Self {
+        Matrix::zeros(0, 0)
+    }
+}
+
+impl<T: Pod> Matrix<T> {
     /// A matrix of zeros.
     pub fn zeros(n_rows: usize, n_cols: usize) -> Self {
         Matrix {
-            values: Values::Owned(vec![0.0; n_rows * n_cols]),
+            values: Values::Owned(vec![T::zeroed(); n_rows * n_cols]),
             n_rows,
             n_cols,
         }
@@ -72,7 +73,7 @@ impl Matrix {
     ///
     /// # Panics
     /// If the number of values is not `n_rows * n_cols`.
-    pub fn from_vec(values: Vec<f32>, n_rows: usize, n_cols: usize) -> Self {
+    pub fn from_vec(values: Vec<T>, n_rows: usize, n_cols: usize) -> Self {
         assert_eq!(values.len(), n_rows * n_cols, "a {n_rows}x{n_cols} matrix");
         Matrix {
             values: Values::Owned(values),
@@ -84,14 +85,14 @@ impl Matrix {
     /// A matrix whose little-endian values stand in a mapped file from byte `start` on.
     ///
     /// # Errors
-    /// [`Error::InvalidMatrix`] if they reach beyond the map or are not aligned to four bytes.
+    /// [`Error::InvalidMatrix`] if they reach beyond the map or are not aligned to their size.
     pub fn from_map(map: Arc<Mmap>, start: usize, n_rows: usize, n_cols: usize) -> Result<Self> {
         let end = n_rows
             .checked_mul(n_cols)
-            .and_then(|n_values| n_values.checked_mul(size_of::<f32>()))
+            .and_then(|n_values| n_values.checked_mul(size_of::<T>()))
             .and_then(|n_bytes| n_bytes.checked_add(start));
         let bytes = end.and_then(|end| map.get(start..end));
-        match (end, bytes.map(bytemuck::try_cast_slice::<u8, f32>)) {
+        match (end, bytes.map(bytemuck::try_cast_slice::<u8, T>)) {
             (Some(end), Some(Ok(_))) => Ok(Matrix {
                 values: Values::Mapped {
                     map,
@@ -101,7 +102,8 @@ impl Matrix {
                 n_cols,
             }),
             (_, Some(Err(_))) => Err(Error::InvalidMatrix(format!(
-                "its values start at byte {start}, which is not aligned to four bytes"
+                "its values start at byte {start}, which is not aligned to {} bytes",
+                size_of::<T>()
             ))),
             _ => Err(Error::InvalidMatrix(format!(
                 "{n_rows}x{n_cols} values from byte {start} on reach beyond the {} bytes of the file",
@@ -122,37 +124,37 @@ impl Matrix {
 
     /// One row.
     #[inline]
-    pub fn row(&self, row_idx: usize) -> &[f32] {
+    pub fn row(&self, row_idx: usize) -> &[T] {
         &self.values.as_slice()[row_idx * self.n_cols..][..self.n_cols]
     }
 
     /// One row, writable; a mapped matrix is copied first.
     #[inline]
-    pub fn row_mut(&mut self, row_idx: usize) -> &mut [f32] {
+    pub fn row_mut(&mut self, row_idx: usize) -> &mut [T] {
         &mut self.values.to_mut()[row_idx * self.n_cols..][..self.n_cols]
     }
 
     /// All values, row after row.
     #[inline]
-    pub fn values(&self) -> &[f32] {
+    pub fn values(&self) -> &[T] {
         self.values.as_slice()
     }
 
     /// All values, row after row, writable; a mapped matrix is copied first.
     #[inline]
-    pub fn values_mut(&mut self) -> &mut [f32] {
+    pub fn values_mut(&mut self) -> &mut [T] {
         self.values.to_mut()
     }
 
     /// Gives the matrix this shape; what it held is lost. Keeps its allocation where that is large enough.
     pub fn reshape(&mut self, n_rows: usize, n_cols: usize) {
-        self.values.to_mut().resize(n_rows * n_cols, 0.0);
+        self.values.to_mut().resize(n_rows * n_cols, T::zeroed());
         self.n_rows = n_rows;
         self.n_cols = n_cols;
     }
 }
 
-impl PartialEq for Matrix {
+impl<T: Pod + PartialEq> PartialEq for Matrix<T> {
     fn eq(&self, other: &Self) -> bool {
         (self.n_rows, self.n_cols) == (other.n_rows, other.n_cols)
             && self.values() == other.values()

@@ -10,9 +10,13 @@
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
+mod avx2_find;
+#[cfg(target_arch = "x86_64")]
 mod avx2_rows;
 #[cfg(target_arch = "x86_64")]
 mod avx2_tile;
+#[cfg(target_arch = "x86_64")]
+mod avx2_whole;
 mod rows;
 mod scalar;
 mod scalar_rows;
@@ -100,6 +104,38 @@ impl Kernels {
             // SAFETY: `Avx2` proves the instructions exist; lengths are equal.
             Kernels::Avx2(_) => unsafe { avx2::axpy(alpha, x, y) },
             _ => scalar::axpy(alpha, x, y),
+        }
+    }
+
+    /// `out[j] = Σ x · matrix[rows[j]]` in whole numbers: rows of eight bits against one of sixteen.
+    ///
+    /// No sum may overflow: the caller keeps `width · 128 · max |x|` below 2³¹.
+    #[inline]
+    pub fn whole_dots(self, x: &[i16], matrix: &[i8], rows: &[u32], out: &mut [i32]) {
+        check_rows(x.len(), matrix.len(), rows);
+        assert_eq!(rows.len(), out.len());
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `Avx2` proves the instructions exist; `check_rows` bounds every row.
+            Kernels::Avx2(_) => unsafe { avx2_whole::whole_dots(x, matrix, rows, out) },
+            _ => scalar::whole_dots(x, matrix, rows, out),
+        }
+    }
+
+    /// Positions i, ascending, where `low ≤ factor·x[i] < high`.
+    #[inline]
+    pub fn find_between(
+        self,
+        factor: f32,
+        x: &[f32],
+        (low, high): (f32, f32),
+        found: &mut Vec<u32>,
+    ) {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `Avx2` proves the instructions exist.
+            Kernels::Avx2(_) => unsafe { avx2_find::find_between(factor, x, (low, high), found) },
+            _ => scalar::find_between(factor, x, (low, high), found),
         }
     }
 

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::config::SecondMoments;
 use crate::encoder::{Gradient, Parameter};
 use crate::matrix::{AdamWStep, Kernels};
-use crate::optim::StepRates;
+use crate::optim::{Pace, StepRates};
 
 /// Values a task when a dense parameter is updated.
 const VALUES_PER_TASK: usize = 1 << 14;
@@ -35,13 +35,12 @@ impl DenseMoments {
     pub fn update(
         &mut self,
         rates: &StepRates,
-        rate: f32,
-        decays: bool,
+        pace: Pace,
         values: &mut [f32],
         gradient: &[f32],
     ) {
         self.n_updates += 1;
-        let step = with_decay(rates.adamw(rate, self.n_updates), decays);
+        let step = rates.adamw(pace, self.n_updates);
         let tasks = values
             .par_chunks_mut(VALUES_PER_TASK)
             .zip(gradient.par_chunks(VALUES_PER_TASK));
@@ -86,7 +85,7 @@ impl RowMoments {
     /// One update of the rows named, which ascend. gradients: rows×width
     pub fn update(
         &mut self,
-        (rates, rate, decays): (&StepRates, f32, bool),
+        (rates, pace): (&StepRates, Pace),
         values: &mut [f32],
         rows: &[u32],
         gradients: &[f32],
@@ -96,7 +95,7 @@ impl RowMoments {
         } else {
             values.len() / self.n_updates.len()
         };
-        let step = |n_updates| with_decay(rates.adamw(rate, n_updates), decays);
+        let step = |n_updates| rates.adamw(pace, n_updates);
         let is_shared = self.v.len() < self.m.len();
         let denominator = is_shared.then(|| {
             let mean = mean_square(gradients);
@@ -236,26 +235,17 @@ impl Moments {
 
 /// One update of an encoder parameter with the gradient it carries.
 pub fn update_parameter(parameter: Parameter<'_>, moments: &mut Moments, rates: &StepRates) {
-    let rate = rates.rates.encoder * parameter.rate_factor;
+    let pace = Pace {
+        rate: rates.encoder.rate * parameter.rate_factor,
+        ..rates.encoder.decays(parameter.decays)
+    };
     match (parameter.gradient, moments) {
         (Gradient::Dense(gradient), Moments::Dense(moments)) => {
-            moments.update(rates, rate, parameter.decays, parameter.values, gradient);
+            moments.update(rates, pace, parameter.values, gradient);
         }
         (Gradient::Rows(rows, gradients), Moments::Rows(moments)) => {
-            moments.update(
-                (rates, rate, parameter.decays),
-                parameter.values,
-                rows,
-                gradients,
-            );
+            moments.update((rates, pace), parameter.values, rows, gradients);
         }
         _ => unreachable!("moments are made by `Moments::for_parameter` for the same parameter"),
-    }
-}
-
-fn with_decay(step: AdamWStep, decays: bool) -> AdamWStep {
-    AdamWStep {
-        weight_decay: if decays { step.weight_decay } else { 0.0 },
-        ..step
     }
 }

@@ -9,4 +9,4 @@ mod schedule;
 
 pub use accumulate::GradientSum;
 pub use adamw::{DenseMoments, Moments, RowMoments, update_parameter};
-pub use schedule::{Schedule, StepRates};
+pub use schedule::{Pace, Schedule, StepRates};

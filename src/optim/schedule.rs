@@ -10,11 +10,34 @@ pub struct Schedule {
     n_warmup: usize,
 }
 
-/// The rates of one step, with what AdamW needs besides.
+/// How fast a parameter learns in one step, and how fast it decays.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pace {
+    /// Learning rate.
+    pub rate: f32,
+    /// Decoupled weight decay, multiplied by the rate.
+    pub decay: f32,
+}
+
+impl Pace {
+    /// The same rate; decays only if told to.
+    pub fn decays(self, decays: bool) -> Pace {
+        let decay = if decays { self.decay } else { 0.0 };
+        Pace { decay, ..self }
+    }
+}
+
+/// The paces of one step, with what AdamW needs besides.
 #[derive(Clone, Copy, Debug)]
 pub struct StepRates {
-    /// Rates of this step.
-    pub rates: LearningRates,
+    /// φ.
+    pub encoder: Pace,
+    /// W_L.
+    pub labels: Pace,
+    /// A.
+    pub edges: Pace,
+    /// W_C.
+    pub clusters: Pace,
     template: AdamWStep,
 }
 
@@ -49,25 +72,31 @@ impl Schedule {
             beta1: config.beta1,
             beta2: config.beta2,
             epsilon: config.epsilon,
-            weight_decay: config.weight_decay,
+            weight_decay: 0.0,
             bias_correction1: 1.0,
             bias_correction2: 1.0,
         };
-        let rates = LearningRates {
-            encoder: rates.encoder * factor,
-            labels: rates.labels * factor,
-            clusters: rates.clusters * factor,
+        let pace = |rate: f32, decay: f32| Pace {
+            rate: rate * factor,
+            decay,
         };
-        StepRates { rates, template }
+        StepRates {
+            encoder: pace(rates.encoder, config.weight_decay_encoder),
+            labels: pace(rates.labels, config.weight_decay_labels),
+            edges: pace(rates.labels, config.weight_decay_index),
+            clusters: pace(rates.clusters, config.weight_decay_index),
+            template,
+        }
     }
 }
 
 impl StepRates {
-    /// The `n_updates`-th update (from 1) of something, at this rate.
+    /// The `n_updates`-th update (from 1) of something, at this pace.
     #[inline]
-    pub fn adamw(&self, learning_rate: f32, n_updates: u32) -> AdamWStep {
+    pub fn adamw(&self, pace: Pace, n_updates: u32) -> AdamWStep {
         AdamWStep {
-            learning_rate,
+            learning_rate: pace.rate,
+            weight_decay: pace.decay,
             bias_correction1: 1.0 - self.template.beta1.powi(n_updates as i32),
             bias_correction2: 1.0 - self.template.beta2.powi(n_updates as i32),
             ..self.template

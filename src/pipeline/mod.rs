@@ -14,6 +14,7 @@ use crate::data::Dataset;
 use crate::encoder::{EncoderOrigin, PointSet};
 use crate::error::{Error, Result};
 use crate::features::Vectorizer;
+use crate::model::Model;
 use crate::predict::{Calibration, Member, Predictor, PredictorParts};
 use crate::train::{
     Event, Observer, Phase, TrainState, Trained, TrainingData, Watched, begin, tell, train,
@@ -341,7 +342,10 @@ impl Trainer {
             told.extend(trained.history);
             let mut member = Member {
                 encoder: trained.encoder,
-                model: trained.model,
+                model: Model {
+                    classifiers: trained.model.classifiers.with_coarse_rows(),
+                    ..trained.model
+                },
                 ranker: None,
                 calibrator: None,
                 stage1: trained.stage1,

@@ -317,5 +317,6 @@ fn random_classifiers(plan: &Plan, seed: u64) -> LabelClassifiers {
     LabelClassifiers {
         weights,
         bias: vec![plan.config().train.label_bias; n_labels],
+        coarse: None,
     }
 }

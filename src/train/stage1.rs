@@ -61,6 +61,7 @@ impl Stage1 {
             classifiers: LabelClassifiers {
                 weights: matrix(label_weights, label_bias.len()),
                 bias: label_bias,
+                coarse: None,
             },
             numbering: state.model.numbering.clone(),
         };

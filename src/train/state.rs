@@ -138,6 +138,7 @@ impl TrainState {
             classifiers: LabelClassifiers {
                 weights: Matrix::zeros(n_labels, dim),
                 bias: vec![0.0; n_labels],
+                coarse: None,
             },
             numbering: cluster_order(&parts.clustering)?,
         };

@@ -36,7 +36,6 @@ impl Optimiser {
         is_due: bool,
         rates: &StepRates,
     ) {
-        let rate = rates.rates.clusters;
         let parts = [
             (
                 clusters.weights.values_mut(),
@@ -54,13 +53,14 @@ impl Optimiser {
             ),
         ];
         for (values, gradient, moments, waiting, decays) in parts {
+            let pace = rates.clusters.decays(decays);
             if waiting.is_empty() {
-                moments.update(rates, rate, decays, values, gradient);
+                moments.update(rates, pace, values, gradient);
                 continue;
             }
             Kernels::detect().axpy(1.0, gradient, waiting);
             if is_due {
-                moments.update(rates, rate, decays, values, waiting);
+                moments.update(rates, pace, values, waiting);
                 waiting.fill(0.0);
             }
         }

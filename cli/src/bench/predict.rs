@@ -32,6 +32,9 @@ pub(super) struct BenchPredict {
     /// Labels a text
     #[arg(short = 'k', long, value_name = "N", default_value_t = 10)]
     top_k: usize,
+    /// Measure a part of the model: stage1, stage2, ranker, calibrated or ensemble
+    #[arg(long, value_name = "NAME")]
+    stage: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -39,7 +42,7 @@ pub(super) struct BenchPredict {
 
 impl BenchPredict {
     pub(super) fn run(&self, console: &Console) -> anyhow::Result<()> {
-        let predictor = models::load(&self.model)?;
+        let predictor = models::load_stage(&self.model, self.stage.as_deref())?;
         let data = read(self.data.as_deref(), Part::Test, console)?;
         let times = query_times(&predictor, &data, (N_QUERIES, self.top_k))?;
         let mut rates = Vec::new();

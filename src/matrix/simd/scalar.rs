@@ -101,3 +101,18 @@ pub(super) fn exp_sum(x: &mut [f32], shift: f32) -> f32 {
     }
     lanes.iter().sum()
 }
+
+pub(super) fn whole_dots(x: &[i16], matrix: &[i8], rows: &[u32], out: &mut [i32]) {
+    for (&row_idx, out) in rows.iter().zip(out) {
+        let row = &matrix[row_idx as usize * x.len()..][..x.len()];
+        let products = x.iter().zip(row).map(|(&x, &w)| i32::from(x) * i32::from(w));
+        *out = products.sum();
+    }
+}
+
+pub(super) fn find_between(factor: f32, x: &[f32], (low, high): (f32, f32), found: &mut Vec<u32>) {
+    found.clear();
+    let is_between = |x: f32| low <= factor * x && factor * x < high;
+    let positions = x.iter().zip(0u32..);
+    found.extend(positions.filter(|(x, _)| is_between(**x)).map(|(_, position)| position));
+}

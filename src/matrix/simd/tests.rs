@@ -30,6 +30,33 @@ fn rows_case() -> impl Strategy<Value = (usize, Vec<f32>, Vec<f32>, Vec<u32>)> {
 
 proptest! {
     #[test]
+    fn values_between_are_found_where_the_scalar_version_finds_them(
+        x in prop::collection::vec(prop::sample::select(vec![0.0f32, 0.25, 0.5, 1.0, f32::NAN]), 0..70),
+        factor in prop::sample::select(vec![0.5f32, 1.0]),
+        low in prop::sample::select(vec![0.0f32, 0.25, 0.5]),
+        high in prop::sample::select(vec![0.5f32, f32::INFINITY]),
+    ) {
+        let (mut fast, mut slow) = (vec![7], vec![7]);
+        Kernels::detect().find_between(factor, &x, (low, high), &mut fast);
+        scalar::find_between(factor, &x, (low, high), &mut slow);
+        prop_assert_eq!(fast, slow);
+    }
+
+    #[test]
+    fn whole_products_are_those_of_the_scalar_version(
+        width in 0usize..70,
+        matrix in prop::collection::vec(any::<i8>(), 70 * 12),
+        x in prop::collection::vec(any::<i16>(), 70),
+        rows in prop::collection::vec(0u32..12, 0..20),
+    ) {
+        let (matrix, x) = (&matrix[..12 * width], &x[..width]);
+        let (mut fast, mut slow) = (vec![0; rows.len()], vec![0; rows.len()]);
+        Kernels::detect().whole_dots(x, matrix, &rows, &mut fast);
+        scalar::whole_dots(x, matrix, &rows, &mut slow);
+        prop_assert_eq!(fast, slow);
+    }
+
+    #[test]
     fn products_agree_with_the_scalar_version((width, buffer, w, rows) in rows_case()) {
         let kernels = Kernels::detect();
         let matrix = &buffer[1..];

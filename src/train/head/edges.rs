@@ -70,7 +70,7 @@ impl EdgeState {
             .for_each_init(Vec::new, |softmax, (row, beta)| {
                 edge_gradient(row.weights, row.scores, row.gradient, softmax);
                 *row.n_updates += 1;
-                let step = rates.adamw(rates.rates.labels, *row.n_updates);
+                let step = rates.adamw(rates.edges, *row.n_updates);
                 Kernels::detect().adamw(&step, row.weights, row.gradient, row.m, row.v);
                 *row.best = edge_scores(row.weights, beta, row.scores);
                 row.gradient.fill(0.0);

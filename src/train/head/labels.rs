@@ -210,7 +210,7 @@ impl LabelRows<'_> {
                 rates,
             } => {
                 n_updates[row] += 1;
-                let mut step = rates.adamw(rates.rates.labels, n_updates[row]);
+                let mut step = rates.adamw(rates.labels, n_updates[row]);
                 let weights = &mut self.weights[range.clone()];
                 if v.len() == m.len() {
                     let m = &mut m[range.clone()];

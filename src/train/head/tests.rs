@@ -138,6 +138,7 @@ impl Case {
         LabelClassifiers {
             weights: matrix(&self.label_weights),
             bias,
+            coarse: None,
         }
     }
 

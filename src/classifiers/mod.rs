@@ -3,6 +3,10 @@
 //! For an embedding φ and a shortlisted label ℓ the score is σ(w_ℓ·φ + b_ℓ). Only shortlisted rows are read or
 //! written, so a step costs O(K·d), never O(L·d). This module does not choose the shortlist; see `index`.
 
+mod coarse;
+
+pub use coarse::{CoarseRows, CoarseScratch};
+
 use crate::ids::LabelId;
 use crate::matrix::{Kernels, Matrix};
 
@@ -13,9 +17,17 @@ pub struct LabelClassifiers {
     pub weights: Matrix,
     /// b_L, a label each.
     pub bias: Vec<f32>,
+    /// W_L in eight bits, once it does not change any more: predictions are then faster, and the same.
+    pub coarse: Option<CoarseRows>,
 }
 
 impl LabelClassifiers {
+    /// The same classifiers with their coarse rows, for use after training.
+    pub fn with_coarse_rows(mut self) -> Self {
+        self.coarse = Some(CoarseRows::new(&self.weights));
+        self
+    }
+
     /// Number of labels, L.
     pub fn n_labels(&self) -> usize {
         self.bias.len()

@@ -1,0 +1,178 @@
+//! W_L in eight bits: a quarter of the bytes tells which shortlisted rows are worth reading in full.
+//!
+//! A row is ŵ = scale·whole numbers, and ‖w − ŵ‖ is kept; an embedding becomes φ̂ with sixteen bits. Then
+//! w·φ = ŵ·φ̂ + (w − ŵ)·φ + ŵ·(φ − φ̂) ≤ ŵ·φ̂ + ‖w − ŵ‖·‖φ‖ + ‖ŵ‖·‖φ − φ̂‖, which is exact about who may be left out.
+
+use rayon::prelude::*;
+
+use crate::error::{Error, Result};
+use crate::matrix::{Kernels, Matrix};
+
+/// Largest whole number of a row.
+const ROW_LIMIT: f32 = 127.0;
+/// What rounding in the exact product can add, as a share of ‖w‖·‖φ‖; far above what it does.
+const ROUNDING: f32 = 1e-5;
+
+/// The rows of W_L in whole numbers of eight bits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CoarseRows {
+    values: Matrix<i8>,
+    /// What a whole number of a row stands for.
+    scales: Vec<f32>,
+    /// ‖w − ŵ‖, a row each; the largest number if the row is not finite.
+    errors: Vec<f32>,
+}
+
+/// Buffers of [`CoarseRows::upper_bounds`]; one a thread.
+#[derive(Clone, Debug, Default)]
+pub struct CoarseScratch {
+    embedding: Vec<i16>,
+    products: Vec<i32>,
+}
+
+impl CoarseRows {
+    /// Rounds every row.
+    pub fn new(weights: &Matrix) -> Self {
+        let (n_rows, dim) = (weights.n_rows(), weights.n_cols());
+        let mut values: Matrix<i8> = Matrix::zeros(n_rows, dim);
+        let rows = weights.values().par_chunks(dim.max(1));
+        let coarse = values.values_mut().par_chunks_mut(dim.max(1));
+        let (scales, errors) = rows.zip(coarse).map(|(row, out)| rounded(row, out)).unzip();
+        CoarseRows {
+            values,
+            scales,
+            errors,
+        }
+    }
+
+    /// Rows that were rounded before.
+    ///
+    /// # Errors
+    /// [`Error::InvalidMatrix`] if there is not one scale and one error of at least 0 a row.
+    pub fn from_parts(values: Matrix<i8>, scales: Vec<f32>, errors: Vec<f32>) -> Result<Self> {
+        let n_rows = values.n_rows();
+        let fits = |list: &[f32]| list.len() == n_rows && list.iter().all(|value| 0.0 <= *value);
+        match fits(&scales) && fits(&errors) {
+            true => Ok(CoarseRows {
+                values,
+                scales,
+                errors,
+            }),
+            false => Err(Error::InvalidMatrix(format!(
+                "{n_rows} coarse rows need a scale and an error of at least 0 each"
+            ))),
+        }
+    }
+
+    /// The rows in whole numbers, what those stand for, and ‖w − ŵ‖.
+    pub fn parts(&self) -> (&Matrix<i8>, &[f32], &[f32]) {
+        (&self.values, &self.scales, &self.errors)
+    }
+
+    /// For each row named, a number that w·φ does not exceed, however it is summed. bounds: as many as rows
+    pub fn upper_bounds(
+        &self,
+        embedding: &[f32],
+        rows: &[u32],
+        scratch: &mut CoarseScratch,
+        bounds: &mut Vec<f32>,
+    ) {
+        let CoarseScratch {
+            embedding: coarse,
+            products,
+        } = scratch;
+        let dim = embedding.len();
+        let most = (i32::MAX as usize / 128 / dim.max(1)).min(i16::MAX as usize) as f32;
+        let step = largest(embedding) / most;
+        let inverse = if 0.0 < step { 1.0 / step } else { 0.0 };
+        coarse.clear();
+        coarse.extend(embedding.iter().map(|x| (x * inverse).round_ties_even() as i16));
+        let differences = embedding.iter().zip(&*coarse);
+        let lost = norm(differences.map(|(x, &whole)| x - step * f32::from(whole)));
+        let length = norm(embedding.iter().copied());
+        // ‖ŵ‖ is at most the scale times this.
+        let longest = ROW_LIMIT * (dim as f32).sqrt();
+        let of_scale = longest * (lost + ROUNDING * length);
+        products.resize(rows.len(), 0);
+        Kernels::detect().whole_dots(coarse, self.values.values(), rows, products);
+        let bound = |(&row, &product): (&u32, &i32)| {
+            let (scale, error) = (self.scales[row as usize], self.errors[row as usize]);
+            scale * (step * product as f32 + of_scale) + error * length
+        };
+        bounds.clear();
+        bounds.extend(rows.iter().zip(&*products).map(bound));
+    }
+}
+
+/// Writes a row in whole numbers; what they stand for, and ‖w − ŵ‖.
+fn rounded(row: &[f32], out: &mut [i8]) -> (f32, f32) {
+    let scale = largest(row) / ROW_LIMIT;
+    let inverse = 1.0 / scale;
+    if !scale.is_finite() || row.iter().any(|w| !w.is_finite()) {
+        return (0.0, f32::MAX);
+    }
+    if !inverse.is_finite() {
+        // Nothing but zeros, or numbers too small to be told from them.
+        return (0.0, norm(row.iter().copied()));
+    }
+    for (out, w) in out.iter_mut().zip(row) {
+        *out = (w * inverse).round_ties_even() as i8;
+    }
+    let differences = row.iter().zip(&*out);
+    (scale, norm(differences.map(|(w, &whole)| w - scale * f32::from(whole))))
+}
+
+fn largest(row: &[f32]) -> f32 {
+    row.iter().fold(0f32, |most, x| most.max(x.abs()))
+}
+
+/// ‖x‖, a little more rather than less.
+fn norm(values: impl Iterator<Item = f32>) -> f32 {
+    let squares: f64 = values.map(|x| f64::from(x) * f64::from(x)).sum();
+    (squares.sqrt() * (1.0 + 1e-6)) as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_product_exceeds_its_bound(
+            (dim, values) in (1usize..70).prop_flat_map(|dim| (Just(dim), prop::collection::vec(-3.0f32..3.0, dim * 6))),
+            scale in prop::sample::select(vec![1e-30f32, 1e-3, 1.0, 1e6]),
+        ) {
+            let weights: Vec<f32> = values[..5 * dim].iter().map(|w| w * scale).collect();
+            let weights = Matrix::from_vec(weights, 5, dim);
+            let embedding = &values[5 * dim..];
+            let coarse = CoarseRows::new(&weights);
+            let (mut scratch, mut bounds) = (CoarseScratch::default(), Vec::new());
+            coarse.upper_bounds(embedding, &[0, 1, 2, 3, 4, 2], &mut scratch, &mut bounds);
+            for (&row, &bound) in [0usize, 1, 2, 3, 4, 2].iter().zip(&bounds) {
+                let exact = Kernels::detect().dot(weights.row(row), embedding);
+                prop_assert!(exact <= bound, "{exact} {bound}");
+                let lengths = norm(weights.row(row).iter().copied()) * norm(embedding.iter().copied());
+                prop_assert!(bound - exact <= 0.05 * lengths, "{exact} {bound} {lengths}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_that_is_not_finite_is_never_left_out() {
+        let weights = Matrix::from_vec(vec![f32::NAN, 1.0, f32::INFINITY, 1.0, 0.0, 0.0], 3, 2);
+        let mut bounds = Vec::new();
+        let coarse = CoarseRows::new(&weights);
+        coarse.upper_bounds(&[1.0, -1.0], &[0, 1, 2], &mut CoarseScratch::default(), &mut bounds);
+        assert!(1e30 < bounds[0] && 1e30 < bounds[1] && bounds[2] == 0.0, "{bounds:?}");
+    }
+
+    #[test]
+    fn parts_that_do_not_fit_are_refused() {
+        let values = || Matrix::from_vec(vec![1i8, 2], 2, 1);
+        assert!(CoarseRows::from_parts(values(), vec![1.0, 1.0], vec![0.0, 0.1]).is_ok());
+        assert!(CoarseRows::from_parts(values(), vec![1.0], vec![0.0, 0.1]).is_err());
+        assert!(CoarseRows::from_parts(values(), vec![1.0, -1.0], vec![0.0, 0.1]).is_err());
+        assert!(CoarseRows::from_parts(values(), vec![1.0, 1.0], vec![0.0, f32::NAN]).is_err());
+    }
+}
