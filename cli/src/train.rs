@@ -146,6 +146,7 @@ impl Train {
         let times = Times {
             resumed: self.resume,
             phases: progress.times(),
+            checkpoints: progress.checkpoints(),
         };
         let written = serde_json::to_vec_pretty(&times)
             .map_err(std::io::Error::from)

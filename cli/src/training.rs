@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::console::Console;
 use crate::interrupt::Interrupt;
 use crate::memory;
-use crate::report::PhaseTime;
+use crate::report::{Checkpoints, PhaseTime};
 
 /// How often a plain line is written within an epoch where stderr is not a terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
@@ -35,6 +35,7 @@ struct State {
     bar: Option<ProgressBar>,
     history: Vec<Event>,
     times: Vec<PhaseTime>,
+    checkpoints: Checkpoints,
 }
 
 impl TrainingProgress {
@@ -53,6 +54,7 @@ impl TrainingProgress {
                 bar: None,
                 history: Vec::new(),
                 times: Vec::new(),
+                checkpoints: Checkpoints::default(),
             }),
         }
     }
@@ -69,13 +71,18 @@ impl TrainingProgress {
         self.lock().times.clone()
     }
 
+    /// How many checkpoints were written, and the seconds that took.
+    pub(crate) fn checkpoints(&self) -> Checkpoints {
+        self.lock().checkpoints.clone()
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn show(&self, event: &Event) {
         let state = &mut *self.lock();
-        if !matches!(event, Event::Step { .. }) {
+        if !matches!(event, Event::Step { .. } | Event::Checkpoint { .. }) {
             state.history.push(event.clone());
         }
         match *event {
@@ -146,6 +153,12 @@ impl TrainingProgress {
                     "adjacency: {n_edges} edges, {n_repaired} labels kept reachable by repair"
                 );
                 self.say(state, &line);
+            }
+            Event::Checkpoint { seconds } => {
+                state.checkpoints.count += 1;
+                state.checkpoints.seconds += seconds;
+                self.console
+                    .detail(format_args!("checkpoint written in {seconds:.2} s"));
             }
             Event::MemberStarted { member, n_members } => {
                 self.say(state, &format!("training {} of {n_members}", member + 1));

@@ -276,13 +276,13 @@ impl TrainingFolder {
         Ok(None)
     }
 
-    /// Writes a snapshot if one is due.
+    /// Writes a snapshot if one is due; what it took.
     ///
     /// # Errors
     /// [`Error::Io`]; the last snapshot is unharmed.
-    pub fn keep(&mut self, state: &mut TrainState, boundary: Boundary) -> Result<()> {
+    pub fn keep(&mut self, state: &mut TrainState, boundary: Boundary) -> Result<Option<Duration>> {
         if !self.clock.is_due(&self.destination.pace, state, boundary) {
-            return Ok(());
+            return Ok(None);
         }
         let begun = Instant::now();
         let slot = self.folder.join(SLOTS[(self.generation % 2) as usize]);
@@ -292,7 +292,7 @@ impl TrainingFolder {
         files::sync_directory(&self.folder)?;
         self.generation += 1;
         self.clock.note(begun);
-        Ok(())
+        Ok(self.clock.last_cost)
     }
 
     /// Keeps a member of an ensemble that has been trained, as a model of its own.

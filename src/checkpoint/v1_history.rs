@@ -148,7 +148,7 @@ pub(super) fn told(history: &[Event]) -> Vec<Told> {
         Event::CalibrationSkipped { n_points, n_needed } => {
             Some(Told::CalibrationSkipped { n_points, n_needed })
         }
-        Event::PhaseStarted { .. } | Event::Step { .. } => None,
+        Event::PhaseStarted { .. } | Event::Step { .. } | Event::Checkpoint { .. } => None,
     };
     history.iter().filter_map(keep).collect()
 }

@@ -415,6 +415,13 @@ fn train_kept(
         Some(state) => state,
         None => begin(data, plan, observer)?,
     };
-    let mut keep = |state: &mut TrainState, boundary| folder.keep(state, boundary);
+    let mut keep = |state: &mut TrainState, boundary| {
+        if let Some(duration) = folder.keep(state, boundary)? {
+            let seconds = duration.as_secs_f64();
+            // Whoever wants to stop is asked again after the next step.
+            let _ = observer.on_event(&Event::Checkpoint { seconds });
+        }
+        Ok(())
+    };
     train_from(state, data, plan, observer, &mut keep)
 }

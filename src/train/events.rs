@@ -109,6 +109,11 @@ pub enum Event {
         /// Members of the ensemble.
         n_members: usize,
     },
+    /// A checkpoint was written; never part of a model's history, which tells no times.
+    Checkpoint {
+        /// How long that took.
+        seconds: f64,
+    },
     /// Scores are calibrated.
     CalibrationReady {
         /// Points held out for it.

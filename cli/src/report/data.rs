@@ -63,6 +63,16 @@ pub(crate) struct Times {
     /// Whether the training was interrupted and resumed: the seconds are then those of its last part.
     pub(crate) resumed: bool,
     pub(crate) phases: Vec<PhaseTime>,
+    /// What checkpoints cost, within the phases.
+    #[serde(default)]
+    pub(crate) checkpoints: Checkpoints,
+}
+
+/// Checkpoints of a training.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Checkpoints {
+    pub(crate) count: usize,
+    pub(crate) seconds: f64,
 }
 
 /// One phase.

@@ -20,7 +20,7 @@ use elias::data::{self as dataset, Format, Part, ReadOptions};
 use crate::console::Console;
 use crate::{memory, models, reading, svg};
 
-pub(crate) use data::{PhaseTime, Times};
+pub(crate) use data::{Checkpoints, PhaseTime, Times};
 
 /// Write a page with the paper's tables and figures for a model
 ///

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Texts a second in batches: elias against PECOS XR-Linear, alternating in one run.
+
+    python3 benchmarks/peers/throughput.py MODEL DATA [--rounds 3]
+
+MODEL is an elias model trained on DATA (a directory with train.jsonl.gz and test.jsonl.gz). XR-Linear is trained here
+with its defaults and predicts with beam 10, top 100, two threads, from ready tf-idf rows; elias predicts from the
+texts, tokenising and encoding included, by its stage 2 alone and by the whole stack. Uses the environment of compare.py.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import time
+
+import compare
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("data")
+    parser.add_argument("--rounds", type=int, default=3)
+    arguments = parser.parse_args()
+    if compare.INSIDE not in os.environ:
+        compare.enter_environment()
+    elias = compare.elias_binary()
+    from pecos.xmc import Indexer, LabelEmbeddingFactory
+    from pecos.xmc.xlinear.model import XLinearModel
+
+    problem = compare.Problem(arguments.data)
+    embedding = LabelEmbeddingFactory.create(problem.labels, problem.train, method="pifa")
+    chain = Indexer.gen(embedding, indexer_type="hierarchicalkmeans", threads=2)
+    peer = XLinearModel.train(problem.train, problem.labels, C=chain, threads=2)
+
+    def peer_rate():
+        started = time.time()
+        peer.predict(problem.test, beam_size=10, only_topk=100, threads=2)
+        return problem.test.shape[0] / (time.time() - started)
+
+    def elias_rate(stage):
+        command = [elias, "bench", "predict", arguments.model, arguments.data, "--stage", stage]
+        command += ["--top-k", "100", "--threads", "2", "--json", "--quiet"]
+        return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)["queries_per_s"]
+
+    sides = {
+        "XR-Linear, beam 10": peer_rate,
+        "elias, stage 2": lambda: elias_rate("stage2"),
+        "elias, whole stack": lambda: elias_rate("ensemble"),
+    }
+    rates = {name: [] for name in sides}
+    for _ in range(arguments.rounds):
+        for name, rate in sides.items():
+            rates[name].append(rate())
+    base = rates["XR-Linear, beam 10"]
+    for name, all_rates in rates.items():
+        ratio = statistics.median(rate / of_peer for rate, of_peer in zip(all_rates, base))
+        listed = ", ".join(f"{rate:.0f}" for rate in all_rates)
+        print(f"{name}: {listed} texts a second; median ratio {ratio:.1f}")
+
+
+if __name__ == "__main__":
+    main()
