@@ -6,7 +6,7 @@ use std::path::Path;
 
 use elias::checkpoint::{DataSummary, Existing, SaveInfo, save};
 use elias::classifiers::LabelClassifiers;
-use elias::config::{Config, DataCounts};
+use elias::config::{Config, DataCounts, LabelPrecision};
 use elias::data::{LabelSet, Texts};
 use elias::encoder::BagEncoder;
 use elias::features::Vectorizer;
@@ -51,11 +51,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         },
         adjacency: Adjacency::learned(edges, weights, plan.beta())?,
         classifiers: LabelClassifiers {
-            weights: Matrix::from_vec(values(n_labels * dim), n_labels, dim),
+            weights: Matrix::from_vec(values(n_labels * dim), n_labels, dim).into(),
             bias: vec![0.0; n_labels],
             coarse: None,
         }
-        .with_coarse_rows(),
+        .finished(LabelPrecision::Full),
         numbering: Numbering::new((0..n_labels as u32).map(LabelId).collect())?,
     };
     let member = Member {

@@ -141,12 +141,12 @@ fn parameters_are_the_same_bits_on_one_and_on_many_threads() {
         for parameter in member.encoder.parameters() {
             bits.extend(parameter.values.iter().map(|value| value.to_bits()));
         }
-        let model = &member.model;
+        let model = &mut member.model;
         let edges = model.adjacency.weights().unwrap_or_default();
         let parts = [
             model.clusters.weights.values(),
             &model.clusters.bias,
-            model.classifiers.weights.values(),
+            model.classifiers.weights.values_mut(),
             &model.classifiers.bias,
             edges,
         ];

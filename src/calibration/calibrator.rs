@@ -1,4 +1,7 @@
-//! The final score of a candidate: tree_weight·T(p, q, p·q, f) + product_weight·p·q.
+//! The final score of a candidate: tree_weight·T(p, q, p·q, f) + product_weight·p^model_power·q^ranker_power.
+//!
+//! T has as many values as the tree has leaves, so the second term orders the candidates within a leaf. With powers of
+//! 1, the paper's, it is too small to tell the weaker ones apart.
 
 use crate::config::CalibrationConfig;
 use crate::error::{Error, Result};
@@ -36,14 +39,37 @@ impl CandidateScores {
     }
 }
 
-/// A fitted tree and how it is mixed with p·q.
+/// How T is mixed with p and q.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mixing {
+    /// Weight of T.
+    pub tree_weight: f32,
+    /// Weight of the product.
+    pub product_weight: f32,
+    /// Power of p in the product.
+    pub model_power: f32,
+    /// Power of q in the product.
+    pub ranker_power: f32,
+}
+
+impl From<&CalibrationConfig> for Mixing {
+    fn from(config: &CalibrationConfig) -> Self {
+        Mixing {
+            tree_weight: config.tree_weight,
+            product_weight: config.product_weight,
+            model_power: config.model_power,
+            ranker_power: config.ranker_power,
+        }
+    }
+}
+
+/// A fitted tree and how it is mixed with p and q.
 ///
-/// Invariants: the tree takes four features; the weights are finite and not negative.
+/// Invariants: the tree takes four features; weights and powers are finite and not negative.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibrator {
     tree: DecisionTree,
-    tree_weight: f32,
-    product_weight: f32,
+    mixing: Mixing,
 }
 
 impl Calibrator {
@@ -69,32 +95,34 @@ impl Calibrator {
             min_samples_leaf: config.min_samples_leaf,
         };
         let tree = DecisionTree::fit(&columns.each_ref().map(Vec::as_slice), relevant, limits)?;
-        Calibrator::from_parts(tree, config.tree_weight, config.product_weight)
+        Calibrator::from_parts(tree, config.into())
     }
 
     /// A calibrator over these parts.
     ///
     /// # Errors
     /// [`Error::InvalidMatrix`] if an invariant does not hold.
-    pub fn from_parts(tree: DecisionTree, tree_weight: f32, product_weight: f32) -> Result<Self> {
+    pub fn from_parts(tree: DecisionTree, mixing: Mixing) -> Result<Self> {
         if tree.n_features() != 4 {
             return Err(Error::InvalidMatrix(format!(
                 "calibration tree over {} features, expected 4",
                 tree.n_features()
             )));
         }
-        for weight in [tree_weight, product_weight] {
-            if !weight.is_finite() || weight < 0.0 {
+        let Mixing {
+            tree_weight,
+            product_weight,
+            model_power,
+            ranker_power,
+        } = mixing;
+        for number in [tree_weight, product_weight, model_power, ranker_power] {
+            if !number.is_finite() || number < 0.0 {
                 return Err(Error::InvalidMatrix(format!(
-                    "calibration weight {weight}, expected zero or a positive number"
+                    "calibration weight or power {number}, expected zero or a positive number"
                 )));
             }
         }
-        Ok(Calibrator {
-            tree,
-            tree_weight,
-            product_weight,
-        })
+        Ok(Calibrator { tree, mixing })
     }
 
     /// T.
@@ -102,16 +130,22 @@ impl Calibrator {
         &self.tree
     }
 
-    /// The weights of T and of p·q.
-    pub fn weights(&self) -> (f32, f32) {
-        (self.tree_weight, self.product_weight)
+    /// How T is mixed with p and q.
+    pub fn mixing(&self) -> Mixing {
+        self.mixing
     }
 
     /// The final score.
     #[inline]
     pub fn score(&self, candidate: CandidateScores) -> f32 {
-        self.tree_weight * self.tree.predict(&candidate.features())
-            + self.product_weight * candidate.product()
+        let Mixing {
+            tree_weight,
+            product_weight,
+            model_power,
+            ranker_power,
+        } = self.mixing;
+        let product = candidate.model.powf(model_power) * candidate.ranker.powf(ranker_power);
+        tree_weight * self.tree.predict(&candidate.features()) + product_weight * product
     }
 }
 
@@ -137,20 +171,31 @@ mod tests {
         let config = CalibrationConfig {
             tree_weight: 0.3,
             product_weight: 0.7,
+            model_power: 1.0,
+            ranker_power: 2.0,
             ..CalibrationConfig::default()
         };
         let calibrator = Calibrator::fit(&candidates, &relevant, &config).unwrap();
         let score = calibrator.score(candidate(0.9, 8));
-        assert!((score - (0.3 * 0.5 + 0.7 * 0.45)).abs() < 1e-6, "{score}");
+        assert!((score - (0.3 * 0.5 + 0.7 * 0.225)).abs() < 1e-6, "{score}");
     }
 
     #[test]
     fn parts_that_do_not_fit_are_refused() {
         let leaf = vec![Node::Leaf { probability: 0.5 }];
         let tree = |n_features| DecisionTree::from_nodes(leaf.clone(), n_features).unwrap();
-        assert!(Calibrator::from_parts(tree(3), 1.0, 1.0).is_err());
-        assert!(Calibrator::from_parts(tree(4), f32::NAN, 1.0).is_err());
-        assert!(Calibrator::from_parts(tree(4), 1.0, -1.0).is_err());
-        assert!(Calibrator::from_parts(tree(4), 0.0, 1.0).is_ok());
+        let mixing = |tree_weight, product_weight, model_power, ranker_power| Mixing {
+            tree_weight,
+            product_weight,
+            model_power,
+            ranker_power,
+        };
+        let is_ok = |n_features, mixing| Calibrator::from_parts(tree(n_features), mixing).is_ok();
+        assert!(is_ok(4, mixing(0.0, 1.0, 1.0, 0.0)));
+        assert!(!is_ok(3, mixing(1.0, 1.0, 1.0, 1.0)));
+        assert!(!is_ok(4, mixing(f32::NAN, 1.0, 1.0, 1.0)));
+        assert!(!is_ok(4, mixing(1.0, -1.0, 1.0, 1.0)));
+        assert!(!is_ok(4, mixing(1.0, 1.0, f32::INFINITY, 1.0)));
+        assert!(!is_ok(4, mixing(1.0, 1.0, 1.0, -0.5)));
     }
 }

@@ -11,7 +11,7 @@ mod reliability;
 mod tree;
 mod tree_fit;
 
-pub use calibrator::{Calibrator, CandidateScores};
+pub use calibrator::{Calibrator, CandidateScores, Mixing};
 pub use isotonic::Isotonic;
 pub use reliability::{Reliability, ReliabilityBin};
 pub use tree::{DecisionTree, Node};

@@ -10,7 +10,7 @@ use super::files::{FileRecord, MANIFEST, read_bounded, sha256};
 use super::tensors::{Scan, TensorFile};
 use super::v1::Manifest;
 use super::{Description, lines, map, rerank, v1};
-use crate::calibration::Calibrator;
+use crate::calibration::{Calibrator, Mixing};
 use crate::classifiers::{CoarseRows, LabelClassifiers};
 use crate::config::{DataCounts, EncoderKind, Plan};
 use crate::data::LabelSet;
@@ -234,9 +234,14 @@ impl Loader<'_> {
         let Some(calibrator) = &member.calibrator else {
             return Ok(None);
         };
-        let weights = (calibrator.tree_weight, calibrator.product_weight);
+        let mixing = Mixing {
+            tree_weight: calibrator.tree_weight,
+            product_weight: calibrator.product_weight,
+            model_power: calibrator.model_power,
+            ranker_power: calibrator.ranker_power,
+        };
         self.read(&calibrator.tree, |file| {
-            Calibrator::from_parts(rerank::read_tree(file)?, weights.0, weights.1)
+            Calibrator::from_parts(rerank::read_tree(file)?, mixing)
         })
         .map(Some)
     }
@@ -366,7 +371,7 @@ impl Loader<'_> {
                 clusters,
                 adjacency,
                 classifiers: LabelClassifiers {
-                    weights: Matrix::default(),
+                    weights: Matrix::default().into(),
                     bias: Vec::new(),
                     coarse: None,
                 },
@@ -380,7 +385,7 @@ impl Loader<'_> {
     fn classifiers(&self, name: &str) -> Result<LabelClassifiers> {
         let (n_labels, dim) = (self.plan.counts().n_labels, self.plan.config().encoder.dim);
         let mut file = self.tensors(name)?;
-        let weights = file.matrix("classifiers.weight", (n_labels, dim))?;
+        let weights = file.label_weights("classifiers.weight", (n_labels, dim))?;
         let bias = file.floats("classifiers.bias", n_labels)?;
         let coarse = match file.has("classifiers.coarse") {
             true => {

@@ -6,8 +6,8 @@ use std::path::Path;
 use super::files::{MANIFEST, Writer};
 use super::tensors::{self, Tensor, Values};
 use super::{Existing, SaveInfo, lines, load, rerank, v1, v1_history, written_by};
-use crate::calibration::Calibrator;
-use crate::classifiers::LabelClassifiers;
+use crate::calibration::{Calibrator, Mixing};
+use crate::classifiers::{LabelClassifiers, LabelWeights};
 use crate::encoder::TrainableEncoder;
 use crate::error::{Error, Result};
 use crate::features::Vectorizer;
@@ -220,14 +220,28 @@ fn cluster_tensors(clusters: &ClusterClassifiers) -> [Tensor<'_>; 2] {
 fn classifier_tensors(classifiers: &LabelClassifiers) -> Vec<Tensor<'_>> {
     let weights = &classifiers.weights;
     let shape = (weights.n_rows(), weights.n_cols());
+    let values = match weights {
+        LabelWeights::Full(matrix) => Values::F32(matrix.values()),
+        LabelWeights::Half(matrix) => Values::F16(matrix.values()),
+    };
     let mut tensors = vec![
-        Tensor::matrix("classifiers.weight", shape, weights.values()),
+        Tensor {
+            name: "classifiers.weight".into(),
+            shape: vec![shape.0, shape.1],
+            values,
+        },
         Tensor::list("classifiers.bias", Values::F32(&classifiers.bias)),
     ];
     if let Some(coarse) = &classifiers.coarse {
         let (values, scales, errors) = coarse.parts();
-        tensors.push(Tensor::list("classifiers.coarse_scale", Values::F32(scales)));
-        tensors.push(Tensor::list("classifiers.coarse_error", Values::F32(errors)));
+        tensors.push(Tensor::list(
+            "classifiers.coarse_scale",
+            Values::F32(scales),
+        ));
+        tensors.push(Tensor::list(
+            "classifiers.coarse_error",
+            Values::F32(errors),
+        ));
         tensors.push(Tensor {
             name: "classifiers.coarse".into(),
             shape: vec![shape.0, shape.1],
@@ -252,11 +266,18 @@ fn write_calibrator(
     stem: &str,
     calibrator: &Calibrator,
 ) -> Result<v1::Calibrator> {
-    let (tree_weight, product_weight) = calibrator.weights();
+    let Mixing {
+        tree_weight,
+        product_weight,
+        model_power,
+        ranker_power,
+    } = calibrator.mixing();
     let columns = rerank::TreeColumns::from(calibrator.tree());
     Ok(v1::Calibrator {
         tree_weight,
         product_weight,
+        model_power,
+        ranker_power,
         tree: write_tensors(writer, stem, columns.tensors())?,
     })
 }

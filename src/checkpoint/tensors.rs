@@ -8,9 +8,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use half::f16;
 use memmap2::Mmap;
 use safetensors::tensor::{Dtype, Metadata, SafeTensors};
 
+use crate::classifiers::LabelWeights;
 use crate::error::{Error, Result, shortened};
 use crate::matrix::Matrix;
 
@@ -29,6 +31,7 @@ pub(super) enum Values<'a> {
     F64(&'a [f64]),
     F32(&'a [f32]),
     U32(&'a [u32]),
+    F16(&'a [f16]),
     U8(&'a [u8]),
     I8(&'a [i8]),
 }
@@ -69,6 +72,7 @@ impl<'a> Values<'a> {
             Values::F64(values) => values.len(),
             Values::F32(values) => values.len(),
             Values::U32(values) => values.len(),
+            Values::F16(values) => values.len(),
             Values::U8(values) => values.len(),
             Values::I8(values) => values.len(),
         }
@@ -80,6 +84,7 @@ impl<'a> Values<'a> {
             Values::F64(values) => bytemuck::cast_slice(values),
             Values::F32(values) => bytemuck::cast_slice(values),
             Values::U32(values) => bytemuck::cast_slice(values),
+            Values::F16(values) => bytemuck::cast_slice(values),
             Values::U8(values) => values,
             Values::I8(values) => bytemuck::cast_slice(values),
         }
@@ -91,6 +96,7 @@ impl<'a> Values<'a> {
             Values::F64(_) => ("F64", 8),
             Values::F32(_) => ("F32", 4),
             Values::U32(_) => ("U32", 4),
+            Values::F16(_) => ("F16", 2),
             Values::U8(_) => ("U8", 1),
             Values::I8(_) => ("I8", 1),
         }
@@ -193,6 +199,33 @@ impl TensorFile {
             self.check_finite(name, matrix.values())?;
         }
         Ok(matrix)
+    }
+
+    /// W_L, in place, in 32 bits or in 16.
+    ///
+    /// # Errors
+    /// As [`TensorFile::matrix`].
+    pub(super) fn label_weights(
+        &mut self,
+        name: &str,
+        shape: (usize, usize),
+    ) -> Result<LabelWeights> {
+        let info = self.metadata.info(name);
+        if info.is_none_or(|info| info.dtype != Dtype::F16) {
+            return self.matrix(name, shape).map(LabelWeights::Full);
+        }
+        let bytes = self.bytes(name, Dtype::F16, &[shape.0, shape.1])?;
+        let matrix: Matrix<f16> =
+            Matrix::from_map(Arc::clone(&self.map), bytes.start, shape.0, shape.1)
+                .map_err(|error| self.bad(name, &error.to_string()))?;
+        let mut values = matrix.values().iter();
+        if self.scan == Scan::Everything
+            && let Some(position) = values.position(|w| !w.is_finite())
+        {
+            let problem = format!("value {position} is {}", matrix.values()[position]);
+            return Err(self.bad(name, &problem));
+        }
+        Ok(LabelWeights::Half(matrix))
     }
 
     /// A matrix of whole numbers of eight bits, in place.

@@ -133,7 +133,15 @@ pub(super) struct Ranker {
 pub(super) struct Calibrator {
     pub(super) tree_weight: f32,
     pub(super) product_weight: f32,
+    #[serde(default = "one")]
+    pub(super) model_power: f32,
+    #[serde(default = "one")]
+    pub(super) ranker_power: f32,
     pub(super) tree: String,
+}
+
+fn one() -> f32 {
+    1.0
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -5,13 +5,14 @@
 
 use rayon::prelude::*;
 
+use super::LabelWeights;
 use crate::error::{Error, Result};
 use crate::matrix::{Kernels, Matrix};
 
 /// Largest whole number of a row.
 const ROW_LIMIT: f32 = 127.0;
-/// What rounding in the exact product can add, as a share of ‖w‖·‖φ‖; far above what it does.
-const ROUNDING: f32 = 1e-5;
+/// Largest that a file may hold.
+const TYPE_LIMIT: f32 = 128.0;
 
 /// The rows of W_L in whole numbers of eight bits.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,12 +33,12 @@ pub struct CoarseScratch {
 
 impl CoarseRows {
     /// Rounds every row.
-    pub fn new(weights: &Matrix) -> Self {
+    pub fn new(weights: &LabelWeights) -> Self {
         let (n_rows, dim) = (weights.n_rows(), weights.n_cols());
         let mut values: Matrix<i8> = Matrix::zeros(n_rows, dim);
-        let rows = weights.values().par_chunks(dim.max(1));
-        let coarse = values.values_mut().par_chunks_mut(dim.max(1));
-        let (scales, errors) = rows.zip(coarse).map(|(row, out)| rounded(row, out)).unzip();
+        let coarse = values.values_mut().par_chunks_mut(dim.max(1)).enumerate();
+        let rounded = coarse.map(|(row_idx, out)| rounded(&weights.row(row_idx), out));
+        let (scales, errors) = rounded.unzip();
         CoarseRows {
             values,
             scales,
@@ -82,17 +83,30 @@ impl CoarseRows {
             products,
         } = scratch;
         let dim = embedding.len();
+        assert_eq!(dim, self.values.n_cols(), "an embedding of another size");
         let most = (i32::MAX as usize / 128 / dim.max(1)).min(i16::MAX as usize) as f32;
         let step = largest(embedding) / most;
-        let inverse = if 0.0 < step { 1.0 / step } else { 0.0 };
+        let inverse = 1.0 / step;
+        // Nothing but zeros, or numbers too small to be told from them.
+        let (step, inverse) = if inverse.is_finite() {
+            (step, inverse)
+        } else {
+            (0.0, 0.0)
+        };
         coarse.clear();
-        coarse.extend(embedding.iter().map(|x| (x * inverse).round_ties_even() as i16));
+        coarse.extend(
+            embedding
+                .iter()
+                .map(|x| (x * inverse).round_ties_even() as i16),
+        );
         let differences = embedding.iter().zip(&*coarse);
         let lost = norm(differences.map(|(x, &whole)| x - step * f32::from(whole)));
         let length = norm(embedding.iter().copied());
         // ‖ŵ‖ is at most the scale times this.
-        let longest = ROW_LIMIT * (dim as f32).sqrt();
-        let of_scale = longest * (lost + ROUNDING * length);
+        let longest = TYPE_LIMIT * (dim as f32).sqrt();
+        // What rounding in the exact product can add, as a share of ‖w‖·‖φ‖: products are summed in eight lanes.
+        let rounding = f32::EPSILON * (dim as f32 / 8.0 + 16.0);
+        let of_scale = longest * (lost + rounding * length);
         products.resize(rows.len(), 0);
         Kernels::detect().whole_dots(coarse, self.values.values(), rows, products);
         let bound = |(&row, &product): (&u32, &i32)| {
@@ -119,7 +133,10 @@ fn rounded(row: &[f32], out: &mut [i8]) -> (f32, f32) {
         *out = (w * inverse).round_ties_even() as i8;
     }
     let differences = row.iter().zip(&*out);
-    (scale, norm(differences.map(|(w, &whole)| w - scale * f32::from(whole))))
+    (
+        scale,
+        norm(differences.map(|(w, &whole)| w - scale * f32::from(whole))),
+    )
 }
 
 fn largest(row: &[f32]) -> f32 {
@@ -141,18 +158,19 @@ mod tests {
         #[test]
         fn no_product_exceeds_its_bound(
             (dim, values) in (1usize..70).prop_flat_map(|dim| (Just(dim), prop::collection::vec(-3.0f32..3.0, dim * 6))),
-            scale in prop::sample::select(vec![1e-30f32, 1e-3, 1.0, 1e6]),
+            scale in prop::sample::select(vec![1e-30f32, 1e-3, 1.0, 1e6]), is_half: bool,
         ) {
             let weights: Vec<f32> = values[..5 * dim].iter().map(|w| w * scale).collect();
-            let weights = Matrix::from_vec(weights, 5, dim);
+            let weights = LabelWeights::from(Matrix::from_vec(weights, 5, dim));
             let embedding = &values[5 * dim..];
+            let weights = if is_half { weights.into_half() } else { weights };
             let coarse = CoarseRows::new(&weights);
             let (mut scratch, mut bounds) = (CoarseScratch::default(), Vec::new());
             coarse.upper_bounds(embedding, &[0, 1, 2, 3, 4, 2], &mut scratch, &mut bounds);
             for (&row, &bound) in [0usize, 1, 2, 3, 4, 2].iter().zip(&bounds) {
-                let exact = Kernels::detect().dot(weights.row(row), embedding);
+                let exact = weights.dot(row, embedding);
                 prop_assert!(exact <= bound, "{exact} {bound}");
-                let lengths = norm(weights.row(row).iter().copied()) * norm(embedding.iter().copied());
+                let lengths = norm(weights.row(row).into_iter()) * norm(embedding.iter().copied());
                 prop_assert!(bound - exact <= 0.05 * lengths, "{exact} {bound} {lengths}");
             }
         }
@@ -162,9 +180,17 @@ mod tests {
     fn a_row_that_is_not_finite_is_never_left_out() {
         let weights = Matrix::from_vec(vec![f32::NAN, 1.0, f32::INFINITY, 1.0, 0.0, 0.0], 3, 2);
         let mut bounds = Vec::new();
-        let coarse = CoarseRows::new(&weights);
-        coarse.upper_bounds(&[1.0, -1.0], &[0, 1, 2], &mut CoarseScratch::default(), &mut bounds);
-        assert!(1e30 < bounds[0] && 1e30 < bounds[1] && bounds[2] == 0.0, "{bounds:?}");
+        let coarse = CoarseRows::new(&weights.into());
+        coarse.upper_bounds(
+            &[1.0, -1.0],
+            &[0, 1, 2],
+            &mut CoarseScratch::default(),
+            &mut bounds,
+        );
+        assert!(
+            1e30 < bounds[0] && 1e30 < bounds[1] && bounds[2] == 0.0,
+            "{bounds:?}"
+        );
     }
 
     #[test]

@@ -4,26 +4,32 @@
 //! written, so a step costs O(K·d), never O(L·d). This module does not choose the shortlist; see `index`.
 
 mod coarse;
+mod weights;
 
 pub use coarse::{CoarseRows, CoarseScratch};
+pub use weights::LabelWeights;
 
+use crate::config::LabelPrecision;
 use crate::ids::LabelId;
-use crate::matrix::{Kernels, Matrix};
 
 /// Label classifiers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LabelClassifiers {
     /// W_L, L×d.
-    pub weights: Matrix,
+    pub weights: LabelWeights,
     /// b_L, a label each.
     pub bias: Vec<f32>,
-    /// W_L in eight bits, once it does not change any more: predictions are then faster, and the same.
+    /// W_L in eight bits, once it does not change any more: predictions are then faster, and the same. Whoever changes
+    /// W_L nevertheless drops them.
     pub coarse: Option<CoarseRows>,
 }
 
 impl LabelClassifiers {
-    /// The same classifiers with their coarse rows, for use after training.
-    pub fn with_coarse_rows(mut self) -> Self {
+    /// The same classifiers as they are kept after training: in this precision, with their coarse rows.
+    pub fn finished(mut self, precision: LabelPrecision) -> Self {
+        if precision == LabelPrecision::Half {
+            self.weights = self.weights.into_half();
+        }
         self.coarse = Some(CoarseRows::new(&self.weights));
         self
     }
@@ -36,8 +42,7 @@ impl LabelClassifiers {
     /// σ(w·φ + b) of one label; NaN if the product is not finite, so that no damaged row looks like a sure label.
     #[inline]
     pub fn score(&self, row: LabelId, embedding: &[f32]) -> f32 {
-        let z =
-            Kernels::detect().dot(self.weights.row(row.idx()), embedding) + self.bias[row.idx()];
+        let z = self.weights.dot(row.idx(), embedding) + self.bias[row.idx()];
         match z.is_finite() {
             true => sigmoid(z),
             false => f32::NAN,

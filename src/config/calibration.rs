@@ -18,6 +18,10 @@ pub struct CalibrationConfig {
     pub tree_weight: f32,
     /// Weight of p·q in the final score; 1 in the paper, 0.7 in the released code.
     pub product_weight: f32,
+    /// Power of p in that product; 1 in the paper.
+    pub model_power: f32,
+    /// Power of q in that product; 1 in the paper.
+    pub ranker_power: f32,
     /// Whether members are trained again on all points once those held out have served; doubles the time.
     pub refit: bool,
     /// The training points that are held out for it.
@@ -48,6 +52,8 @@ impl Default for CalibrationConfig {
             min_samples_leaf: 1,
             tree_weight: 1.0,
             product_weight: 1.0,
+            model_power: 0.33,
+            ranker_power: 0.17,
             refit: true,
             hold_out: HoldOutConfig::default(),
         }
@@ -89,6 +95,8 @@ impl CalibrationConfig {
         for (key, weight) in [
             ("tree_weight", self.tree_weight),
             ("product_weight", self.product_weight),
+            ("model_power", self.model_power),
+            ("ranker_power", self.ranker_power),
         ] {
             if !weight.is_finite() || weight < 0.0 {
                 return problem(key, weight.to_string(), "zero or a positive number");

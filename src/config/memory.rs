@@ -188,7 +188,8 @@ impl Plan {
             // Many small rows leave holes; the share is what three data sets showed.
             held_back: clustering * 4 / 5,
             ranker,
-            members: (parameters + coarse + ranker_weights).saturating_mul(config.ensemble.members - 1),
+            members: (parameters + coarse + ranker_weights)
+                .saturating_mul(config.ensemble.members - 1),
         }
     }
 }

@@ -27,7 +27,9 @@ pub use memory::{DataSizes, EncoderSizes, MemoryEstimate};
 pub use optim::{OptimConfig, SecondMoments};
 pub use plan::{DataCounts, Decided, Plan, default_n_clusters};
 pub use ranker::{RankerConfig, RankerLoss};
-pub use stage::{LabelInit, LearningRates, LossConfig, Reduction, StageConfig, TrainConfig};
+pub use stage::{
+    LabelInit, LabelPrecision, LearningRates, LossConfig, Reduction, StageConfig, TrainConfig,
+};
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -27,13 +27,10 @@ pub struct OptimConfig {
     pub epsilon: f32,
     /// What has a second moment of its own, in W_L and in the word embeddings.
     pub second_moments: SecondMoments,
-    /// Decoupled weight decay of W_L; not applied to biases (released code: 0.01 everywhere).
-    #[serde(alias = "weight_decay")]
-    pub weight_decay_labels: f32,
-    /// Decoupled weight decay of W_C and A.
+    /// Decoupled weight decay of the encoder and of W_L; not applied to biases (released code: 0.01 everywhere).
+    pub weight_decay: f32,
+    /// Decoupled weight decay of the index, W_C and A.
     pub weight_decay_index: f32,
-    /// Decoupled weight decay of the encoder.
-    pub weight_decay_encoder: f32,
     /// Share of a stage's steps over which the rates rise linearly; they then fall linearly to zero.
     pub warmup: f32,
     /// Steps between updates of W_L and A (paper: 10 for W_L).
@@ -53,9 +50,8 @@ impl Default for OptimConfig {
             beta2: 0.999,
             epsilon: 1e-8,
             second_moments: SecondMoments::Shared,
-            weight_decay_labels: 0.15,
+            weight_decay: 0.15,
             weight_decay_index: 0.5,
-            weight_decay_encoder: 0.15,
             warmup: 0.1,
             update_every_labels: 1,
             update_every_clusters: 1,

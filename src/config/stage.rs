@@ -116,6 +116,19 @@ pub struct TrainConfig {
     /// Whether the model keeps encoder, clusters and classifiers as they were after stage 1 beside the final ones, for
     /// `evaluate --stage stage1` and reports; answers do not change.
     pub keep_stage1: bool,
+    /// How W_L is kept once it is trained.
+    pub label_precision: LabelPrecision,
+}
+
+/// Bits of a label classifier's weights in a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LabelPrecision {
+    /// 32 bits.
+    #[default]
+    Full,
+    /// 16 bits: smaller models, scores that differ in the fourth digit.
+    Half,
 }
 
 impl Default for TrainConfig {
@@ -130,6 +143,7 @@ impl Default for TrainConfig {
             validate_every: 2,
             keep_best: false,
             keep_stage1: false,
+            label_precision: LabelPrecision::Full,
         }
     }
 }

@@ -24,6 +24,9 @@ impl HoldOut {
     /// duplicates among `features` (N×V), until min(`n_points`, `max_share`·N) are held out, `max_share`·N are set
     /// aside, or none is left.
     ///
+    /// Points with many labels can be spared less often than others. So that those held out have as many labels as
+    /// the rest, each number of labels has its share of them; fewer are held out where it cannot be filled.
+    ///
     /// Every label keeps `min_points_per_label` training points, or all it has. Points without a label always
     /// train: nothing can be calibrated on them. The same seed gives the same points.
     pub fn choose(
@@ -44,13 +47,15 @@ impl HoldOut {
         Random::new(seed, "hold-out", 0).shuffle(&mut order);
         let is_wanted = 0 < wanted && config.near_duplicates <= 1.0;
         let mut near = is_wanted.then(|| NearDuplicates::new(features, config.near_duplicates));
+        let mut quotas = quotas(labels, wanted);
         let mut uses = vec![Use::Train; n_points];
         let (mut n_held_out, mut n_set_aside) = (0, 0);
         for point_idx in order {
             if wanted <= n_held_out {
                 break;
             }
-            if uses[point_idx] != Use::Train || labels.row(point_idx).0.is_empty() {
+            let n_labels = labels.row(point_idx).0.len();
+            if uses[point_idx] != Use::Train || quotas[n_labels] == 0 {
                 continue;
             }
             let mut group = match &mut near {
@@ -70,6 +75,7 @@ impl HoldOut {
                 .iter()
                 .for_each(|&member| uses[member] = Use::SetAside);
             uses[point_idx] = Use::HeldOut;
+            quotas[n_labels] -= 1;
             n_held_out += 1;
             n_set_aside += group.len() - 1;
         }
@@ -84,6 +90,23 @@ impl HoldOut {
             set_aside: all(Use::SetAside),
         }
     }
+}
+
+/// How many points with each number of labels are to be held out: none of those without a label.
+fn quotas(labels: &CsrMatrix, wanted: usize) -> Vec<usize> {
+    let ends = labels.indptr().windows(2);
+    let n_labels: Vec<usize> = ends.map(|ends| ends[1] - ends[0]).collect();
+    let mut counts = vec![0usize; n_labels.iter().max().map_or(1, |most| most + 1)];
+    n_labels.iter().for_each(|&n_labels| counts[n_labels] += 1);
+    counts[0] = 0;
+    let n_points = counts.iter().sum::<usize>().max(1);
+    let mut n_before = 0;
+    let quota = |count: &usize| {
+        let first = n_before * wanted / n_points;
+        n_before += count;
+        n_before * wanted / n_points - first
+    };
+    counts.iter().map(quota).collect()
 }
 
 /// What a point is used for.

@@ -168,13 +168,16 @@ impl Shortlister {
         // Labels have several paths, so more paths than labels are wanted; if they are too few, more of them.
         let size = options.shortlist_size;
         let mut n_wanted = size.saturating_add(size / 4 * 3);
+        let lowest = options.score_floor.max(0.0);
         let mut ceiling = f32::INFINITY;
         loop {
             let guess = self.guess_floor(adjacency, n_edges, n_wanted);
-            let floor = guess.max(options.score_floor);
-            self.follow_between(adjacency, floor, ceiling);
-            ceiling = floor;
-            if size <= self.paths.len() || floor <= options.score_floor {
+            let floor = guess.max(lowest);
+            if floor < ceiling {
+                self.follow_between(adjacency, floor, ceiling);
+                ceiling = floor;
+            }
+            if size <= self.paths.len() || floor <= lowest {
                 break;
             }
             let short = size as f64 / self.paths.len().max(1) as f64;

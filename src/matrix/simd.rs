@@ -21,10 +21,12 @@ mod rows;
 mod scalar;
 mod scalar_rows;
 
+use half::f16;
+
 /// Labels that are worked on together: their rows and the points' rows are then loaded once for four products.
 pub const TILE: usize = 4;
 
-/// Proof that the machine has AVX2 and FMA.
+/// Proof that the machine has AVX2, FMA and F16C, which came with them.
 #[derive(Clone, Copy, Debug)]
 pub struct Avx2(());
 
@@ -32,7 +34,10 @@ impl Avx2 {
     /// `Some` where the instructions are available.
     pub fn new() -> Option<Avx2> {
         #[cfg(target_arch = "x86_64")]
-        if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
+        if std::is_x86_feature_detected!("avx2")
+            && std::is_x86_feature_detected!("fma")
+            && std::is_x86_feature_detected!("f16c")
+        {
             return Some(Avx2(()));
         }
         None
@@ -92,6 +97,18 @@ impl Kernels {
             // SAFETY: `Avx2` proves the instructions exist; lengths are equal.
             Kernels::Avx2(_) => unsafe { avx2::dot(a, b) },
             _ => scalar::dot(a, b),
+        }
+    }
+
+    /// Σ a·b, of 16 and 32 bits.
+    #[inline]
+    pub fn dot_half(self, a: &[f16], b: &[f32]) -> f32 {
+        assert_eq!(a.len(), b.len());
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `Avx2` proves the instructions exist; lengths are equal.
+            Kernels::Avx2(_) => unsafe { avx2_whole::dot_half(a, b) },
+            _ => scalar::dot_half(a, b),
         }
     }
 

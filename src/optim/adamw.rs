@@ -32,13 +32,7 @@ impl DenseMoments {
     }
 
     /// One update.
-    pub fn update(
-        &mut self,
-        rates: &StepRates,
-        pace: Pace,
-        values: &mut [f32],
-        gradient: &[f32],
-    ) {
+    pub fn update(&mut self, rates: &StepRates, pace: Pace, values: &mut [f32], gradient: &[f32]) {
         self.n_updates += 1;
         let step = rates.adamw(pace, self.n_updates);
         let tasks = values
@@ -237,7 +231,7 @@ impl Moments {
 pub fn update_parameter(parameter: Parameter<'_>, moments: &mut Moments, rates: &StepRates) {
     let pace = Pace {
         rate: rates.encoder.rate * parameter.rate_factor,
-        ..rates.encoder.decays(parameter.decays)
+        ..rates.encoder.decaying_if(parameter.decays)
     };
     match (parameter.gradient, moments) {
         (Gradient::Dense(gradient), Moments::Dense(moments)) => {

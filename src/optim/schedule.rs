@@ -21,7 +21,7 @@ pub struct Pace {
 
 impl Pace {
     /// The same rate; decays only if told to.
-    pub fn decays(self, decays: bool) -> Pace {
+    pub fn decaying_if(self, decays: bool) -> Pace {
         let decay = if decays { self.decay } else { 0.0 };
         Pace { decay, ..self }
     }
@@ -81,8 +81,8 @@ impl Schedule {
             decay,
         };
         StepRates {
-            encoder: pace(rates.encoder, config.weight_decay_encoder),
-            labels: pace(rates.labels, config.weight_decay_labels),
+            encoder: pace(rates.encoder, config.weight_decay),
+            labels: pace(rates.labels, config.weight_decay),
             edges: pace(rates.labels, config.weight_decay_index),
             clusters: pace(rates.clusters, config.weight_decay_index),
             template,

@@ -343,7 +343,10 @@ impl Trainer {
             let mut member = Member {
                 encoder: trained.encoder,
                 model: Model {
-                    classifiers: trained.model.classifiers.with_coarse_rows(),
+                    classifiers: trained
+                        .model
+                        .classifiers
+                        .finished(plan.config().train.label_precision),
                     ..trained.model
                 },
                 ranker: None,
@@ -418,8 +421,7 @@ fn train_kept(
     let mut keep = |state: &mut TrainState, boundary| {
         if let Some(duration) = folder.keep(state, boundary)? {
             let seconds = duration.as_secs_f64();
-            // Whoever wants to stop is asked again after the next step.
-            let _ = observer.on_event(&Event::Checkpoint { seconds });
+            tell(observer, Event::Checkpoint { seconds })?;
         }
         Ok(())
     };

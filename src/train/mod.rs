@@ -315,7 +315,7 @@ fn random_classifiers(plan: &Plan, seed: u64) -> LabelClassifiers {
                 .for_each(|value| *value = bound * (2.0 * random.f32() - 1.0));
         });
     LabelClassifiers {
-        weights,
+        weights: weights.into(),
         bias: vec![plan.config().train.label_bias; n_labels],
         coarse: None,
     }

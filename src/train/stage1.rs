@@ -59,7 +59,7 @@ impl Stage1 {
             },
             adjacency: Adjacency::fixed(edges.clone()),
             classifiers: LabelClassifiers {
-                weights: matrix(label_weights, label_bias.len()),
+                weights: matrix(label_weights, label_bias.len()).into(),
                 bias: label_bias,
                 coarse: None,
             },

@@ -136,7 +136,7 @@ impl TrainState {
             },
             adjacency: parts.adjacency,
             classifiers: LabelClassifiers {
-                weights: Matrix::zeros(n_labels, dim),
+                weights: Matrix::zeros(n_labels, dim).into(),
                 bias: vec![0.0; n_labels],
                 coarse: None,
             },

@@ -53,7 +53,7 @@ impl Optimiser {
             ),
         ];
         for (values, gradient, moments, waiting, decays) in parts {
-            let pace = rates.clusters.decays(decays);
+            let pace = rates.clusters.decaying_if(decays);
             if waiting.is_empty() {
                 moments.update(rates, pace, values, gradient);
                 continue;

@@ -28,6 +28,28 @@ fn a_loaded_model_gives_the_same_answers_and_is_saved_as_the_same_bytes() {
 }
 
 #[test]
+fn classifiers_in_sixteen_bits_take_less_and_answer_as_they_did_in_memory() {
+    let data = dataset(120);
+    let sizes = ["full", "half"].map(|precision| {
+        let assignment = format!("train.label_precision={precision}");
+        let config = config().with_value(&assignment).unwrap();
+        let predictor = Trainer::new(config).train(&data, None, &Silent).unwrap();
+        let directory = temporary();
+        save(&predictor, directory.path(), &info(&data)).unwrap();
+        let loaded = verify(directory.path()).unwrap();
+        assert_eq!(
+            loaded.predict_dataset(&data, 10).unwrap(),
+            predictor.predict_dataset(&data, 10).unwrap()
+        );
+        let described = describe(directory.path()).unwrap();
+        let mut files = described.files.into_iter();
+        let file = files.find(|(name, _)| name.starts_with("classifiers-0"));
+        file.unwrap().1.bytes
+    });
+    assert!(sizes[1] < sizes[0], "{sizes:?}");
+}
+
+#[test]
 fn a_model_of_features_and_one_without_a_learned_index_survive() {
     let (_, labels) = texts_and_labels(60);
     let mut features = CsrBuilder::default();

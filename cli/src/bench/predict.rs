@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
+use elias::classifiers::LabelWeights;
 use elias::data::{Dataset, Part};
 use elias::index::{ShortlistOptions, Shortlister};
 use elias::matrix::Matrix;
@@ -116,9 +117,19 @@ fn work(predictor: &Predictor, data: &Dataset, top_k: usize) -> anyhow::Result<W
         let n_words = features.row(point_idx).0.len();
         n_queries += 1;
         n_rows += scratch.n_rows_scored;
-        let rows = scratch.n_rows_scored + model.clusters.n_clusters();
+        let n_clusters = model.clusters.n_clusters();
+        let coarse = match model.classifiers.coarse {
+            // A byte a value, scale, error and bias.
+            Some(_) => searcher.paths.len() * (dim + 12),
+            None => 0,
+        };
+        let value = match model.classifiers.weights {
+            LabelWeights::Full(_) => 4,
+            LabelWeights::Half(_) => 2,
+        };
         // An edge is a label and a score.
-        n_bytes += 4 * (n_words * dim + residual + rows * (dim + 1)) + 8 * n_edges;
+        n_bytes += 4 * (n_words * dim + residual + n_clusters * (dim + 1)) + 8 * n_edges;
+        n_bytes += coarse + scratch.n_rows_scored * (value * dim + 4);
     }
     let mean = |sum: usize| sum as f64 / f64::from(n_queries.max(1));
     Ok(Work {

@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 const LANES: usize = 8;
 
 /// For each set of lanes, the lanes in it, packed to the front.
-const PACKED: [[u32; LANES]; 256] = packed();
+static PACKED: [[u32; LANES]; 256] = packed();
 
 const fn packed() -> [[u32; LANES]; 256] {
     let mut table = [[0; LANES]; 256];
@@ -50,8 +50,7 @@ pub(super) unsafe fn find_between(
         );
         let set = _mm256_movemask_ps(is_between) as usize;
         let first = _mm256_set1_epi32((block_idx * LANES) as i32);
-        // SAFETY: eight values can be written: at most as many as there are in earlier blocks were, and eight more
-        // than there are at all were reserved.
+        // SAFETY: `n_found` is at most the number of values in earlier blocks, so eight more fit in what was reserved.
         unsafe {
             let lanes = _mm256_loadu_si256(PACKED[set].as_ptr().cast());
             _mm256_storeu_si256(out.add(n_found).cast(), _mm256_add_epi32(first, lanes));

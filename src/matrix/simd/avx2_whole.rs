@@ -1,6 +1,10 @@
-//! Products in whole numbers: four times as many values a byte read as with floats.
+//! Products with rows of fewer bits: whole numbers of eight, floats of sixteen.
 
 use std::arch::x86_64::*;
+
+use half::f16;
+
+use super::avx2::{sum_lanes, tail_mask};
 
 /// Values of eight bits that are widened at once.
 const LANES: usize = 16;
@@ -50,5 +54,39 @@ fn dot(x: &[i16], row: &[i8]) -> i32 {
     let pair = _mm_add_epi32(quad, _mm_shuffle_epi32::<0b1110>(quad));
     let one = _mm_add_epi32(pair, _mm_shuffle_epi32::<1>(pair));
     let rest = x_rest.iter().zip(row_rest);
-    _mm_cvtsi128_si32(one) + rest.map(|(&x, &w)| i32::from(x) * i32::from(w)).sum::<i32>()
+    _mm_cvtsi128_si32(one)
+        + rest
+            .map(|(&x, &w)| i32::from(x) * i32::from(w))
+            .sum::<i32>()
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) unsafe fn dot_half(a: &[f16], b: &[f32]) -> f32 {
+    let (a_blocks, a_rest) = a.as_chunks::<8>();
+    let (b_blocks, b_rest) = b.as_chunks::<8>();
+    let mut sums = [_mm256_setzero_ps(); 4];
+    for (block, (a, b)) in a_blocks.iter().zip(b_blocks).enumerate() {
+        // SAFETY: both blocks have eight values.
+        let (a, b) = unsafe {
+            (
+                _mm_loadu_si128(a.as_ptr().cast()),
+                _mm256_loadu_ps(b.as_ptr()),
+            )
+        };
+        sums[block % 4] = _mm256_fmadd_ps(_mm256_cvtph_ps(a), b, sums[block % 4]);
+    }
+    let mut last = [f16::ZERO; 8];
+    last[..a_rest.len()].copy_from_slice(a_rest);
+    // SAFETY: `last` has eight values, and the mask keeps the other access inside the rest.
+    let (a, b) = unsafe {
+        (
+            _mm_loadu_si128(last.as_ptr().cast()),
+            _mm256_maskload_ps(b_rest.as_ptr(), tail_mask(b_rest.len())),
+        )
+    };
+    sums[0] = _mm256_fmadd_ps(_mm256_cvtph_ps(a), b, sums[0]);
+    sum_lanes(_mm256_add_ps(
+        _mm256_add_ps(sums[0], sums[1]),
+        _mm256_add_ps(sums[2], sums[3]),
+    ))
 }

@@ -1,5 +1,7 @@
 //! The readable kernels: what every fast one is held to.
 
+use half::f16;
+
 use super::{AdamWStep, TILE};
 
 pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
@@ -7,6 +9,16 @@ pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
     for (a, b) in a.chunks(8).zip(b.chunks(8)) {
         for (lane, (a, b)) in lanes.iter_mut().zip(a.iter().zip(b)) {
             *lane += a * b;
+        }
+    }
+    lanes.iter().sum()
+}
+
+pub(super) fn dot_half(a: &[f16], b: &[f32]) -> f32 {
+    let mut lanes = [0f32; 8];
+    for (a, b) in a.chunks(8).zip(b.chunks(8)) {
+        for (lane, (a, b)) in lanes.iter_mut().zip(a.iter().zip(b)) {
+            *lane += a.to_f32() * b;
         }
     }
     lanes.iter().sum()
@@ -105,7 +117,10 @@ pub(super) fn exp_sum(x: &mut [f32], shift: f32) -> f32 {
 pub(super) fn whole_dots(x: &[i16], matrix: &[i8], rows: &[u32], out: &mut [i32]) {
     for (&row_idx, out) in rows.iter().zip(out) {
         let row = &matrix[row_idx as usize * x.len()..][..x.len()];
-        let products = x.iter().zip(row).map(|(&x, &w)| i32::from(x) * i32::from(w));
+        let products = x
+            .iter()
+            .zip(row)
+            .map(|(&x, &w)| i32::from(x) * i32::from(w));
         *out = products.sum();
     }
 }
@@ -114,5 +129,9 @@ pub(super) fn find_between(factor: f32, x: &[f32], (low, high): (f32, f32), foun
     found.clear();
     let is_between = |x: f32| low <= factor * x && factor * x < high;
     let positions = x.iter().zip(0u32..);
-    found.extend(positions.filter(|(x, _)| is_between(**x)).map(|(_, position)| position));
+    found.extend(
+        positions
+            .filter(|(x, _)| is_between(**x))
+            .map(|(_, position)| position),
+    );
 }

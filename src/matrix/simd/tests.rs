@@ -30,6 +30,13 @@ fn rows_case() -> impl Strategy<Value = (usize, Vec<f32>, Vec<f32>, Vec<u32>)> {
 
 proptest! {
     #[test]
+    fn half_products_agree_with_the_scalar_version(pairs in prop::collection::vec((-3.0f32..3.0, -3.0f32..3.0), 0..70)) {
+        let a: Vec<half::f16> = pairs.iter().map(|pair| half::f16::from_f32(pair.0)).collect();
+        let b: Vec<f32> = pairs.iter().map(|pair| pair.1).collect();
+        prop_assert!(close(Kernels::detect().dot_half(&a, &b), scalar::dot_half(&a, &b)));
+    }
+
+    #[test]
     fn values_between_are_found_where_the_scalar_version_finds_them(
         x in prop::collection::vec(prop::sample::select(vec![0.0f32, 0.25, 0.5, 1.0, f32::NAN]), 0..70),
         factor in prop::sample::select(vec![0.5f32, 1.0]),

@@ -136,7 +136,7 @@ impl Case {
     fn classifiers(&self) -> LabelClassifiers {
         let bias = self.label_bias.iter().map(|&x| x as f32).collect();
         LabelClassifiers {
-            weights: matrix(&self.label_weights),
+            weights: matrix(&self.label_weights).into(),
             bias,
             coarse: None,
         }
@@ -416,8 +416,7 @@ fn shortlists_agree_with_the_goldens() {
                     .collect();
                 assert_eq!(via, as_ids("via_cluster"), "{name} {mode} {point}");
                 for (at, path) in searcher.paths.iter().enumerate() {
-                    let z = crate::matrix::Kernels::detect()
-                        .dot(classifiers.weights.row(path.label.idx()), &embedding);
+                    let z = classifiers.weights.dot(path.label.idx(), &embedding);
                     let score = crate::classifiers::sigmoid(z + classifiers.bias[path.label.idx()])
                         * path.score;
                     let close = |got: f32, key: &str| {
