@@ -1,6 +1,6 @@
 //! Makes the stored model that later versions must keep loading, and the answers they must keep giving.
 //!
-//! `cargo run --release --example model_fixture -- tests/fixtures/model-v1`
+//! `cargo run --release --example model_fixture -- tests/fixtures/model-v1-coarse`
 //!
 //! Made anew only while a format version is not released yet; after that its files are never touched again.
 

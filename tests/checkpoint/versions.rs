@@ -36,13 +36,16 @@ fn check_answers(directory: &Path) {
 
 #[test]
 fn a_model_of_version_1_keeps_loading_and_answers_as_it_did() {
-    let directory = fixture("model-v1");
-    check_answers(&directory);
-    let description = describe(&directory.join("model")).unwrap();
-    assert_eq!((description.version, description.n_members), (1, 2));
-    let stems = ["ranker-1", "tree-1", "calibration", "vocabulary"];
-    let has = |stem: &&str| description.files.keys().any(|name| name.starts_with(*stem));
-    assert!(stems.iter().all(has), "{:?}", description.files.keys());
+    // The first has no coarse rows and no powers of p and q.
+    for name in ["model-v1", "model-v1-coarse"] {
+        let directory = fixture(name);
+        check_answers(&directory);
+        let description = describe(&directory.join("model")).unwrap();
+        assert_eq!((description.version, description.n_members), (1, 2));
+        let stems = ["ranker-1", "tree-1", "calibration", "vocabulary"];
+        let has = |stem: &&str| description.files.keys().any(|name| name.starts_with(*stem));
+        assert!(stems.iter().all(has), "{:?}", description.files.keys());
+    }
 }
 
 /// The manifest but for the configuration, which gets new keys, and what follows from its text.
@@ -57,7 +60,7 @@ fn lasting(manifest: &[u8]) -> Value {
 
 #[test]
 fn the_stored_model_is_what_this_version_writes() {
-    let directory = fixture("model-v1").join("model");
+    let directory = fixture("model-v1-coarse").join("model");
     let description = describe(&directory).unwrap();
     let written = temporary();
     let info = SaveInfo {
