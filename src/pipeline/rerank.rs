@@ -92,6 +92,10 @@ fn chunks_of(embeddings: &mut [f32], n_points: usize, dim: usize) -> Vec<&mut [f
     chunks
 }
 
+/// Answers a point on which probabilities are fitted: those that people look at. Of two answers with the same score
+/// the one among a point's best is right more often than the one far behind better ones.
+const SEEN: usize = 5;
+
 /// Fits the members' trees and the probabilities of their merged scores.
 pub(super) fn calibrate(
     members: &mut [Member],
@@ -140,8 +144,9 @@ pub(super) fn calibrate(
         merger.merge(&lists, n_answers, &mut merged);
         let is_relevant = |scored: &Scored| held_out.has(point, scored.label);
         n_right += usize::from(merged.first().is_some_and(is_relevant));
-        scores.extend(merged.iter().map(|scored| scored.score));
-        relevant.extend(merged.iter().map(is_relevant));
+        let seen = &merged[..merged.len().min(SEEN)];
+        scores.extend(seen.iter().map(|scored| scored.score));
+        relevant.extend(seen.iter().map(is_relevant));
     }
     let calibration = Calibration {
         frequencies,
