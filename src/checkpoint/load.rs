@@ -392,9 +392,13 @@ impl Loader<'_> {
                 let values = file.whole_matrix("classifiers.coarse", (n_labels, dim))?;
                 let scales = file.floats("classifiers.coarse_scale", n_labels)?;
                 let errors = file.floats("classifiers.coarse_error", n_labels)?;
-                let path = || self.directory.join(name);
-                let rows = CoarseRows::from_parts(values, scales, errors);
-                Some(rows.map_err(|error| bad(path(), error.to_string()))?)
+                let broken = |problem: String| bad(self.directory.join(name), problem);
+                let rows = CoarseRows::from_parts(values, scales, errors)
+                    .map_err(|error| broken(error.to_string()))?;
+                if file.scan() == Scan::Everything && rows != CoarseRows::new(&weights) {
+                    return Err(broken("its coarse rows are not those of its weights".into()));
+                }
+                Some(rows)
             }
             false => None,
         };

@@ -181,6 +181,11 @@ impl TensorFile {
         })
     }
 
+    /// How thoroughly it is read.
+    pub(super) fn scan(&self) -> Scan {
+        self.scan
+    }
+
     /// The same file, with every value looked at.
     pub(super) fn scanning_everything(self) -> Self {
         let scan = Scan::Everything;

@@ -342,12 +342,29 @@ fn weights_that_are_not_finite_are_refused() {
 }
 
 #[test]
+fn coarse_rows_that_are_not_those_of_the_weights_are_refused() {
+    let set = |name: &'static str, value: &'static [u8]| {
+        move |bytes: &mut Vec<u8>| {
+            let at = tensor_start(bytes, name);
+            bytes[at..at + value.len()].copy_from_slice(value);
+        }
+    };
+    let other = "coarse rows are not those of its weights";
+    check_replaced("classifiers-0", set("classifiers.coarse", &[0x80]), other);
+    let negative = set("classifiers.coarse_scale", &[0, 0, 0x80, 0xbf]);
+    check_replaced("classifiers-0", negative, "an error of at least 0 each");
+    let endless = set("classifiers.coarse_error", &[0, 0, 0x80, 0x7f]);
+    check_replaced("classifiers-0", endless, "value 0 is inf");
+}
+
+#[test]
 fn a_weight_that_is_not_finite_is_met_by_the_prediction_that_reads_it() {
     let data = dataset(120);
     for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let mut predictor = train(&data);
-        let weights = &mut predictor.members_mut()[0].model.classifiers.weights;
-        weights.values_mut().fill(value);
+        let classifiers = &mut predictor.members_mut()[0].model.classifiers;
+        classifiers.weights.values_mut().fill(value);
+        classifiers.coarse = None;
         let error = predictor.predict("word1", 3).unwrap_err();
         assert!(matches!(error, Error::Unpredictable(_)), "{error}");
         assert!(predictor.predict_dataset(&data, 3).is_err());
