@@ -53,19 +53,22 @@ class Problem:
     """The split as tf-idf and label matrices."""
 
     def __init__(self, data):
+        import numpy
+        from scipy.sparse import csr_matrix
         from sklearn.feature_extraction.text import TfidfVectorizer
         from sklearn.preprocessing import MultiLabelBinarizer
 
         train_texts, train_labels = read(data, "train")
         test_texts, _ = read(data, "test")
-        vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=2, dtype="float32")
+        vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=2, dtype=numpy.float32)
         self.train_texts, self.test_texts = train_texts, test_texts
-        self.train = vectorizer.fit_transform(train_texts).astype("float32").tocsr()
-        self.test = vectorizer.transform(test_texts).astype("float32").tocsr()
+        self.train = csr_matrix(vectorizer.fit_transform(train_texts), dtype=numpy.float32)
+        self.test = csr_matrix(vectorizer.transform(test_texts), dtype=numpy.float32)
         binarizer = MultiLabelBinarizer(sparse_output=True)
-        self.labels = binarizer.fit_transform(train_labels).astype("float32").tocsr()
+        self.labels = csr_matrix(binarizer.fit_transform(train_labels), dtype=numpy.float32)
         self.names = list(binarizer.classes_)
-        self.label_ids = [list(self.labels[row].indices) for row in range(self.labels.shape[0])]
+        starts = self.labels.indptr
+        self.label_ids = [self.labels.indices[a:b].tolist() for a, b in zip(starts, starts[1:])]
 
 
 def timed(action):
