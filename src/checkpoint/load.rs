@@ -396,7 +396,9 @@ impl Loader<'_> {
                 let rows = CoarseRows::from_parts(values, scales, errors)
                     .map_err(|error| broken(error.to_string()))?;
                 if file.scan() == Scan::Everything && rows != CoarseRows::new(&weights) {
-                    return Err(broken("its coarse rows are not those of its weights".into()));
+                    return Err(broken(
+                        "its coarse rows are not those of its weights".into(),
+                    ));
                 }
                 Some(rows)
             }
