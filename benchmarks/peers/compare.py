@@ -109,10 +109,13 @@ def omikuji(problem, work, hyper_parameters):
     import omikuji as peer
 
     path = work / "train.txt"
-    n_points, n_words = problem.train.shape
+    # It refuses points without a word or a label.
+    n_words = problem.train.shape[1]
+    lengths = problem.train.indptr[1:] - problem.train.indptr[:-1]
+    rows = [row for row, labels in enumerate(problem.label_ids) if labels and lengths[row]]
     with open(path, "w") as out:
-        out.write(f"{n_points} {n_words} {len(problem.names)}\n")
-        for row in range(n_points):
+        out.write(f"{len(rows)} {n_words} {len(problem.names)}\n")
+        for row in rows:
             part = slice(problem.train.indptr[row], problem.train.indptr[row + 1])
             pairs = zip(problem.train.indices[part], problem.train.data[part])
             labels = ",".join(map(str, problem.label_ids[row]))
