@@ -83,16 +83,17 @@ def folder_size(path):
     return sum(file.stat().st_size for file in files if file.is_file())
 
 
-def xr_linear(problem, work):
+def train_xr_linear(problem):
     from pecos.xmc import Indexer, LabelEmbeddingFactory
     from pecos.xmc.xlinear.model import XLinearModel
 
-    def train():
-        embedding = LabelEmbeddingFactory.create(problem.labels, problem.train, method="pifa")
-        chain = Indexer.gen(embedding, indexer_type="hierarchicalkmeans", threads=2)
-        return XLinearModel.train(problem.train, problem.labels, C=chain, threads=2)
+    embedding = LabelEmbeddingFactory.create(problem.labels, problem.train, method="pifa")
+    chain = Indexer.gen(embedding, indexer_type="hierarchicalkmeans", threads=2)
+    return XLinearModel.train(problem.train, problem.labels, C=chain, threads=2)
 
-    model, training = timed(train)
+
+def xr_linear(problem, work):
+    model, training = timed(lambda: train_xr_linear(problem))
     model.save(str(work / "model"))
     answers, predicting = timed(lambda: model.predict(problem.test, beam_size=20, only_topk=K, threads=2))
     return rows_of(answers), training, predicting

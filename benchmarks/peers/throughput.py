@@ -27,13 +27,8 @@ def main():
     if compare.INSIDE not in os.environ:
         compare.enter_environment()
     elias = compare.elias_binary()
-    from pecos.xmc import Indexer, LabelEmbeddingFactory
-    from pecos.xmc.xlinear.model import XLinearModel
-
     problem = compare.Problem(arguments.data)
-    embedding = LabelEmbeddingFactory.create(problem.labels, problem.train, method="pifa")
-    chain = Indexer.gen(embedding, indexer_type="hierarchicalkmeans", threads=2)
-    peer = XLinearModel.train(problem.train, problem.labels, C=chain, threads=2)
+    peer = compare.train_xr_linear(problem)
 
     def peer_rate():
         started = time.time()

@@ -170,7 +170,7 @@ mod tests {
             for (&row, &bound) in [0usize, 1, 2, 3, 4, 2].iter().zip(&bounds) {
                 let exact = weights.dot(row, embedding);
                 prop_assert!(exact <= bound, "{exact} {bound}");
-                let lengths = norm(weights.row(row).into_iter()) * norm(embedding.iter().copied());
+                let lengths = norm(weights.row(row).iter().copied()) * norm(embedding.iter().copied());
                 prop_assert!(bound - exact <= 0.05 * lengths, "{exact} {bound} {lengths}");
             }
         }

@@ -1,5 +1,7 @@
 //! W_L as it is kept: in 32 bits while it is trained, in 32 or 16 afterwards.
 
+use std::borrow::Cow;
+
 use half::f16;
 use rayon::prelude::*;
 
@@ -48,9 +50,9 @@ impl LabelWeights {
     }
 
     /// One row, in 32 bits.
-    pub fn row(&self, row_idx: usize) -> Vec<f32> {
+    pub fn row(&self, row_idx: usize) -> Cow<'_, [f32]> {
         match self {
-            LabelWeights::Full(matrix) => matrix.row(row_idx).to_vec(),
+            LabelWeights::Full(matrix) => matrix.row(row_idx).into(),
             LabelWeights::Half(matrix) => matrix.row(row_idx).iter().map(|w| w.to_f32()).collect(),
         }
     }
@@ -91,10 +93,10 @@ mod tests {
         let mut half = full.clone().into_half();
         assert_eq!((half.n_rows(), half.n_cols()), (2, 2));
         assert!((half.row(0)[0] - 0.1).abs() < 1e-4 && half.row(0)[1] == -2.5);
-        assert_eq!(half.row(1), [65504.0, 0.0]);
+        assert_eq!(*half.row(1), [65504.0, 0.0]);
         assert!((half.dot(0, &[1.0, 2.0]) - full.dot(0, &[1.0, 2.0])).abs() < 1e-3);
-        let widened = half.row(0);
+        let widened = half.row(0).to_vec();
         assert_eq!(half.values_mut()[..2], widened);
-        assert_eq!(half.row(0), widened);
+        assert_eq!(*half.row(0), widened);
     }
 }

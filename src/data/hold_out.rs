@@ -173,6 +173,25 @@ mod tests {
     }
 
     #[test]
+    fn points_held_out_have_as_many_labels_as_the_others() {
+        // Points with three labels share one that only few can spare.
+        let (mut words, mut labels) = (CsrBuilder::default(), CsrBuilder::default());
+        for point in 0..1000u32 {
+            words.push_row([(point, 1.0)]);
+            match point % 4 {
+                0 => labels.push_row([(0, 1.0), (1, 1.0), (2 + point / 8, 1.0)]),
+                _ => labels.push_row([(0, 1.0)]),
+            }
+        }
+        let features = words.finish(1000).unwrap();
+        let labels = labels.finish(200).unwrap();
+        let chosen = HoldOut::choose(&features, &labels, &HoldOutConfig::default(), 5);
+        let of_three = |point: &&usize| labels.row(**point).0.len() == 3;
+        assert_eq!(chosen.held_out.len(), 100);
+        assert_eq!(chosen.held_out.iter().filter(of_three).count(), 25);
+    }
+
+    #[test]
     fn near_duplicates_of_what_is_held_out_do_not_train() {
         // Points 2n and 2n + 1 share their words, points n and n + 10 their labels.
         let (mut words, mut labels) = (CsrBuilder::default(), CsrBuilder::default());

@@ -168,11 +168,11 @@ impl Shortlister {
         // Labels have several paths, so more paths than labels are wanted; if they are too few, more of them.
         let size = options.shortlist_size;
         let mut n_wanted = size.saturating_add(size / 4 * 3);
+        let stride = self.take_sample(adjacency, n_edges);
         let lowest = options.score_floor.max(0.0);
         let mut ceiling = f32::INFINITY;
         loop {
-            let guess = self.guess_floor(adjacency, n_edges, n_wanted);
-            let floor = guess.max(lowest);
+            let floor = self.guess_floor(n_wanted / stride).max(lowest);
             if floor < ceiling {
                 self.follow_between(adjacency, floor, ceiling);
                 ceiling = floor;
@@ -196,26 +196,27 @@ impl Shortlister {
         self.cut(size);
     }
 
-    /// A score that about `n_wanted` of the paths reach, by a sample of them; 0 if there are no more.
-    fn guess_floor(&mut self, adjacency: &Adjacency, n_edges: usize, n_wanted: usize) -> f32 {
-        if n_edges <= n_wanted {
-            return 0.0;
-        }
-        let stride = n_edges.div_ceil(SAMPLE);
-        let sample = &mut self.sample;
-        sample.clear();
+    /// Scores of every n-th path, where that leaves about [`SAMPLE`] of them; n.
+    fn take_sample(&mut self, adjacency: &Adjacency, n_edges: usize) -> usize {
+        let stride = n_edges.div_ceil(SAMPLE).max(1);
+        self.sample.clear();
         for (slot, selection) in self.selected.iter().enumerate() {
             let scores = &adjacency.scores()[adjacency.edges().range(selection.cluster)];
             // Clusters begin at different places, so that no part of the rows is left out.
-            let first = slot * 7 % stride;
-            let sampled = scores.iter().skip(first).step_by(stride);
-            sample.extend(sampled.map(|score| (selection.score * score).to_bits()));
+            let sampled = scores.iter().skip(slot * 7 % stride).step_by(stride);
+            let path_scores = sampled.map(|score| (selection.score * score).to_bits());
+            self.sample.extend(path_scores);
         }
-        let at = n_wanted / stride;
-        if sample.len() <= at {
+        stride
+    }
+
+    /// A score that this many of the sample reach; 0 if there are no more.
+    fn guess_floor(&mut self, n_reaching: usize) -> f32 {
+        if self.sample.len() <= n_reaching {
             return 0.0;
         }
-        let (_, &mut kth, _) = sample.select_nth_unstable_by(at, |a, b| b.cmp(a));
+        let sample = &mut self.sample;
+        let (_, &mut kth, _) = sample.select_nth_unstable_by(n_reaching, |a, b| b.cmp(a));
         f32::from_bits(kth)
     }
 
