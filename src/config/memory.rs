@@ -170,6 +170,9 @@ impl Plan {
         };
         // Y, its renumbered copy, and the rows of it that are not held out.
         let n_copies = if config.calibration.enabled { 3 } else { 2 };
+        // What is not held out is a copy beside the whole, if members are trained again on that.
+        let is_refitted = config.calibration.enabled && config.calibration.refit;
+        let n_feature_copies = 1 + usize::from(is_refitted);
         MemoryEstimate {
             program: PROGRAM,
             // 16 bytes a label for names and counts.
@@ -177,7 +180,7 @@ impl Plan {
                 + n_copies * 8 * sizes.n_label_entries
                 + 32 * sizes.n_points
                 + 48 * n_labels,
-            features: 8 * sizes.n_feature_entries
+            features: n_feature_copies * 8 * sizes.n_feature_entries
                 + 8 * sizes.n_points
                 + 48 * n_words
                 + VALUE * encoder.n_embedded,
