@@ -1,14 +1,17 @@
 """The same transformer steps by PyTorch: AdamW on every tensor, random weights, texts of one length.
 
-    python benchmarks/encoder/pytorch.py [--threads 2] [--steps 5] [--dropout 0.1]
+    python benchmarks/encoder/pytorch.py [--threads 2] [--steps 5] [--dropout 0.1] [--shapes minilm-l6,bert-base]
+                                         [--elias target/release/elias [--rounds 2]]
 
 Prints JSON with the names of `elias bench encoder --json`. Needs torch alone: the model is BERT as PyTorch users write
-it, over nn.Linear, scaled_dot_product_attention, nn.LayerNorm and nn.GELU.
+it, over nn.Linear, scaled_dot_product_attention, nn.LayerNorm and nn.GELU. With --elias both are run, taking turns, and
+a table of their times is printed.
 """
 
 import argparse
 import json
 import statistics
+import subprocess
 import time
 
 import torch
@@ -110,24 +113,53 @@ def measure(model, optimiser, flops, n_texts, length, n_steps):
     }
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=5)
-    parser.add_argument("--dropout", type=float, default=0.1)
-    arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
+def pytorch(arguments):
     torch.manual_seed(1)
     figures = {}
-    for name, (hidden, n_layers) in SHAPES.items():
+    for name in arguments.shapes.split(","):
+        hidden, n_layers = SHAPES[name]
         model = Bert(hidden, n_layers, arguments.dropout)
         optimiser = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
         for n_texts, length in BATCHES:
             flops = forward_flops(hidden, n_layers, n_texts, length)
-            figures[f"{name} {n_texts}x{length}"] = measure(
-                model, optimiser, flops, n_texts, length, arguments.steps
-            )
-    print(json.dumps(figures, indent=2))
+            figures[f"{name} {n_texts}x{length}"] = measure(model, optimiser, flops, n_texts, length, arguments.steps)
+    return figures
+
+
+def elias(arguments):
+    command = [arguments.elias, "--quiet", "bench", "encoder", "--json", "--shapes", arguments.shapes]
+    for name in ("threads", "steps", "dropout"):
+        command += [f"--{name}", str(getattr(arguments, name))]
+    return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+
+
+def compare(arguments):
+    """Both sides by turns; a table of every round's times and of the median ratio."""
+    rounds = [(elias(arguments), pytorch(arguments)) for _ in range(arguments.rounds)]
+    print("| | elias ms | PyTorch ms | PyTorch / elias | elias of sgemm |\n|---|---|---|---|---|")
+    for batch in rounds[0][0]:
+        for kind, time_key in (("training", "training_step_ms"), ("inference", "inference_ms")):
+            ours, theirs = ([side[batch][time_key] for side in sides] for sides in zip(*rounds))
+            shares = [sides[0][batch][f"{kind}_fraction_of_sgemm"] for sides in rounds]
+            ratio = statistics.median(their / our for our, their in zip(ours, theirs))
+            listed = lambda values, digits: ", ".join(f"{value:.{digits}f}" for value in values)
+            print(f"| {batch}, {kind} | {listed(ours, 1)} | {listed(theirs, 1)} | {ratio:.2f} | {listed(shares, 2)} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--dropout", type=float, default=0.1)
+    parser.add_argument("--shapes", default=",".join(SHAPES))
+    parser.add_argument("--elias", help="the program, to be measured beside PyTorch")
+    parser.add_argument("--rounds", type=int, default=2)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    if arguments.elias:
+        compare(arguments)
+    else:
+        print(json.dumps(pytorch(arguments), indent=2))
 
 
 if __name__ == "__main__":

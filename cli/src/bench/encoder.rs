@@ -25,6 +25,10 @@ use crate::sgemm::{Sgemm, median};
 pub(crate) struct BenchEncoder {
     /// The directory of a transformer
     dir: Option<PathBuf>,
+    /// Shapes that are measured without DIR
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = ["minilm-l6", "bert-base"],
+          default_value = "minilm-l6,bert-base")]
+    shapes: Vec<String>,
     /// Steps that are measured of each kind
     #[arg(long, value_name = "N", default_value_t = 5)]
     steps: usize,
@@ -80,9 +84,12 @@ impl BenchEncoder {
         };
         let shapes = [("minilm-l6", bert(384, 6)), ("bert-base", bert(768, 12))];
         let encoder = |shape: &Shape| TransformerEncoder::random(shape, &config, 1);
-        Ok(shapes
-            .map(|(name, shape)| (name.into(), encoder(&shape)))
-            .into())
+        let wanted = shapes
+            .iter()
+            .filter(|shape| self.shapes.iter().any(|name| name == shape.0));
+        Ok(wanted
+            .map(|(name, shape)| ((*name).into(), encoder(shape)))
+            .collect())
     }
 
     /// Figures of one batch; products and steps by turns, so that both see the same machine.
