@@ -9,7 +9,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use elias::checkpoint::{DataSummary, Destination, Existing, Pace, SaveInfo, save};
+use elias::checkpoint::{DataSummary, Destination, Existing, SaveInfo, SnapshotPace, save};
 use elias::config::Config;
 use elias::data::{ReadOptions, read};
 use elias::pipeline::Trainer;
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let alone = begun.elapsed().as_secs_f64();
 
         let destination = Destination {
-            pace: Pace {
+            pace: SnapshotPace {
                 interval: Duration::from_secs(seconds.parse()?),
                 max_share: f64::INFINITY,
             },

@@ -98,6 +98,8 @@ impl Numbering {
 const FIRST_BLOCK: usize = 32;
 /// As many, if nothing but ŷ is known of a label.
 const FIRST_BLIND_BLOCK: usize = 256;
+/// How many rows ahead memory is asked for: they are scattered.
+const AHEAD: usize = 3;
 /// What a computed σ may lack of the true one, as a share.
 const SIGMOID_ERROR: f32 = 1e-5;
 
@@ -193,8 +195,12 @@ impl Model {
             let (block, later) = rest.split_at_mut(block_size.min(rest.len()));
             // In the order of the rows: neighbours in memory follow each other.
             block.sort_unstable_by_key(|&key| searcher.paths[key as u32 as usize].label);
-            for &key in &*block {
-                let path = searcher.paths[key as u32 as usize];
+            let path_of = |key: &u64| searcher.paths[*key as u32 as usize];
+            for (at, key) in block.iter().enumerate() {
+                if let Some(next) = block.get(at + AHEAD) {
+                    self.classifiers.weights.prefetch(path_of(next).label.idx());
+                }
+                let path = path_of(key);
                 let score = self.classifiers.score(path.label, embedding) * path.score;
                 n_nan += usize::from(score.is_nan());
                 let label = self.numbering.label(path.label);

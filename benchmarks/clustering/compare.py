@@ -16,38 +16,12 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "elias-benchmarks"
-INSIDE = "ELIAS_BENCHMARK_PYTHON"
-DATA = [ROOT / ".." / f"shared/data/{name}/train.jsonl.gz" for name in ("debian-deps", "tibkat-en")]
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
+from common import DATA, build_example, enter_environment, read_matrix
 
-def enter_environment():
-    """Starts this script again inside a virtual environment that has PECOS."""
-    environment = CACHE / "pecos"
-    python = environment / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", environment], check=True)
-        packages = ["libpecos==1.2.8", "scipy<1.11", "numpy<2"]
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True)
-    os.environ[INSIDE] = "1"
-    os.execv(python, [str(python), *sys.argv])
-
-
-def build_example(name):
-    subprocess.run(["cargo", "build", "--release", "--quiet", "--example", name], cwd=ROOT, check=True)
-    return ROOT / "target" / "release" / "examples" / name
-
-
-def read_matrix(directory, name):
-    import numpy
-    import scipy.sparse
-
-    read = lambda part, kind: numpy.fromfile(directory / f"{name}.{part}", dtype=kind)
-    shape = tuple(int(n) for n in read("shape", "<u8"))
-    return scipy.sparse.csr_matrix(
-        (read("values", "<f4"), read("indices", "<u4").astype("i4"), read("indptr", "<u8").astype("i8")), shape=shape
-    )
+SETS = [DATA / name / "train.jsonl.gz" for name in ("debian-deps", "tibkat-en")]
+PACKAGES = ["libpecos==1.2.8", "scipy<1.11", "numpy<2"]
 
 
 def mean_cosine(centroids, cluster_of):
@@ -114,11 +88,10 @@ def compare(data, cluster, n_seeds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", nargs="*", default=DATA)
+    parser.add_argument("data", nargs="*", default=SETS)
     parser.add_argument("--seeds", type=int, default=3)
     options = parser.parse_args()
-    if INSIDE not in os.environ:
-        enter_environment()
+    enter_environment("pecos", PACKAGES)
     cluster = build_example("cluster")
     good = [compare(data, cluster, options.seeds) for data in options.data]
     sys.exit(not all(good))

@@ -19,46 +19,18 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "elias-benchmarks"
-INSIDE = "ELIAS_BENCHMARK_PYTHON"
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
-
-def enter_environment():
-    """Starts this script again inside a virtual environment that has scikit-learn."""
-    environment = CACHE / "sklearn"
-    python = environment / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", environment], check=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", "scikit-learn"], check=True)
-    os.environ[INSIDE] = "1"
-    os.execv(python, [str(python), *sys.argv])
-
-
-def build_example(name):
-    subprocess.run(["cargo", "build", "--release", "--quiet", "--example", name], cwd=ROOT, check=True)
-    return ROOT / "target" / "release" / "examples" / name
-
-
-def read_matrix(directory, name):
-    import numpy
-    import scipy.sparse
-
-    read = lambda part, kind: numpy.fromfile(directory / f"{name}.{part}", dtype=kind)
-    shape = tuple(int(n) for n in read("shape", "<u8"))
-    return scipy.sparse.csr_matrix(
-        (read("values", "<f4"), read("indices", "<u4").astype("i4"), read("indptr", "<u8").astype("i8")), shape=shape
-    )
+from common import DATA, build_example, enter_environment, read_matrix
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", nargs="?", default=ROOT / ".." / "shared/data/tibkat-en/train.jsonl.gz")
+    parser.add_argument("data", nargs="?", default=DATA / "tibkat-en" / "train.jsonl.gz")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--cores", type=int, default=2)
     options = parser.parse_args()
-    if INSIDE not in os.environ:
-        enter_environment()
+    enter_environment("sklearn", ["scikit-learn"])
 
     from sklearn.feature_extraction.text import TfidfVectorizer
 

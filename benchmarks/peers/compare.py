@@ -23,24 +23,15 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "elias-benchmarks"
-INSIDE = "ELIAS_BENCHMARK_PYTHON"
-DATA = [str(ROOT / ".." / "shared" / "data" / name) for name in ("debian-deps", "tibkat-en", "tibcore-4k", "acl-authors", "bibtex")]
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+
+from common import DATA, build_elias, enter_environment
+
+SETS = [str(DATA / name) for name in ("debian-deps", "tibkat-en", "tibcore-4k", "acl-authors", "bibtex")]
 PACKAGES = ["libpecos==1.2.8", "scipy<1.11", "numpy<2", "omikuji==0.5.2", "napkinxc==0.7.2", "fasttext", "scikit-learn"]
 SYSTEMS = ["elias", "xr-linear", "parabel", "bonsai", "napkinxc", "fasttext"]
 COLUMNS = ["p@1", "p@3", "p@5", "ndcg@3", "ndcg@5", "psp@1", "psp@3", "psp@5", "r@10", "r@20", "r@100"]
 K = 100
-
-
-def enter_environment():
-    """Starts this script again inside a virtual environment that has the peers."""
-    python = CACHE / "peers" / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", CACHE / "peers"], check=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
-    os.environ[INSIDE] = "1"
-    os.execv(python, [str(python), *sys.argv])
 
 
 def read(data, part):
@@ -195,11 +186,6 @@ def run_peer(system, data, out):
     pathlib.Path(f"{out}.json").write_text(json.dumps(figures))
 
 
-def elias_binary():
-    subprocess.run(["cargo", "build", "--release", "--quiet", "--bin", "elias"], cwd=ROOT, check=True)
-    return ROOT / "target" / "release" / "elias"
-
-
 def run_elias(elias, data, out, more):
     model = f"{out}.model"
     training, peak = measured_run([elias, "train", data, "--out", model, "--overwrite", "--quiet", *more])
@@ -235,18 +221,17 @@ def measure_peer(elias, system, data, out):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", nargs="*", default=DATA)
+    parser.add_argument("data", nargs="*", default=SETS)
     parser.add_argument("--systems", default=",".join(SYSTEMS))
     parser.add_argument("--set", action="append", default=[], help="passed on to elias train")
     parser.add_argument("--work", help="where figures and models are kept; temporary unless given")
     parser.add_argument("--run", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if INSIDE not in os.environ:
-        enter_environment()
+    enter_environment("peers", PACKAGES)
     if arguments.run:
         run_peer(*arguments.run)
         return
-    elias = elias_binary()
+    elias = build_elias()
     more = [word for setting in arguments.set for word in ("--set", setting)]
     with tempfile.TemporaryDirectory() as temporary:
         work = pathlib.Path(arguments.work or temporary)

@@ -10,7 +10,6 @@ texts, tokenising and encoding included, by its stage 2 alone and by the whole s
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import time
@@ -24,9 +23,8 @@ def main():
     parser.add_argument("data")
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
-    if compare.INSIDE not in os.environ:
-        compare.enter_environment()
-    elias = compare.elias_binary()
+    compare.enter_environment("peers", compare.PACKAGES)
+    elias = compare.build_elias()
     problem = compare.Problem(arguments.data)
     peer = compare.train_xr_linear(problem)
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use elias::checkpoint::{self, Destination, Existing, Pace, Start};
+use elias::checkpoint::{self, Destination, Existing, SnapshotPace, Start};
 use elias::config::{Config, DataCounts, EncoderKind, MemoryEstimate};
 use elias::data::{Dataset, Format, Part, ReadOptions};
 use elias::pipeline::Trainer;
@@ -213,8 +213,8 @@ impl Train {
 
     fn destination(&self, out: &Path) -> Destination {
         let pace = match self.checkpoint_every {
-            None => Pace::default(),
-            Some(seconds) => Pace {
+            None => SnapshotPace::default(),
+            Some(seconds) => SnapshotPace {
                 interval: Duration::from_secs(seconds),
                 max_share: f64::INFINITY,
             },

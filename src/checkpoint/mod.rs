@@ -31,7 +31,7 @@ pub use files::FileRecord;
 pub use load::{describe, load, verify};
 pub use save::save;
 pub use summary::DataSummary;
-pub use training::{Destination, Identity, Pace, Start, TrainingFolder, is_unfinished};
+pub use training::{Destination, Identity, SnapshotPace, Start, TrainingFolder, is_unfinished};
 
 use std::collections::BTreeMap;
 

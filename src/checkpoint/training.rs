@@ -41,7 +41,7 @@ pub struct Destination {
     /// Where to begin.
     pub start: Start,
     /// When snapshots are taken.
-    pub pace: Pace,
+    pub pace: SnapshotPace,
 }
 
 /// Where a training begins.
@@ -56,16 +56,16 @@ pub enum Start {
 
 /// When snapshots are taken: at the ends of phases and so many seconds apart, as far as the share of time allows.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pace {
+pub struct SnapshotPace {
     /// The least time from one to the next within a phase.
     pub interval: Duration,
     /// The share of the training time that all of them together may take.
     pub max_share: f64,
 }
 
-impl Default for Pace {
+impl Default for SnapshotPace {
     fn default() -> Self {
-        Pace {
+        SnapshotPace {
             interval: Duration::from_secs(60),
             max_share: 0.02,
         }
@@ -79,7 +79,7 @@ impl Destination {
             directory: directory.into(),
             existing: Existing::default(),
             start: Start::default(),
-            pace: Pace::default(),
+            pace: SnapshotPace::default(),
         }
     }
 }
@@ -382,7 +382,7 @@ impl TrainingFolder {
 }
 
 impl Clock {
-    fn is_due(&self, pace: &Pace, state: &mut TrainState, boundary: Boundary) -> bool {
+    fn is_due(&self, pace: &SnapshotPace, state: &mut TrainState, boundary: Boundary) -> bool {
         match boundary {
             Boundary::Stop => return true,
             Boundary::Step if self.last.elapsed() < pace.interval => return false,

@@ -94,11 +94,7 @@ impl CoarseRows {
             (0.0, 0.0)
         };
         coarse.clear();
-        coarse.extend(
-            embedding
-                .iter()
-                .map(|x| (x * inverse).round_ties_even() as i16),
-        );
+        coarse.extend(embedding.iter().map(|x| nearest(x * inverse) as i16));
         let differences = embedding.iter().zip(&*coarse);
         let lost = norm(differences.map(|(x, &whole)| x - step * f32::from(whole)));
         let length = norm(embedding.iter().copied());
@@ -141,6 +137,12 @@ fn rounded(row: &[f32], out: &mut [i8]) -> (f32, f32) {
 
 fn largest(row: &[f32]) -> f32 {
     row.iter().fold(0f32, |most, x| most.max(x.abs()))
+}
+
+/// A number that becomes the nearest whole one when it is cut; the library's rounding is a call for each.
+#[inline]
+fn nearest(x: f32) -> f32 {
+    x + 0.5f32.copysign(x)
 }
 
 /// ‖x‖, a little more rather than less.

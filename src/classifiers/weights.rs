@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use half::f16;
 use rayon::prelude::*;
 
-use crate::matrix::{Kernels, Matrix};
+use crate::matrix::{Kernels, Matrix, prefetch};
 
 /// The rows of W_L, L×d.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +46,15 @@ impl LabelWeights {
         match self {
             LabelWeights::Full(matrix) => kernels.dot(matrix.row(row_idx), embedding),
             LabelWeights::Half(matrix) => kernels.dot_half(matrix.row(row_idx), embedding),
+        }
+    }
+
+    /// Asks for a row that will be read soon.
+    #[inline]
+    pub fn prefetch(&self, row_idx: usize) {
+        match self {
+            LabelWeights::Full(matrix) => prefetch(matrix.row(row_idx)),
+            LabelWeights::Half(matrix) => prefetch(matrix.row(row_idx)),
         }
     }
 

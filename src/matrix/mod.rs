@@ -15,5 +15,5 @@ pub use csr::{CsrBuilder, CsrMatrix};
 pub use dense::Matrix;
 pub use group::Groups;
 pub use product::{Output, View, ViewMut, product, product_into};
-pub use simd::{AdamWStep, Kernels, TILE};
+pub use simd::{AdamWStep, Kernels, TILE, prefetch};
 pub use top_k::{sort_descending, top_k};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::on_threads;
-use elias::checkpoint::{Destination, Pace, Start, describe, verify};
+use elias::checkpoint::{Destination, SnapshotPace, Start, describe, verify};
 use elias::error::{Error, Result};
 use elias::train::{Event, Observer, Phase};
 
@@ -23,7 +23,7 @@ impl<F: Fn(&Event) -> ControlFlow<()> + Sync> Observer for Watching<F> {
 /// A snapshot at every step.
 pub(super) fn at_every_step(directory: &Path) -> Destination {
     Destination {
-        pace: Pace {
+        pace: SnapshotPace {
             interval: Duration::ZERO,
             max_share: f64::INFINITY,
         },

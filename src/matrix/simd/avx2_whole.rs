@@ -5,24 +5,19 @@ use std::arch::x86_64::*;
 use half::f16;
 
 use super::avx2::{sum_lanes, tail_mask};
+use super::prefetch;
 
 /// Values of eight bits that are widened at once.
 const LANES: usize = 16;
 /// How many rows ahead memory is asked for: they are scattered, so the machine cannot guess.
 const AHEAD: usize = 8;
-const CACHE_LINE: usize = 64;
 
 #[target_feature(enable = "avx2,fma")]
 pub(super) unsafe fn whole_dots(x: &[i16], matrix: &[i8], rows: &[u32], out: &mut [i32]) {
     let width = x.len();
     for (at, (&row_idx, out)) in rows.iter().zip(out).enumerate() {
         if let Some(&next) = rows.get(at + AHEAD) {
-            // SAFETY: the caller has checked that every row lies inside `matrix`.
-            let next = unsafe { matrix.as_ptr().add(next as usize * width) };
-            for line in (0..width).step_by(CACHE_LINE) {
-                // SAFETY: `line < width`, so it lies in the row.
-                _mm_prefetch::<_MM_HINT_T0>(unsafe { next.add(line) });
-            }
+            prefetch(&matrix[next as usize * width..][..width]);
         }
         let row = &matrix[row_idx as usize * width..][..width];
         *out = dot(x, row);
