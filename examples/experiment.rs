@@ -1,17 +1,21 @@
 //! Trains on a data set and prints losses and validation metrics: the workbench of `docs/experiments.md`.
 //!
 //! `cargo run --release --example experiment -- DATA [section.key=value ...]`
+//!
+//! With `encoder.kind=transformer encoder.pretrained=DIR encoder.trained_layers=0` what the transformer makes of the
+//! texts is kept in the folder that the environment names by `EMBEDDINGS`, and read from there the next time.
 
 #![allow(clippy::print_stdout)] // a program, not the library
 
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use elias::config::{Config, DataCounts};
-use elias::data::{Part, ReadOptions, read};
-use elias::encoder::{EncoderOrigin, Points};
-use elias::features::Vectorizer;
+use elias::config::{Config, DataCounts, EncoderKind};
+use elias::data::{Part, Pretrained, ReadOptions, Texts, read};
+use elias::encoder::{Encoder, EncoderOrigin, PointSet, TransformerEncoder};
+use elias::features::{Vectorizer, WordPieces};
+use elias::matrix::Matrix;
 use elias::train::{Event, Observer, TrainingData, Watched, train};
 
 struct Printer(Instant);
@@ -25,7 +29,64 @@ impl Observer for Printer {
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+type Failure = Box<dyn std::error::Error>;
+
+/// A transformer, and what it reads.
+struct Reader {
+    encoder: TransformerEncoder,
+    pieces: WordPieces,
+}
+
+impl Reader {
+    fn new(config: &mut Config) -> Result<Option<Self>, Failure> {
+        if config.encoder.kind != EncoderKind::Transformer {
+            return Ok(None);
+        }
+        let directory = config.encoder.pretrained.as_ref();
+        let files = Pretrained::read(directory.ok_or("encoder.pretrained is missing")?.as_ref())?;
+        let encoder = TransformerEncoder::from_pretrained(&files, &config.encoder, 42)?;
+        let pieces = WordPieces::new(&files.tokenizer, config.encoder.max_len)?;
+        config.encoder.dim = encoder.dim();
+        Ok(Some(Reader { encoder, pieces }))
+    }
+
+    /// Tokens of the texts, and their embeddings if those will not change.
+    fn read(&self, texts: &Texts, part: &str, points: &mut PointSet) -> Result<(), Failure> {
+        points.tokens = Some(self.pieces.rows(texts)?);
+        if !self.encoder.is_frozen() {
+            return Ok(());
+        }
+        let n_points = points.len();
+        let kept = std::env::var("EMBEDDINGS").map(|folder| PathBuf::from(folder).join(part));
+        points.embedded = match kept.as_ref().ok().and_then(|path| std::fs::read(path).ok()) {
+            Some(bytes) => {
+                let values: Vec<f32> = bytes
+                    .as_chunks()
+                    .0
+                    .iter()
+                    .map(|b| f32::from_le_bytes(*b))
+                    .collect();
+                let n_cols = values.len() / n_points;
+                Some(Matrix::from_vec(values, n_points, n_cols))
+            }
+            None => {
+                let rows: Vec<u32> = (0..n_points as u32).collect();
+                let embedded = self
+                    .encoder
+                    .embed_once(points.points(), &rows)
+                    .ok_or("not frozen")?;
+                if let Ok(path) = kept {
+                    let bytes = embedded.values().iter().flat_map(|x| x.to_le_bytes());
+                    std::fs::write(path, bytes.collect::<Vec<u8>>())?;
+                }
+                Some(embedded)
+            }
+        };
+        Ok(())
+    }
+}
+
+fn main() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1);
     let path = arguments.next().ok_or("DATA is missing")?;
     let mut config = Config::default();
@@ -56,16 +117,30 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         n_labels: train_set.n_labels(),
         n_features: features.n_cols(),
     };
+    let mut points = PointSet::of_features(features);
+    let mut test_points = PointSet::of_features(test_features);
+    let origin = match Reader::new(&mut config)? {
+        None => EncoderOrigin::Bag,
+        Some(reader) => {
+            reader.read(train_set.texts().ok_or("no texts")?, "train", &mut points)?;
+            reader.read(
+                test_set.texts().ok_or("no texts")?,
+                "test",
+                &mut test_points,
+            )?;
+            EncoderOrigin::Pretrained(Box::new(reader.encoder))
+        }
+    };
     let plan = config.resolve(counts)?;
     let watched = Watched {
-        points: Points::of_features(&test_features),
+        points: test_points.points(),
         labels: test_set.labels(),
     };
     let data = TrainingData {
-        points: Points::of_features(&features),
+        points: points.points(),
         labels: train_set.labels(),
         watched: Some(watched),
-        origin: &EncoderOrigin::Bag,
+        origin: &origin,
     };
     let trained = train(data, &plan, &Printer(start))?;
     let options = elias::index::ShortlistOptions {
