@@ -8,8 +8,8 @@ directory (libpecos 1.2.8 with scipy < 1.11, omikuji 0.5.2, napkinxc 0.7.2, fast
 the same split; those that take features get the same tf-idf (scikit-learn's, equal to elias's to 1e-7). Each runs in
 a process of its own, on two threads; all answers (100 a text) are measured by `elias evaluate --predictions`.
 Peers have their recommended settings and the obvious knob tuned: beam 20 for XR-Linear, three trees for omikuji and
-napkinXC, 25 epochs with word pairs for fastText. With --work, figures (and elias's models) are kept there, and what
-is there already is not measured again.
+napkinXC, 25 epochs with word pairs for fastText (one against all up to 4,000 labels, its tree beyond). With --work,
+figures (and elias's models) are kept there, and what is there already is not measured again.
 """
 
 import argparse
@@ -155,8 +155,10 @@ def fasttext(problem, work):
     with open(work / "train.txt", "w") as out:
         for text, labels in zip(problem.train_texts, problem.label_ids):
             out.write(" ".join(f"__label__{label}" for label in labels) + " " + clean(text).lower() + "\n")
+    # What it recommends for several labels a text costs a product for each label; the tree is for more of them.
+    loss = "ova" if len(problem.names) <= 4_000 else "hs"
     train = lambda: peer.train_supervised(
-        str(work / "train.txt"), loss="hs", epoch=25, lr=0.5, dim=100, wordNgrams=2, bucket=1_000_000, thread=2, verbose=0
+        str(work / "train.txt"), loss=loss, epoch=25, lr=0.5, dim=100, wordNgrams=2, bucket=1_000_000, thread=2, verbose=0
     )
     model, training = timed(train)
     model.save_model(str(work / "model"))

@@ -4,11 +4,12 @@
     python3 benchmarks/peers/throughput.py MODEL DATA [--rounds 3]
 
 MODEL is an elias model trained on DATA (a directory with train.jsonl.gz and test.jsonl.gz). XR-Linear is trained here
-with its defaults and predicts with beam 10, top 100, two threads, from ready tf-idf rows; elias predicts from the
-texts, tokenising and encoding included, by its stage 2 alone and by the whole stack. Uses the environment of compare.py.
+with its defaults and predicts with beam 10, top 100, two threads, from ready tf-idf rows; elias predicts from ready
+rows too, and from the texts, by its stage 2 alone and by the whole stack. Uses the environment of compare.py.
 """
 
 import argparse
+import collections
 import json
 import statistics
 import subprocess
@@ -33,20 +34,19 @@ def main():
         peer.predict(problem.test, beam_size=10, only_topk=100, threads=2)
         return problem.test.shape[0] / (time.time() - started)
 
-    def elias_rate(stage):
+    def elias_rates(stage):
         command = [elias, "bench", "predict", arguments.model, arguments.data, "--stage", stage]
         command += ["--top-k", "100", "--threads", "2", "--json", "--quiet"]
-        return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)["queries_per_s"]
+        figures = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+        return figures["queries_per_s_from_features"], figures["queries_per_s"]
 
-    sides = {
-        "XR-Linear, beam 10": peer_rate,
-        "elias, stage 2": lambda: elias_rate("stage2"),
-        "elias, whole stack": lambda: elias_rate("ensemble"),
-    }
-    rates = {name: [] for name in sides}
+    rates = collections.defaultdict(list)
     for _ in range(arguments.rounds):
-        for name, rate in sides.items():
-            rates[name].append(rate())
+        rates["XR-Linear, beam 10"].append(peer_rate())
+        for name, stage in (("stage 2", "stage2"), ("whole stack", "ensemble")):
+            from_features, from_texts = elias_rates(stage)
+            rates[f"elias, {name}, from features"].append(from_features)
+            rates[f"elias, {name}, from texts"].append(from_texts)
     base = rates["XR-Linear, beam 10"]
     for name, all_rates in rates.items():
         ratio = statistics.median(rate / of_peer for rate, of_peer in zip(all_rates, base))

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use elias::checkpoint::{Destination, Existing, Pace, Start};
+use elias::checkpoint::{Destination, Existing, SnapshotPace, Start};
 use elias::config::Config;
 use elias::data::{Dataset, LabelSet, Texts};
 use elias::matrix::CsrBuilder;
@@ -92,7 +92,7 @@ fn valid_snapshot() -> &'static BTreeMap<String, Vec<u8>> {
         let directory = temporary();
         let destination = Destination {
             // None is due before the stop.
-            pace: Pace {
+            pace: SnapshotPace {
                 interval: Duration::MAX,
                 max_share: 0.0,
             },

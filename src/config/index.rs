@@ -24,9 +24,11 @@ pub struct IndexConfig {
     pub n_clusters: Option<usize>,
     /// α: how many clusters can be fully relevant at once.
     pub alpha: f32,
-    /// β: how many labels can be fully assigned to a cluster; left out: 1.5·L/C.
+    /// β: how many labels can be fully assigned to a cluster; left out: beta_factor·L/C.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beta: Option<f32>,
+    /// β where it is left out, by the labels of a cluster.
+    pub beta_factor: f32,
     /// κ: edges a cluster may learn; left out: 10·L/C.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kappa: Option<usize>,
@@ -43,6 +45,7 @@ impl Default for IndexConfig {
             n_clusters: None,
             alpha: 10.0,
             beta: None,
+            beta_factor: 1.5,
             kappa: None,
             beam_size: 20,
             shortlist_size: 2000,

@@ -77,7 +77,7 @@ impl Config {
             beta: self
                 .index
                 .beta
-                .unwrap_or((1.5 * labels_per_cluster).max(1.0)),
+                .unwrap_or((self.index.beta_factor * labels_per_cluster).max(1.0)),
             kappa: kappa.min(n_labels),
             beam_size: self.index.beam_size.min(n_clusters),
             shortlist_size: match self.index.mode {
@@ -148,6 +148,7 @@ impl Config {
         )?;
         positive("index.alpha", self.index.alpha.into())?;
         positive("index.beta", self.index.beta.unwrap_or(1.0).into())?;
+        positive("index.beta_factor", self.index.beta_factor.into())?;
         positive("index.kappa", self.index.kappa.unwrap_or(1) as f64)?;
         positive("index.beam_size", self.index.beam_size as f64)?;
         positive("index.shortlist_size", self.index.shortlist_size as f64)?;
