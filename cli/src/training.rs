@@ -253,7 +253,7 @@ impl Observer for TrainingProgress {
 
 fn step_line(phase: Phase, (step, n_steps): (usize, usize), loss: f64, rate: String) -> String {
     let what = match phase {
-        Phase::Embeddings | Phase::Candidates | Phase::Calibration => "point",
+        Phase::Embeddings | Phase::Adjacency | Phase::Candidates | Phase::Calibration => "point",
         Phase::Ranker => "label",
         _ => "step",
     };
@@ -264,7 +264,7 @@ fn step_line(phase: Phase, (step, n_steps): (usize, usize), loss: f64, rate: Str
 /// The rate, and the loss before it in phases that have one.
 fn with_loss(phase: Phase, loss: f64, rate: String) -> String {
     match phase {
-        Phase::Embeddings | Phase::Candidates | Phase::Ranker | Phase::Calibration => rate,
-        _ => format!("loss {loss:.3}, {rate}"),
+        Phase::WarmUp | Phase::Stage1 | Phase::Stage2 => format!("loss {loss:.3}, {rate}"),
+        _ => rate,
     }
 }

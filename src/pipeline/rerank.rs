@@ -13,10 +13,10 @@ use crate::ids::{LabelId, Scored};
 use crate::matrix::Matrix;
 use crate::predict::{CHUNK, Calibration, Member, MemberScratch, search};
 use crate::ranker::{CandidateLists, Ranker, RankerProblem};
-use crate::train::{Event, Observer, Phase, tell};
+use crate::train::{Observer, Phase, Steps};
 
 /// Points between two events.
-const BLOCK: usize = 64 * CHUNK;
+const BLOCK: usize = 16 * CHUNK;
 
 /// Trains the ranker of a member on its own candidates of the training points.
 pub(super) fn train_ranker(
@@ -185,34 +185,5 @@ fn score_all(member: &Member, part: &Part<'_>, plan: &Plan) -> Result<Vec<Vec<(S
 impl Part<'_> {
     fn has(&self, point: usize, label: LabelId) -> bool {
         self.labels.row(point).0.binary_search(&label.0).is_ok()
-    }
-}
-
-/// A phase of counted steps.
-struct Steps<'a> {
-    phase: Phase,
-    done: usize,
-    observer: &'a dyn Observer,
-}
-
-impl<'a> Steps<'a> {
-    fn start(phase: Phase, n_steps: usize, observer: &'a dyn Observer) -> Result<Self> {
-        tell(observer, Event::PhaseStarted { phase, n_steps })?;
-        Ok(Steps {
-            phase,
-            done: 0,
-            observer,
-        })
-    }
-
-    fn advance(&mut self, n_more: usize) -> Result<()> {
-        self.done += n_more;
-        let event = Event::Step {
-            phase: self.phase,
-            step: self.done,
-            n_points: n_more,
-            loss: 0.0,
-        };
-        tell(self.observer, event)
     }
 }

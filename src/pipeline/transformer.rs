@@ -6,7 +6,7 @@ use crate::encoder::{Encoder, EncoderOrigin, PointSet, TransformerEncoder};
 use crate::error::{Error, Result};
 use crate::features::WordPieces;
 use crate::matrix::Matrix;
-use crate::train::{Event, Observer, Phase, tell};
+use crate::train::{Observer, Phase, Steps};
 
 /// Points between two events.
 const BLOCK: usize = 1024;
@@ -72,25 +72,17 @@ pub(super) fn embed_once(
         return Ok(None);
     }
     let n_points = points.len();
-    let phase = Phase::Embeddings;
-    let n_steps = n_points;
-    tell(observer, Event::PhaseStarted { phase, n_steps })?;
+    let mut progress = Steps::start(Phase::Embeddings, n_points, observer)?;
     let rows: Vec<u32> = (0..n_points as u32).collect();
     let mut embedded = Vec::new();
     let mut n_cols = 0;
-    for (block, rows) in rows.chunks(BLOCK).enumerate() {
+    for rows in rows.chunks(BLOCK) {
         let some = encoder
             .embed_once(points.points(), rows)
             .unwrap_or_default();
         embedded.extend_from_slice(some.values());
         n_cols = some.n_cols();
-        let event = Event::Step {
-            phase,
-            step: block * BLOCK + rows.len(),
-            n_points: rows.len(),
-            loss: 0.0,
-        };
-        tell(observer, event)?;
+        progress.advance(rows.len())?;
     }
     Ok(Some(Matrix::from_vec(embedded, n_points, n_cols)))
 }

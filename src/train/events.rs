@@ -2,6 +2,9 @@
 
 use std::ops::ControlFlow;
 
+use super::tell;
+use crate::error::Result;
+
 /// A part of the training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Phase {
@@ -15,7 +18,7 @@ pub enum Phase {
     WarmUp,
     /// Stage 1.
     Stage1,
-    /// From stage 1 to the adjacency of stage 2.
+    /// From stage 1 to the adjacency of stage 2; its steps are points.
     Adjacency,
     /// Stage 2.
     Stage2,
@@ -145,5 +148,35 @@ pub struct Silent;
 impl Observer for Silent {
     fn on_event(&self, _event: &Event) -> ControlFlow<()> {
         ControlFlow::Continue(())
+    }
+}
+
+/// A phase of counted steps.
+pub(crate) struct Steps<'a> {
+    phase: Phase,
+    /// Steps done.
+    pub(crate) done: usize,
+    observer: &'a dyn Observer,
+}
+
+impl<'a> Steps<'a> {
+    pub(crate) fn start(phase: Phase, n_steps: usize, observer: &'a dyn Observer) -> Result<Self> {
+        tell(observer, Event::PhaseStarted { phase, n_steps })?;
+        Ok(Steps {
+            phase,
+            done: 0,
+            observer,
+        })
+    }
+
+    pub(crate) fn advance(&mut self, n_more: usize) -> Result<()> {
+        self.done += n_more;
+        let event = Event::Step {
+            phase: self.phase,
+            step: self.done,
+            n_points: n_more,
+            loss: 0.0,
+        };
+        tell(self.observer, event)
     }
 }

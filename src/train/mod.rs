@@ -12,6 +12,7 @@ mod stage1;
 mod state;
 mod update;
 
+pub(crate) use events::Steps;
 pub use events::{Event, Observer, Phase, Silent};
 pub use stage1::{Stage1, Stage1Model};
 pub use state::{Array, Boundary, EpochSums, Keep, Position, StateParts, TrainState};
@@ -207,15 +208,8 @@ fn warm_up(
 /// From the clusters of stage 1 to the edges with which stage 2 begins.
 fn learn_adjacency(stage: &Stage<'_>, state: &mut TrainState) -> Result<()> {
     let (plan, observer) = (stage.plan, stage.observer);
-    tell(
-        observer,
-        Event::PhaseStarted {
-            phase: Phase::Adjacency,
-            n_steps: 0,
-        },
-    )?;
     let seed = plan.config().train.seed;
-    let matches = stage.matches(&state.model, state.encoder.as_ref());
+    let matches = stage.matches(&state.model, state.encoder.as_ref())?;
     let settings = (plan.kappa(), plan.beta(), seed);
     let edges = state.model.adjacency.edges();
     let (adjacency, n_repaired) =

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::adjacency::Matches;
 use super::head::{Batch, BatchCounts, Head, HeadMut, HeadOptions, LabelState, LossWeights};
 use super::state::{Boundary, EpochSums, Keep, Optimiser, Position, TrainState};
-use super::{Event, Observer, Phase, TrainingData, Watched, tell};
+use super::{Event, Observer, Phase, Steps, TrainingData, Watched, tell};
 use crate::config::{Plan, Reduction, StageConfig};
 use crate::encoder::{Encoder, StepSeed, TrainableEncoder};
 use crate::error::{Error, Result};
@@ -15,6 +15,10 @@ use crate::matrix::{CsrMatrix, Matrix};
 use crate::model::{Model, RankScratch};
 use crate::optim::{Schedule, StepRates};
 use crate::random::Random;
+
+/// Points that are matched with clusters between two events, and by a task.
+const BLOCK: usize = 1024;
+const CHUNK: usize = 64;
 
 /// What a stage works on.
 pub(super) struct Stage<'a> {
@@ -223,36 +227,36 @@ impl Stage<'_> {
     }
 
     /// The best clusters of every training point, without dropout and without parents.
-    pub(super) fn matches(&self, model: &Model, encoder: &dyn TrainableEncoder) -> Matches {
+    pub(super) fn matches(&self, model: &Model, encoder: &dyn TrainableEncoder) -> Result<Matches> {
         let options = ShortlistOptions {
             shortlist_size: 0,
             ..self.shortlist_options(f32::INFINITY)
         };
         let n_clusters = model.clusters.n_clusters();
-        let chunks = self.rows.par_chunks(64).map_init(
-            || Shortlister::new(model.classifiers.n_labels()),
-            |searcher, rows| {
-                let mut embeddings = Matrix::default();
-                encoder
-                    .as_encoder()
-                    .encode(self.data.points, rows, &mut embeddings);
-                let mut probabilities = vec![0.0; rows.len() * n_clusters];
-                model
-                    .clusters
-                    .probabilities(embeddings.values(), &mut probabilities);
-                let rows = probabilities.chunks_exact(n_clusters);
-                rows.map(|probabilities| {
-                    searcher.search(&model.clusters, &model.adjacency, probabilities, &options);
-                    searcher
-                        .selected
-                        .iter()
-                        .map(|s| (s.cluster, s.score))
-                        .collect()
-                })
-                .collect::<Vec<Vec<_>>>()
-            },
-        );
-        chunks.flatten_iter().collect()
+        // No path is followed, so it needs no room for labels.
+        let searcher = || Shortlister::new(0);
+        let matches_of = |searcher: &mut Shortlister, rows: &[u32]| -> Matches {
+            let mut embeddings = Matrix::default();
+            let encoder = encoder.as_encoder();
+            encoder.encode(self.data.points, rows, &mut embeddings);
+            let mut probabilities = vec![0.0; rows.len() * n_clusters];
+            let clusters = &model.clusters;
+            clusters.probabilities(embeddings.values(), &mut probabilities);
+            let best = probabilities.chunks_exact(n_clusters).map(|probabilities| {
+                searcher.search(clusters, &model.adjacency, probabilities, &options);
+                let selected = searcher.selected.iter();
+                selected.map(|s| (s.cluster, s.score)).collect()
+            });
+            best.collect()
+        };
+        let mut progress = Steps::start(Phase::Adjacency, self.rows.len(), self.observer)?;
+        let mut matches = Vec::with_capacity(self.rows.len());
+        for rows in self.rows.chunks(BLOCK) {
+            let chunks = rows.par_chunks(CHUNK).map_init(searcher, matches_of);
+            matches.par_extend(chunks.flatten_iter());
+            progress.advance(rows.len())?;
+        }
+        Ok(matches)
     }
 
     fn validate(
