@@ -13,7 +13,7 @@ use crate::ids::{LabelId, Scored};
 use crate::matrix::Matrix;
 use crate::predict::{CHUNK, Calibration, Member, MemberScratch, search};
 use crate::ranker::{CandidateLists, Ranker, RankerProblem};
-use crate::train::{Observer, Phase, Steps};
+use crate::train::{Event, Observer, Phase, Steps};
 
 /// Points between two events.
 const BLOCK: usize = 16 * CHUNK;
