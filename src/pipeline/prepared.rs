@@ -41,7 +41,7 @@ impl Prepared {
             n_centroid_entries: count_centroid_entries(data.labels(), features),
             n_words_a_point,
             n_threads,
-            encoder: self.encoder_sizes(watched.map_or(0, Dataset::n_points)),
+            encoder: self.encoder_sizes(watched.map_or(0, Dataset::n_points), n_threads),
             ..DataSizes::default()
         };
         for part in std::iter::once(data).chain(watched) {
@@ -61,19 +61,18 @@ impl Prepared {
     }
 
     /// Sizes of the transformer, if there is one.
-    fn encoder_sizes(&self, n_watched: usize) -> Option<EncoderSizes> {
+    fn encoder_sizes(&self, n_watched: usize, n_threads: usize) -> Option<EncoderSizes> {
         let tokens = self.points.tokens.as_ref()?;
         let n_tokens_a_point = tokens.n_tokens().div_ceil(tokens.n_rows().max(1));
         let n_points = tokens.n_rows() + n_watched;
-        let n_tokens = self.plan.largest_batch() * n_tokens_a_point;
-        self.encoder
-            .as_ref()
-            .map(|encoder| encoder.sizes(n_tokens, n_points))
+        let step = (self.plan.largest_batch(), n_tokens_a_point, n_threads);
+        let encoder = self.encoder.as_ref()?;
+        Some(encoder.sizes(step, n_points))
     }
 
     /// Parameters of the transformer, if there is one.
     pub fn n_encoder_parameters(&self) -> Option<usize> {
-        Some(self.encoder_sizes(0)?.n_parameters)
+        Some(self.encoder_sizes(0, 1)?.n_parameters)
     }
 
     /// Multiplications and additions that the transformer needs for all points once, forward.

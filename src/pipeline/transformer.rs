@@ -21,9 +21,13 @@ pub(super) struct PreparedTransformer {
 }
 
 impl PreparedTransformer {
-    /// What it needs for steps of so many tokens, on this many points.
-    pub(super) fn sizes(&self, n_tokens: usize, n_points: usize) -> EncoderSizes {
-        let sizes = self.transformer.sizes(n_tokens);
+    /// What it needs for steps of so many texts of this length on so many threads, with this many points.
+    pub(super) fn sizes(
+        &self,
+        (n_texts, n_tokens, n_threads): (usize, usize, usize),
+        n_points: usize,
+    ) -> EncoderSizes {
+        let sizes = self.transformer.sizes(n_texts, n_tokens, n_threads);
         let is_frozen = self.transformer.is_frozen();
         let n_embedded = usize::from(is_frozen) * n_points * self.transformer.shape().hidden;
         EncoderSizes {

@@ -131,8 +131,9 @@ impl Body {
         n_trained * n_tokens * Tape::values_a_token(&self.shape) <= self.max_tape_values
     }
 
-    /// Values of the states, tapes and deltas of a batch of so many tokens; none where no layer is trained.
-    pub(super) fn n_kept_values(&self, n_tokens: usize) -> usize {
+    /// Values of the states, tapes and deltas of a batch of so many tokens, each with so many attention weights; none
+    /// where no layer is trained.
+    pub(super) fn n_kept_values(&self, n_tokens: usize, attention: usize) -> usize {
         let n_trained = self.shape.n_layers - self.first_trained;
         let n_tapes = match (n_trained, self.keeps_tapes(n_tokens)) {
             (0, _) => return 0,
@@ -141,7 +142,7 @@ impl Body {
         };
         let Shape { hidden, inner, .. } = self.shape;
         let others = (self.shape.n_layers + 2) * hidden + 7 * hidden + inner;
-        n_tokens * (n_tapes * Tape::values_a_token(&self.shape) + others)
+        n_tokens * (n_tapes * (Tape::values_a_token(&self.shape) + attention) + others)
     }
 
     /// From ∂L/∂x_L, which stands in the shards' `deltas.state`, to the gradients of all trained weights.

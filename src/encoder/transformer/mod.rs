@@ -33,6 +33,9 @@ use weights::{Linear, Weight, Weights};
 /// Tokens that are embedded at once when nothing is trained.
 const INFER_TOKENS: usize = 4096;
 
+/// Texts that a thread embeds at once while others do the same.
+const TASK_TEXTS: usize = 64;
+
 /// A pretrained transformer with its pooling.
 #[derive(Clone, Debug)]
 pub struct TransformerEncoder {
@@ -147,8 +150,8 @@ impl TransformerEncoder {
         &self.body.shape
     }
 
-    /// What it needs for steps of so many tokens.
-    pub fn sizes(&self, n_tokens: usize) -> EncoderSizes {
+    /// What it needs for steps of so many texts of this length, and to embed texts between them on so many threads.
+    pub fn sizes(&self, n_texts: usize, n_tokens: usize, n_threads: usize) -> EncoderSizes {
         let shape = &self.body.shape;
         let projection = self.projection.as_ref();
         let projection = projection.map_or(0, |p| p.weight.values.values().len());
@@ -159,12 +162,17 @@ impl TransformerEncoder {
             None => n_parameters,
             Some(_) => layers + projection,
         };
-        let n_kept = self.body.n_kept_values(n_tokens);
-        let n_inferred = INFER_TOKENS * (19 * shape.hidden + 2 * shape.inner);
+        let attention = shape.n_heads * n_tokens;
+        let n_kept = self.body.n_kept_values(n_texts * n_tokens, attention);
+        let n_at_once = match self.is_frozen() {
+            true => INFER_TOKENS,
+            false => n_threads * INFER_TOKENS.min(TASK_TEXTS * n_tokens),
+        };
+        let n_inferred = n_at_once * (19 * shape.hidden + 2 * shape.inner + attention);
         EncoderSizes {
             n_parameters,
             n_trained,
-            n_step: layers + projection + n_kept.max(n_inferred),
+            n_step: layers + projection + n_kept + n_inferred,
             n_embedded: 0,
         }
     }
