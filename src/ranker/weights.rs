@@ -1,7 +1,7 @@
 //! The trained ranker: one row of weights a label.
 //!
 //! Word weights are sparse rows, sorted by word; the embedding's weights are a dense matrix, since hardly any of
-//! them is small. Rows are by label: what a text's candidates need lies together, and long rows are searched.
+//! them is small. A label row is read as a whole when the label is scored, so its words and weights lie together.
 
 use crate::config::RankerLoss;
 use crate::error::{Error, Result};
