@@ -3,7 +3,8 @@
 //! `cargo run --release --example experiment -- DATA [section.key=value ...]`
 //!
 //! With `encoder.kind=transformer encoder.pretrained=DIR encoder.trained_layers=0` what the transformer makes of the
-//! texts is kept in the folder that the environment names by `EMBEDDINGS`, and read from there the next time.
+//! texts is kept in the folder that the environment names by `EMBEDDINGS`, and read from there the next time: a folder
+//! for each data set, transformer, pooling and length.
 
 #![allow(clippy::print_stdout)] // a program, not the library
 
@@ -44,7 +45,8 @@ impl Reader {
         }
         let directory = config.encoder.pretrained.as_ref();
         let files = Pretrained::read(directory.ok_or("encoder.pretrained is missing")?.as_ref())?;
-        let encoder = TransformerEncoder::from_pretrained(&files, &config.encoder, 42)?;
+        let encoder =
+            TransformerEncoder::from_pretrained(&files, &config.encoder, config.train.seed)?;
         let pieces = WordPieces::new(&files.tokenizer, config.encoder.max_len)?;
         config.encoder.dim = encoder.dim();
         Ok(Some(Reader { encoder, pieces }))
@@ -66,7 +68,10 @@ impl Reader {
                     .iter()
                     .map(|b| f32::from_le_bytes(*b))
                     .collect();
-                let n_cols = values.len() / n_points;
+                let n_cols = self.encoder.shape().hidden;
+                if values.len() != n_points * n_cols {
+                    return Err("EMBEDDINGS has those of other texts".into());
+                }
                 Some(Matrix::from_vec(values, n_points, n_cols))
             }
             None => {

@@ -8,7 +8,7 @@ use elias::data::{Dataset, ReadOptions, read};
 use elias::metrics::{MetricsOptions, evaluate};
 use elias::pipeline::Trainer;
 use elias::predict::Predictor;
-use elias::train::{Event, Observer, Silent};
+use elias::train::{Event, Observer, Phase, Silent};
 
 use crate::on_threads;
 
@@ -185,6 +185,20 @@ fn an_observer_can_stop_a_training() {
     assert!(matches!(outcome, Err(elias::Error::Stopped)));
     let seen = observer.1.into_inner().unwrap();
     assert!(matches!(seen.last(), Some(Event::Step { step: 3, .. })));
+}
+
+#[test]
+fn the_way_to_stage_2_tells_how_far_it_is() {
+    let observer = StopAfter(usize::MAX, Mutex::default());
+    let config = tiny(&["ranker.enabled=false", "calibration.enabled=false"]);
+    let data = two_topics(30);
+    Trainer::new(config).train(&data, None, &observer).unwrap();
+    let seen = observer.1.into_inner().unwrap();
+    let phase = Phase::Adjacency;
+    let n_steps = data.n_points();
+    assert!(seen.contains(&Event::PhaseStarted { phase, n_steps }));
+    let is_done = |event: &Event| matches!(event, Event::Step { phase: Phase::Adjacency, step, .. } if *step == n_steps);
+    assert!(seen.iter().any(is_done));
 }
 
 #[test]

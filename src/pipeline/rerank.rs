@@ -13,10 +13,7 @@ use crate::ids::{LabelId, Scored};
 use crate::matrix::Matrix;
 use crate::predict::{CHUNK, Calibration, Member, MemberScratch, search};
 use crate::ranker::{CandidateLists, Ranker, RankerProblem};
-use crate::train::{Event, Observer, Phase, Steps};
-
-/// Points between two events.
-const BLOCK: usize = 16 * CHUNK;
+use crate::train::{Event, Observer, POINTS_AN_EVENT, Phase, Steps};
 
 /// Trains the ranker of a member on its own candidates of the training points.
 pub(super) fn train_ranker(
@@ -37,8 +34,8 @@ pub(super) fn train_ranker(
     let mut candidates = CandidateLists::with_capacity(n_points, search.n_candidates);
     let mut progress = Steps::start(Phase::Candidates, n_points, observer)?;
     let rows: Vec<u32> = (0..n_points as u32).collect();
-    for (block, rows) in rows.chunks(BLOCK).enumerate() {
-        let first = block * BLOCK * dim;
+    for (block, rows) in rows.chunks(POINTS_AN_EVENT).enumerate() {
+        let first = block * POINTS_AN_EVENT * dim;
         let embeddings = &mut embeddings.values_mut()[first..][..rows.len() * dim];
         let outs = chunks_of(embeddings, rows.len(), dim);
         let lists: Vec<Vec<Vec<Scored>>> = rows

@@ -6,10 +6,7 @@ use crate::encoder::{Encoder, EncoderOrigin, PointSet, TransformerEncoder};
 use crate::error::{Error, Result};
 use crate::features::WordPieces;
 use crate::matrix::Matrix;
-use crate::train::{Observer, Phase, Steps};
-
-/// Points between two events.
-const BLOCK: usize = 1024;
+use crate::train::{Observer, POINTS_AN_EVENT, Phase, Steps};
 
 /// A pretrained transformer made ready.
 pub(super) struct PreparedTransformer {
@@ -80,7 +77,7 @@ pub(super) fn embed_once(
     let rows: Vec<u32> = (0..n_points as u32).collect();
     let mut embedded = Vec::new();
     let mut n_cols = 0;
-    for rows in rows.chunks(BLOCK) {
+    for rows in rows.chunks(POINTS_AN_EVENT) {
         let some = encoder
             .embed_once(points.points(), rows)
             .unwrap_or_default();

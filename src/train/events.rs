@@ -151,6 +151,9 @@ impl Observer for Silent {
     }
 }
 
+/// Points between two events of a phase whose steps are points.
+pub(crate) const POINTS_AN_EVENT: usize = 1024;
+
 /// A phase of counted steps.
 pub(crate) struct Steps<'a> {
     phase: Phase,

@@ -12,8 +12,8 @@ mod stage1;
 mod state;
 mod update;
 
-pub(crate) use events::Steps;
 pub use events::{Event, Observer, Phase, Silent};
+pub(crate) use events::{POINTS_AN_EVENT, Steps};
 pub use stage1::{Stage1, Stage1Model};
 pub use state::{Array, Boundary, EpochSums, Keep, Position, StateParts, TrainState};
 

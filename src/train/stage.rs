@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::adjacency::Matches;
 use super::head::{Batch, BatchCounts, Head, HeadMut, HeadOptions, LabelState, LossWeights};
 use super::state::{Boundary, EpochSums, Keep, Optimiser, Position, TrainState};
-use super::{Event, Observer, Phase, Steps, TrainingData, Watched, tell};
+use super::{Event, Observer, POINTS_AN_EVENT, Phase, Steps, TrainingData, Watched, tell};
 use crate::config::{Plan, Reduction, StageConfig};
 use crate::encoder::{Encoder, StepSeed, TrainableEncoder};
 use crate::error::{Error, Result};
@@ -16,8 +16,7 @@ use crate::model::{Model, RankScratch};
 use crate::optim::{Schedule, StepRates};
 use crate::random::Random;
 
-/// Points that are matched with clusters between two events, and by a task.
-const BLOCK: usize = 1024;
+/// Points that a task matches with clusters.
 const CHUNK: usize = 64;
 
 /// What a stage works on.
@@ -251,7 +250,7 @@ impl Stage<'_> {
         };
         let mut progress = Steps::start(Phase::Adjacency, self.rows.len(), self.observer)?;
         let mut matches = Vec::with_capacity(self.rows.len());
-        for rows in self.rows.chunks(BLOCK) {
+        for rows in self.rows.chunks(POINTS_AN_EVENT) {
             let chunks = rows.par_chunks(CHUNK).map_init(searcher, matches_of);
             matches.par_extend(chunks.flatten_iter());
             progress.advance(rows.len())?;

@@ -278,6 +278,20 @@ fn upper_layers_train_as_in_the_whole_and_lower_ones_stay() {
 }
 
 #[test]
+fn memory_counts_attention_and_every_thread_that_embeds() {
+    let trained = encoder(Architecture::Bert, &config(&[]));
+    let frozen = encoder(Architecture::Bert, &config(&["encoder.trained_layers=0"]));
+    let step = |encoder: &TransformerEncoder, n_tokens, n_threads| {
+        encoder.sizes(4, n_tokens, n_threads).n_step
+    };
+    assert!(step(&trained, 8, 1) < step(&trained, 8, 2));
+    assert_eq!(step(&frozen, 8, 1), step(&frozen, 8, 2));
+    // A text twice as long has four times the attention weights.
+    let fixed = trained.sizes(0, 0, 0).n_step;
+    assert!(2 * (step(&trained, 8, 1) - fixed) < step(&trained, 16, 1) - fixed);
+}
+
+#[test]
 fn a_frozen_encoder_embeds_once_and_answers_the_same() {
     let config = config(&["encoder.trained_layers=0", "encoder.projection=4"]);
     let mut encoder = encoder(Architecture::DistilBert, &config);
