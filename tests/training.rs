@@ -202,6 +202,27 @@ fn the_way_to_stage_2_tells_how_far_it_is() {
 }
 
 #[test]
+fn one_against_all_scores_every_label_for_as_many_epochs_as_both_stages() {
+    let observer = StopAfter(usize::MAX, Mutex::default());
+    let config = tiny(&[
+        "index.mode=ova",
+        "stage1.epochs=3",
+        "calibration.refit=false",
+    ]);
+    let data = two_topics(30);
+    let predictor = Trainer::new(config).train(&data, None, &observer).unwrap();
+    let labels_scored = |event| match event {
+        Event::Epoch { labels_scored, .. } => Some(labels_scored),
+        _ => None,
+    };
+    let seen = observer.1.into_inner().unwrap().into_iter();
+    let n_labels = data.label_set().len() as f64;
+    let scored: Vec<f64> = seen.filter_map(labels_scored).collect();
+    assert_eq!(scored, [n_labels; 3 + 8]);
+    assert_eq!(best(&predictor, "ripe apple"), "fruit");
+}
+
+#[test]
 fn a_slice_of_real_data_is_learnt() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("data/debian-small");
     let (whole, _) = read(&folder, &ReadOptions::default()).unwrap();

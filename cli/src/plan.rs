@@ -72,11 +72,10 @@ fn write_plan(
             counts.n_points.div_ceil(stage.batch_size)
         )
     };
-    row("stage 1", stage(&plan.config().stage1));
-    if plan.config().index.mode == IndexMode::Learned {
-        row("stage 2", stage(&plan.config().stage2));
-    }
     let config = plan.config();
+    for (name, config) in ["stage 1", "stage 2"].iter().zip(config.stages()) {
+        row(name, stage(&config));
+    }
     if config.ranker.enabled {
         let n_candidates = config.ranker.n_candidates.min(counts.n_labels);
         row("ranker", format!("on the best {n_candidates} labels"));
@@ -163,22 +162,19 @@ fn estimated_seconds(plan: &Plan, encoder_flops: f64) -> f64 {
         plan.shortlist_size().div_ceil(2),
     ];
     let config = plan.config();
-    let n_epochs = match config.index.mode {
-        IndexMode::Ova => [config.stage1.epochs, 0],
-        IndexMode::Learned => [config.stage1.epochs, config.stage2.epochs],
-    };
+    let n_epochs: Vec<usize> = config.stages().iter().map(|stage| stage.epochs).collect();
     let n_flops: f64 = scored
         .iter()
-        .zip(n_epochs)
+        .zip(&n_epochs)
         .map(|(scored, n_epochs)| {
-            6.0 * n_points * n_epochs as f64 * ((scored + plan.n_clusters()) * dim) as f64
+            6.0 * n_points * *n_epochs as f64 * ((scored + plan.n_clusters()) * dim) as f64
         })
         .sum();
     let head = n_flops / ASSUMED_SHARE;
     // Forward and backward in every epoch, a third of that for each layer that is not trained; or forward once.
     let n_passes = match (config.encoder.kind, config.encoder.trained_layers) {
         (EncoderKind::Bag, _) | (_, Some(0)) => 1.0,
-        _ => 3.0 * (n_epochs[0] + n_epochs[1]) as f64,
+        _ => 3.0 * n_epochs.iter().sum::<usize>() as f64,
     };
     let encoder = n_passes * encoder_flops / ENCODER_SHARE;
     config.ensemble.members as f64 * (head + encoder) / (rate * 1e9)

@@ -22,7 +22,7 @@ const LINE_INTERVAL: Duration = Duration::from_secs(10);
 pub(crate) struct TrainingProgress {
     console: Console,
     interrupt: Option<Interrupt>,
-    epochs: [usize; 2],
+    epochs: Vec<usize>,
     state: Mutex<State>,
 }
 
@@ -44,7 +44,7 @@ impl TrainingProgress {
         TrainingProgress {
             console: *console,
             interrupt,
-            epochs: [config.stage1.epochs, config.stage2.epochs],
+            epochs: config.stages().iter().map(|stage| stage.epochs).collect(),
             state: Mutex::new(State {
                 phase: None,
                 phase_started: now,

@@ -87,6 +87,17 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The stages to train, in order: one against all has no index to learn and trains both stages' epochs in one.
+    pub fn stages(&self) -> Vec<StageConfig> {
+        match self.index.mode {
+            IndexMode::Learned => vec![self.stage1.clone(), self.stage2.clone()],
+            IndexMode::Ova => vec![StageConfig {
+                epochs: self.stage1.epochs + self.stage2.epochs,
+                ..self.stage1.clone()
+            }],
+        }
+    }
+
     /// Reads a configuration from TOML; keys that are left out keep their defaults.
     ///
     /// # Errors

@@ -54,8 +54,15 @@ impl HoldOut {
             if wanted <= n_held_out {
                 break;
             }
-            let n_labels = labels.row(point_idx).0.len();
-            if uses[point_idx] != Use::Train || quotas[n_labels] == 0 {
+            let own = labels.row(point_idx).0;
+            let n_labels = own.len();
+            // Near duplicates are not worth looking for where the point itself cannot be spared.
+            let can_lose_one =
+                |&label: &u32| config.min_points_per_label < n_training[label as usize];
+            if uses[point_idx] != Use::Train
+                || quotas[n_labels] == 0
+                || !own.iter().all(can_lose_one)
+            {
                 continue;
             }
             let mut group = match &mut near {

@@ -7,7 +7,7 @@
 
 use crate::ids::{ClusterId, LabelId};
 use crate::index::{Adjacency, ClusterClassifiers};
-use crate::matrix::Kernels;
+use crate::matrix::{Kernels, prefetch};
 
 /// How far the search goes.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +46,8 @@ pub struct Selection {
 
 /// Paths that are looked at to guess which score the K-th best has.
 const SAMPLE: usize = 1024;
+/// So many paths ahead what is known of their labels is asked for: they lie far apart in memory.
+const AHEAD: usize = 16;
 
 /// Buffers of the search; one a thread.
 #[derive(Clone, Debug)]
@@ -231,9 +233,14 @@ impl Shortlister {
             let scores = &adjacency.scores()[range.clone()];
             let mut found = std::mem::take(&mut self.found);
             Kernels::detect().find_between(score, scores, (floor, ceiling), &mut found);
-            for &offset in &found {
+            let labels = &adjacency.edges().labels()[range.clone()];
+            for (at, &offset) in found.iter().enumerate() {
+                if let Some(&next) = found.get(at + AHEAD) {
+                    let next = labels[next as usize].idx();
+                    prefetch(&self.seen[next..=next]);
+                }
                 let edge = range.start + offset as usize;
-                let label = adjacency.edges().labels()[edge];
+                let label = labels[offset as usize];
                 self.follow(edge as u32, slot, label, score * scores[offset as usize]);
             }
             self.found = found;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Config, LearningRates};
+use crate::config::{Config, LearningRates, StageConfig};
 use crate::optim::Schedule;
 use crate::train::{Event, Phase};
 
@@ -75,8 +75,7 @@ pub type RatePoints = Vec<(f64, [f32; 3])>;
 
 /// Learning rates of encoder, labels and clusters at `n_samples` even places of each stage, with the epoch of each.
 pub fn rates_by_epoch(config: &Config, n_samples: usize) -> Vec<(&'static str, RatePoints)> {
-    let stages = [("stage 1", &config.stage1), ("stage 2", &config.stage2)];
-    let sample = |(name, stage): (&'static str, &crate::config::StageConfig)| {
+    let sample = |(name, stage): (&'static str, StageConfig)| {
         let schedule = Schedule::new(n_samples, config.optim.warmup);
         let rates = (0..n_samples).map(|step| {
             let factor = schedule.factor(step);
@@ -90,5 +89,6 @@ pub fn rates_by_epoch(config: &Config, n_samples: usize) -> Vec<(&'static str, R
         });
         (name, rates.collect())
     };
-    stages.map(sample).to_vec()
+    let names = ["stage 1", "stage 2"].into_iter();
+    names.zip(config.stages()).map(sample).collect()
 }

@@ -21,7 +21,7 @@ use rayon::prelude::*;
 
 use crate::classifiers::LabelClassifiers;
 use crate::clustering::{Clustering, PointFeatures, cluster_labels, label_centroids};
-use crate::config::{IndexMode, LabelInit, Plan, StageConfig};
+use crate::config::{LabelInit, Plan, StageConfig};
 use crate::encoder::{EncoderOrigin, Points, TrainableEncoder};
 use crate::error::{Error, Result};
 use crate::ids::LabelId;
@@ -147,7 +147,6 @@ pub fn train_from(
     observer: &dyn Observer,
     keep: &mut Keep<'_>,
 ) -> Result<Trained> {
-    let config = plan.config();
     let rows = labelled_rows(data.labels);
     if state.position.phase == Phase::WarmUp {
         state = warm_up(state, data, plan, observer, keep)?;
@@ -161,15 +160,16 @@ pub fn train_from(
         rows: &rows,
         observer,
     };
+    let stages = plan.config().stages();
     if state.position.phase == Phase::Stage1 {
-        stage.run(&config.stage1, &mut state, keep)?;
-        if config.index.mode == IndexMode::Ova {
+        stage.run(&stages[0], &mut state, keep)?;
+        if stages.len() == 1 {
             return Trained::new(state, plan, data.origin);
         }
         learn_adjacency(&stage, &mut state)?;
         keep(&mut state, Boundary::PhaseEnd)?;
     }
-    stage.run(&config.stage2, &mut state, keep)?;
+    stage.run(&stages[1], &mut state, keep)?;
     Trained::new(state, plan, data.origin)
 }
 

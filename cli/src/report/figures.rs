@@ -356,7 +356,11 @@ pub(super) fn rates(data: &ReportData) -> String {
         Axis::linear(
             "epoch, stage 1 then stage 2",
             0.0,
-            first + config.stage2.epochs as f64,
+            config
+                .stages()
+                .iter()
+                .map(|stage| stage.epochs as f64)
+                .sum(),
         ),
         Axis::linear("learning rate", 0.0, f64::from(most)),
     );

@@ -11,7 +11,7 @@ use super::search::{Pair, ShardBuffers};
 use crate::classifiers::LabelClassifiers;
 use crate::config::SecondMoments;
 use crate::loss;
-use crate::matrix::{Groups, Kernels, Matrix, TILE};
+use crate::matrix::{Groups, Kernels, Matrix, TILE, prefetch};
 use crate::optim::StepRates;
 
 /// What becomes of the gradients of W_L and b_L.
@@ -344,6 +344,10 @@ impl RangeBuffers {
         });
         let scratch = &mut self.scratch;
         scratch.products.resize(scratch.points.len() * TILE, 0.0);
+        // Rows lie far apart where labels are many: those of the next tile are asked for now.
+        for &row in self.by_label.keys()[groups.end..].iter().take(TILE) {
+            prefetch(&rows.weights[row as usize * dim..][..dim]);
+        }
         let weights = label_rows.map(|row| &rows.weights[row * dim..(row + 1) * dim]);
         kernels.dot_tile(weights, embeddings, &scratch.points, &mut scratch.products);
 
