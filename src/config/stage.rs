@@ -73,7 +73,7 @@ pub struct StageConfig {
 impl Default for StageConfig {
     fn default() -> Self {
         StageConfig {
-            epochs: 6,
+            epochs: 2,
             batch_size: 256,
             lambda: 0.05,
             rates: LearningRates::default(),
