@@ -45,7 +45,7 @@ impl Default for IndexConfig {
             n_clusters: None,
             alpha: 10.0,
             beta: None,
-            beta_factor: 3.0,
+            beta_factor: 4.5,
             kappa: None,
             beam_size: 20,
             shortlist_size: 2000,

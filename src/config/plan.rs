@@ -296,7 +296,7 @@ mod tests {
         assert_eq!(plan(3_000_000).n_clusters(), 32_768);
         let factor = |factor: &str| Config::default().with_value(factor).unwrap();
         let counts = plan(6_400).counts();
-        assert_eq!(plan(6_400).beta(), 300.0);
+        assert_eq!(plan(6_400).beta(), 450.0);
         let wider = factor("index.beta_factor=8.5").resolve(counts).unwrap();
         assert_eq!(wider.beta(), 850.0);
         assert!(factor("index.beta_factor=0").resolve(counts).is_err());
