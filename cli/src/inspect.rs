@@ -213,10 +213,10 @@ fn write_health(out: &mut impl Write, of: &str, health: &IndexHealth) -> io::Res
         Some(overlap) => {
             writeln!(
                 out,
-                "\nedges of stage 1 that are left, by edge score at least"
+                "\nedges of stage 1 that are left, in percent, by edge score at least"
             )?;
             let mut table = Table::new(OVERLAP_CUTOFFS.map(|cutoff| cutoff.to_string()));
-            table.row(overlap.iter().map(|percent| format!("{percent:.1} %")));
+            table.row(overlap.iter().map(|percent| format!("{percent:.1}")));
             table.write(out)?;
         }
     }
