@@ -5,8 +5,8 @@ use elias::data::Dataset;
 use elias::ids::LabelId;
 use elias::index::Cut;
 use elias::insight::{
-    IndexHealth, MapOptions, MissReason, STRONG, clusters_of_points, compactness, explain,
-    find_hardest, label_maps, neighbours,
+    IndexHealth, MapOptions, MissReason, clusters_of_points, compactness, explain, find_hardest,
+    label_maps, neighbours,
 };
 use elias::pipeline::Trainer;
 use elias::predict::{Predictor, Stage};
@@ -112,7 +112,8 @@ fn the_state_of_the_index_is_counted_right() {
     let overlap = health.stage1_overlap.as_ref().unwrap();
     // Falling with the cut-off, and all edges of stage 1 among the few candidates of so small an index.
     assert!(overlap.is_sorted_by(|a, b| b <= a), "{overlap:?}");
-    let n_strong = adjacency.scores().iter().filter(|&&s| STRONG < s).count() as f64;
+    let is_strong = |score: &&f32| health.assigned_above < **score;
+    let n_strong = adjacency.scores().iter().filter(is_strong).count() as f64;
     let mean = n_strong / N_LABELS as f64;
     let by_decile = health.clusters_by_decile.iter();
     assert!(by_decile.clone().any(|&clusters| clusters <= mean + 1e-9));

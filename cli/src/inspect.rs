@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use elias::checkpoint::{self, Description};
-use elias::insight::{IndexHealth, OVERLAP_CUTOFFS, STRONG};
+use elias::insight::{IndexHealth, OVERLAP_CUTOFFS};
 use elias::predict::Predictor;
 use elias::train::Event;
 use serde_json::{Value, json};
@@ -184,7 +184,10 @@ fn write_health(out: &mut impl Write, of: &str, health: &IndexHealth) -> io::Res
         ]
     };
     table.row(cells("edges of a cluster", health.edges_of_cluster));
-    let assigned = format!("labels of a cluster (edge score above {STRONG})");
+    let assigned = format!(
+        "labels of a cluster (edge score above {:.2})",
+        health.assigned_above
+    );
     table.row(cells(&assigned, health.labels_of_cluster));
     table.write(out)?;
     writeln!(out, "{} edges", health.n_edges)?;

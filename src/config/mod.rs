@@ -158,8 +158,10 @@ impl Config {
     /// The keys whose values differ from an earlier configuration's, with both values, in words.
     pub fn differences(&self, later: &Config) -> Vec<String> {
         let flat = |config: &Config| {
-            // Not as TOML, which cannot hold every number that an earlier configuration may come with.
-            let table = serde_json::to_value(config).expect("a configuration is a JSON object");
+            // Not as TOML, which cannot hold every number that an earlier configuration may come with; through text,
+            // so that 0.1 stays 0.1 and does not show what an f32 makes of it.
+            let text = serde_json::to_string(config).expect("a configuration is a JSON object");
+            let table = serde_json::from_str(&text).expect("it was JSON a moment ago");
             let mut values = BTreeMap::new();
             flatten("", &table, &mut values);
             values
@@ -251,6 +253,10 @@ mod tests {
         let epochs = before.stage1.epochs;
         let expected = format!("stage1.epochs was {epochs} and is 77");
         assert_eq!(before.differences(&after), [expected]);
+        let decay = before.with_value("optim.weight_decay=0.1").unwrap();
+        let was = before.optim.weight_decay;
+        let expected = format!("optim.weight_decay was {was} and is 0.1");
+        assert_eq!(before.differences(&decay), [expected]);
         let unset = Config::default().differences(&before);
         assert_eq!(unset, ["index.kappa was unset and is 5"]);
     }

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::STRONG;
 use crate::ids::{ClusterId, LabelId};
 use crate::index::{Adjacency, Edges};
 use crate::metrics::decile_of_labels;
@@ -14,6 +13,17 @@ const N_BINS: usize = 20;
 const MOST_CLUSTERS: usize = 10;
 /// Cut-offs at which the edges of stage 1 are looked for (paper, Fig. index-overlap).
 pub const OVERLAP_CUTOFFS: [f64; 10] = [0.0, 0.01, 0.05, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9];
+
+/// ŝ(c,ℓ) above which an edge assigns its label to its cluster.
+///
+/// The paper has 0.25 where an edge of average weight scores β/κ = 0.15; here it is as many times the average.
+/// Where that leaves no room below 1, nearly saturated edges count.
+pub fn assigning_score(adjacency: &Adjacency) -> f32 {
+    let edges = adjacency.edges();
+    let edges_a_cluster = edges.len() as f32 / edges.n_clusters().max(1) as f32;
+    let average = adjacency.beta().unwrap_or(0.0) / edges_a_cluster.max(1.0);
+    (0.25 / 0.15 * average).clamp(0.25, 0.95)
+}
 
 /// Facts about one member's index.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +38,8 @@ pub struct IndexHealth {
     pub beta: Option<f32>,
     /// Edges of a cluster: fewest, median, most.
     pub edges_of_cluster: [usize; 3],
+    /// Score above which an edge assigns its label to its cluster ([`assigning_score`]).
+    pub assigned_above: f32,
     /// Labels assigned to a cluster: fewest, median, most.
     pub labels_of_cluster: [usize; 3],
     /// Labels assigned to 0, 1, 2, … clusters; the last entry counts all with as many or more.
@@ -50,9 +62,13 @@ impl IndexHealth {
         let adjacency = &member.model.adjacency;
         let edges = adjacency.edges();
         let clusters = || (0..edges.n_clusters()).map(|cluster_idx| ClusterId(cluster_idx as u32));
+        let assigned_above = assigning_score(adjacency);
         let n_strong = |cluster| {
             let scores = &adjacency.scores()[edges.range(cluster)];
-            scores.iter().filter(|&&score| STRONG < score).count()
+            scores
+                .iter()
+                .filter(|&&score| assigned_above < score)
+                .count()
         };
         let mut histogram = vec![0; N_BINS];
         for &score in adjacency.scores() {
@@ -79,6 +95,7 @@ impl IndexHealth {
             n_edges: edges.len(),
             beta: adjacency.beta(),
             edges_of_cluster: spread(clusters().map(|cluster| edges.range(cluster).len())),
+            assigned_above,
             labels_of_cluster: spread(clusters().map(n_strong)),
             labels_by_clusters,
             n_unreachable: edges.unreachable().len(),
@@ -98,8 +115,9 @@ impl IndexHealth {
 /// How many clusters each row of W_L is assigned to.
 pub(super) fn strong_clusters(adjacency: &Adjacency) -> Vec<u32> {
     let mut counts = vec![0; adjacency.edges().n_labels()];
+    let assigned_above = assigning_score(adjacency);
     for (label, &score) in adjacency.edges().labels().iter().zip(adjacency.scores()) {
-        counts[label.idx()] += u32::from(STRONG < score);
+        counts[label.idx()] += u32::from(assigned_above < score);
     }
     counts
 }
@@ -156,4 +174,20 @@ fn overlap(adjacency: &Adjacency, stage1: &Edges) -> Vec<f64> {
     }
     let percent = |n: usize| 100.0 * n as f64 / stage1.len().max(1) as f64;
     n_left.map(percent).to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_edge_assigns_its_label_by_how_far_it_is_above_the_average() {
+        let edges = Edges::from_lists(vec![(0..20).map(LabelId).collect()], 20).unwrap();
+        let learned = |beta| Adjacency::learned(edges.clone(), vec![0.0; 20], beta).unwrap();
+        let of = |beta| assigning_score(&learned(beta));
+        assert!((of(3.0) - 0.25).abs() < 1e-6, "the paper's β/κ = 0.15");
+        assert!((of(9.0) - 0.75).abs() < 1e-6);
+        assert_eq!((of(1.0), of(100.0)), (0.25, 0.95));
+        assert_eq!(assigning_score(&Adjacency::fixed(edges.clone())), 0.25);
+    }
 }

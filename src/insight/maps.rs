@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::health::strong_clusters;
 use super::members::PointClusters;
-use super::{STRONG, TsneOptions, tsne};
+use super::{TsneOptions, assigning_score, tsne};
 use crate::ids::{ClusterId, LabelId};
 use crate::matrix::{CsrMatrix, Kernels, Matrix};
 use crate::predict::Member;
@@ -127,7 +127,8 @@ fn clusters_of_label(member: &Member, label: LabelId) -> Vec<ClusterId> {
             found.push((adjacency.scores()[range.start + offset], cluster));
         }
     }
-    found.retain(|(score, _)| STRONG < *score);
+    let assigned_above = assigning_score(adjacency);
+    found.retain(|(score, _)| assigned_above < *score);
     found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     found.into_iter().map(|(_, cluster)| cluster).collect()
 }

@@ -90,8 +90,8 @@ pub(super) struct ReportData {
     pub(super) name: String,
     pub(super) description: elias::checkpoint::Description,
     pub(super) label_counts: Vec<u32>,
-    /// For every cluster its strongest labels with their edge scores.
-    pub(super) strongest: Vec<Vec<(u32, f32)>>,
+    /// For every cluster the strongest labels assigned to it.
+    pub(super) strongest: Vec<Vec<u32>>,
     /// For every label the clusters it is assigned to, the strongest first.
     pub(super) clusters_of: Vec<Vec<u32>>,
     pub(super) health: IndexHealth,

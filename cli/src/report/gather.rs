@@ -8,7 +8,7 @@ use elias::encoder::PointSet;
 use elias::ids::{ClusterId, LabelId, Scored};
 use elias::index::Cut;
 use elias::insight::{
-    self, IndexHealth, LabelMap, MapOptions, STRONG, clusters_of_points, measure_stage,
+    self, IndexHealth, LabelMap, MapOptions, assigning_score, clusters_of_points, measure_stage,
 };
 use elias::metrics::{MetricsOptions, Propensity, evaluate, inverse_propensities};
 use elias::predict::{Predictor, Stage};
@@ -254,15 +254,13 @@ fn texts_of(maps: &[LabelMap], texts: Option<&Texts>) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Labels with the scores of their edges.
-type StrongestLabels = Vec<(u32, f32)>;
-
-/// The strongest labels of each cluster, and the clusters each label is assigned to.
-fn assignments(predictor: &Predictor) -> (Vec<StrongestLabels>, Vec<Vec<u32>>) {
+/// The strongest labels assigned to each cluster, and the clusters each label is assigned to.
+fn assignments(predictor: &Predictor) -> (Vec<Vec<u32>>, Vec<Vec<u32>>) {
     let model = &predictor.members()[0].model;
     let adjacency = &model.adjacency;
     let mut of_label: Vec<Vec<(f32, u32)>> = vec![Vec::new(); model.classifiers.n_labels()];
     let mut strongest = Vec::new();
+    let assigned_above = assigning_score(adjacency);
     for cluster_idx in 0..model.clusters.n_clusters() {
         let range = adjacency.edges().range(ClusterId(cluster_idx as u32));
         let mut row: Vec<(u32, f32, f32)> = range
@@ -278,11 +276,12 @@ fn assignments(predictor: &Predictor) -> (Vec<StrongestLabels>, Vec<Vec<u32>>) {
                 .partial_cmp(&(a.1, a.2))
                 .unwrap_or(std::cmp::Ordering::Equal)
         });
-        for &(label, score, _) in row.iter().filter(|entry| STRONG < entry.1) {
+        row.retain(|&(_, score, _)| assigned_above < score);
+        for &(label, score, _) in &row {
             of_label[label as usize].push((score, cluster_idx as u32));
         }
         let first = row.iter().take(N_STRONGEST);
-        strongest.push(first.map(|&(label, score, _)| (label, score)).collect());
+        strongest.push(first.map(|&(label, _, _)| label).collect());
     }
     let clusters_of = of_label.into_iter().map(|mut clusters| {
         clusters.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));

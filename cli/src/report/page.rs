@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use elias::insight::STRONG;
 use serde_json::{Value, json};
 
 use super::data::ReportData;
@@ -69,10 +68,8 @@ fn table_data(data: &ReportData) -> Value {
     order.truncate(MOST_LABELS);
     let pairs = |label: usize| data.test.labels.get(label).copied().unwrap_or_default();
     let strongest = data.strongest.iter().map(|labels| {
-        let strong = labels.iter().filter(|(_, score)| STRONG < *score);
-        strong
-            .map(|(label, _)| data.label(*label))
-            .collect::<Vec<_>>()
+        let names = labels.iter().map(|&label| data.label(label));
+        names.collect::<Vec<_>>()
     });
     let mut sizes = vec![0usize; data.strongest.len()];
     for cluster in data.clusters_of.iter().flatten() {

@@ -245,7 +245,10 @@ fn stage1(data: &ReportData) -> String {
     }
     plots.push_str(&figure(
         &figures::clusters_by_decile(data),
-        "Clusters a label is assigned to (edge score above 0.25).",
+        &format!(
+            "Clusters a label is assigned to (edge score above {:.2}).",
+            data.health.assigned_above
+        ),
     ));
     format!(
         "<p>Stage 1 puts each label into one cluster; stage 2 may keep that, move it or add others.</p>\n<div class=\"figures\">{plots}</div>\n"
