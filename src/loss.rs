@@ -30,16 +30,31 @@ pub fn positive(e: f32, path_score: f32) -> Term {
     }
 }
 
+/// p, 1 − p and 1 − σ of a negative.
+#[inline]
+fn outcome(e: f32, path_score: f32) -> (f32, f32, f32) {
+    // 1 − p = (1 − σ) + σ(1 − ŷ), which keeps its digits as σ → 1 and ŷ → 1.
+    let sigma = 1.0 / (1.0 + e);
+    let sigma_complement = e * sigma;
+    let complement = (sigma_complement + sigma * (1.0 - path_score)).max(f32::MIN_POSITIVE);
+    (sigma * path_score, complement, sigma_complement)
+}
+
+/// Whether both derivatives of a negative's term are below a floor with some room, told without dividing.
+///
+/// The larger one is ∂L_c/∂log ŷ = p/(1−p); of nearly all negatives it is tiny.
+#[inline]
+pub fn is_faint(e: f32, path_score: f32, floor: f32) -> bool {
+    let (p, complement, _) = outcome(e, path_score);
+    p < 0.99 * floor * complement
+}
+
 /// The term of a negative: −log(1 − σ(z)·ŷ).
 ///
 /// `e` is exp(−z).
 #[inline]
 pub fn negative(e: f32, path_score: f32) -> Term {
-    // 1 − p = (1 − σ) + σ(1 − ŷ), which keeps its digits as σ → 1 and ŷ → 1.
-    let sigma = 1.0 / (1.0 + e);
-    let sigma_complement = e * sigma;
-    let complement = (sigma_complement + sigma * (1.0 - path_score)).max(f32::MIN_POSITIVE);
-    let p = sigma * path_score;
+    let (p, complement, sigma_complement) = outcome(e, path_score);
     // ∂/∂z = ŷσ(1−σ)/(1−p);   ∂/∂ŷ = σ/(1−p), times ŷ for log ŷ. The latter has no bound as p → 1: it stops at
     // the resolution of f32.
     let d_log_path = p / complement.max(f32::EPSILON);
@@ -102,6 +117,7 @@ pub fn shortlist(path_score: f32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     /// L_c in f64 from its definition.
     fn cross_entropy(z: f64, log_path: f64, is_positive: bool) -> f64 {
@@ -168,6 +184,22 @@ mod tests {
                         "{term:?} at {e} {path_score}"
                     );
                 }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_faint_negative_has_both_derivatives_below_the_floor(
+            z in -30f32..30.0, path_score in 0f32..=1.0, floor in 1e-6f32..1.0,
+        ) {
+            let e = (-z).exp();
+            let term = negative(e, path_score);
+            let largest = term.d_log_path.max(term.d_logit);
+            if is_faint(e, path_score, floor) {
+                prop_assert!(largest < floor, "{largest} {floor}");
+            } else {
+                prop_assert!(0.98 * floor < largest, "{largest} {floor}");
             }
         }
     }

@@ -443,7 +443,9 @@ impl RangeBuffers {
                 let term = loss::negative(e, pair.score);
                 losses.add(term.score);
                 let floor = scoring.gradient_floor;
-                if term.d_log_path < floor && term.d_logit < floor {
+                let is_faint = loss::is_faint(e, pair.score, floor)
+                    || term.d_log_path < floor && term.d_logit < floor;
+                if is_faint {
                     continue;
                 }
                 (term, classification * term.d_log_path)
