@@ -78,10 +78,10 @@ impl Demo {
     fn train(&self, train: &Dataset, console: &Console) -> anyhow::Result<(Predictor, Vec<Event>)> {
         let mut config = Config::default();
         config.train.seed = self.seed;
-        let [stage1, stage2] = EPOCHS.map(|epochs| self.epochs.or(Some(epochs)));
+        let [stage1, stage2] = EPOCHS.map(|epochs| self.epochs.unwrap_or(epochs));
         (config.stage1.epochs, config.stage2.epochs) = (stage1, stage2);
         let interrupt = Interrupt::listen(console)?;
-        let progress = TrainingProgress::new(console, Some(interrupt));
+        let progress = TrainingProgress::new(console, &config, Some(interrupt));
         let trained = Trainer::new(config).train(train, None, &progress);
         let history = progress.finish();
         match trained {

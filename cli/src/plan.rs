@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use elias::config::{EncoderKind, IndexMode, MemoryEstimate, Plan, PlannedStage};
+use elias::config::{EncoderKind, IndexMode, MemoryEstimate, Plan, StageConfig};
 use elias::pipeline::Prepared;
 
 use crate::memory::size;
@@ -65,16 +65,16 @@ fn write_plan(
         "K: labels scored at most",
         plan.shortlist_size().to_string(),
     );
-    let stage = |stage: &PlannedStage| {
+    let stage = |stage: &StageConfig| {
         format!(
             "{} epochs of {} steps",
             stage.epochs,
-            counts.n_points.div_ceil(stage.config.batch_size)
+            counts.n_points.div_ceil(stage.batch_size)
         )
     };
     let config = plan.config();
-    for (name, planned) in ["stage 1", "stage 2"].iter().zip(plan.stages()) {
-        row(name, stage(&planned));
+    for (name, config) in ["stage 1", "stage 2"].iter().zip(config.stages()) {
+        row(name, stage(&config));
     }
     if config.ranker.enabled {
         let n_candidates = config.ranker.n_candidates.min(counts.n_labels);
@@ -162,7 +162,7 @@ fn estimated_seconds(plan: &Plan, encoder_flops: f64) -> f64 {
         plan.shortlist_size().div_ceil(2),
     ];
     let config = plan.config();
-    let n_epochs: Vec<usize> = plan.stages().iter().map(|stage| stage.epochs).collect();
+    let n_epochs: Vec<usize> = config.stages().iter().map(|stage| stage.epochs).collect();
     let n_flops: f64 = scored
         .iter()
         .zip(&n_epochs)

@@ -86,7 +86,7 @@ impl Train {
         let (train, test) = self.read(console)?;
 
         let interrupt = Interrupt::listen(console)?;
-        let progress = TrainingProgress::new(console, Some(interrupt.clone()));
+        let progress = TrainingProgress::new(console, &config, Some(interrupt.clone()));
         let trainer = Trainer::new(config);
         let _ = progress.on_event(&Event::PhaseStarted {
             phase: Phase::Features,

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use elias::config::Config;
 use elias::train::{Event, Observer, Phase};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -21,6 +22,7 @@ const LINE_INTERVAL: Duration = Duration::from_secs(10);
 pub(crate) struct TrainingProgress {
     console: Console,
     interrupt: Option<Interrupt>,
+    epochs: Vec<usize>,
     state: Mutex<State>,
 }
 
@@ -29,7 +31,6 @@ struct State {
     phase_started: Instant,
     last_line: Instant,
     n_steps: usize,
-    step: usize,
     n_points: usize,
     bar: Option<ProgressBar>,
     history: Vec<Event>,
@@ -38,17 +39,17 @@ struct State {
 }
 
 impl TrainingProgress {
-    pub(crate) fn new(console: &Console, interrupt: Option<Interrupt>) -> Self {
+    pub(crate) fn new(console: &Console, config: &Config, interrupt: Option<Interrupt>) -> Self {
         let now = Instant::now();
         TrainingProgress {
             console: *console,
             interrupt,
+            epochs: config.stages().iter().map(|stage| stage.epochs).collect(),
             state: Mutex::new(State {
                 phase: None,
                 phase_started: now,
                 last_line: now,
                 n_steps: 0,
-                step: 0,
                 n_points: 0,
                 bar: None,
                 history: Vec::new(),
@@ -102,7 +103,6 @@ impl TrainingProgress {
                 loss,
             } => {
                 state.n_points += n_points;
-                state.step = step;
                 if let Some(bar) = &state.bar {
                     bar.set_message(with_loss(phase, loss, self.rate(state)));
                     bar.set_position(step as u64);
@@ -123,8 +123,7 @@ impl TrainingProgress {
                 ..
             } => {
                 state.last_line = Instant::now();
-                // All epochs have as many steps as those that are over.
-                let n_epochs = state.n_steps * epoch / state.step.max(1);
+                let n_epochs = self.epochs[usize::from(phase == Phase::Stage2)];
                 let line = format!(
                     "{} epoch {epoch}/{n_epochs}: loss {loss:.3}, {labels_scored:.0} labels a point, {}",
                     phase.name(),

@@ -25,7 +25,7 @@ pub use features::{FeaturesConfig, TokenPattern};
 pub use index::{IndexConfig, IndexMode};
 pub use memory::{DataSizes, EncoderSizes, MemoryEstimate};
 pub use optim::{OptimConfig, SecondMoments};
-pub use plan::{DataCounts, Decided, Plan, PlannedStage, default_n_clusters};
+pub use plan::{DataCounts, Decided, Plan, default_n_clusters};
 pub use ranker::{RankerConfig, RankerLoss};
 pub use stage::{
     LabelInit, LabelPrecision, LearningRates, LossConfig, Reduction, StageConfig, TrainConfig,
@@ -77,7 +77,7 @@ impl Default for Config {
             loss: LossConfig::default(),
             optim: OptimConfig::default(),
             stage1: StageConfig::default(),
-            stage2: StageConfig::default(),
+            stage2: StageConfig::stage2(),
             train: TrainConfig::default(),
             ranker: RankerConfig::default(),
             calibration: CalibrationConfig::default(),
@@ -87,6 +87,17 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The stages to train, in order: one against all has no index to learn and trains both stages' epochs in one.
+    pub fn stages(&self) -> Vec<StageConfig> {
+        match self.index.mode {
+            IndexMode::Learned => vec![self.stage1.clone(), self.stage2.clone()],
+            IndexMode::Ova => vec![StageConfig {
+                epochs: self.stage1.epochs + self.stage2.epochs,
+                ..self.stage1.clone()
+            }],
+        }
+    }
+
     /// Reads a configuration from TOML; keys that are left out keep their defaults.
     ///
     /// # Errors
@@ -239,7 +250,8 @@ mod tests {
         let before = Config::default().with_value("index.kappa=5").unwrap();
         let after = before.with_value("stage1.epochs=77").unwrap();
         assert_eq!(before.differences(&before), [""; 0]);
-        let expected = "stage1.epochs was unset and is 77";
+        let epochs = before.stage1.epochs;
+        let expected = format!("stage1.epochs was {epochs} and is 77");
         assert_eq!(before.differences(&after), [expected]);
         let decay = before.with_value("optim.weight_decay=0.1").unwrap();
         let was = before.optim.weight_decay;

@@ -1,6 +1,6 @@
 //! What will run: a configuration resolved against the data.
 
-use crate::config::{Config, IndexMode, StageConfig};
+use crate::config::{Config, IndexMode};
 use crate::error::{Error, Result};
 use crate::random::Random;
 
@@ -41,18 +41,6 @@ pub struct Plan {
     beam_size: usize,
     shortlist_size: usize,
 }
-
-/// A stage of the training with its length decided.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PlannedStage {
-    /// Passes over the training points.
-    pub epochs: usize,
-    /// Everything else.
-    pub config: StageConfig,
-}
-
-/// Epochs of stage 2 where they are left out.
-const STAGE2_EPOCHS: usize = 14;
 
 impl Config {
     /// Decides what was left open and clamps what the data cannot fill.
@@ -264,27 +252,6 @@ impl Plan {
         self.n_clusters
     }
 
-    /// The stages to train, in order.
-    ///
-    /// The more clusters there are, the longer stage 1 must learn to tell them apart before stage 2 chooses edges.
-    /// One against all has no index to learn and trains both stages' epochs in one.
-    pub fn stages(&self) -> Vec<PlannedStage> {
-        let Config { stage1, stage2, .. } = &self.config;
-        let levels = self.n_clusters.next_power_of_two().trailing_zeros() as usize;
-        let epochs = [
-            stage1.epochs.unwrap_or(levels.saturating_sub(5).max(2)),
-            stage2.epochs.unwrap_or(STAGE2_EPOCHS),
-        ];
-        let stage = |epochs, config: &StageConfig| PlannedStage {
-            epochs,
-            config: config.clone(),
-        };
-        match self.config.index.mode {
-            IndexMode::Learned => vec![stage(epochs[0], stage1), stage(epochs[1], stage2)],
-            IndexMode::Ova => vec![stage(epochs[0] + epochs[1], stage1)],
-        }
-    }
-
     /// β.
     pub fn beta(&self) -> f32 {
         self.beta
@@ -318,24 +285,6 @@ mod tests {
                 n_features: 10,
             })
             .unwrap()
-    }
-
-    #[test]
-    fn stage_1_is_longer_where_there_are_more_clusters() {
-        let epochs =
-            |plan: Plan| -> Vec<usize> { plan.stages().iter().map(|stage| stage.epochs).collect() };
-        let of = |n_labels| epochs(plan(n_labels));
-        assert_eq!(of(100), [2, 14]);
-        assert_eq!(of(10_583), [2, 14], "128 clusters");
-        assert_eq!(of(28_484), [4, 14], "512 clusters");
-        assert_eq!(of(3_000_000), [10, 14], "32,768 clusters");
-        let set = |assignment: &str| {
-            let config = Config::default().with_value(assignment).unwrap();
-            epochs(config.resolve(plan(28_484).counts()).unwrap())
-        };
-        assert_eq!(set("stage1.epochs=0"), [0, 14]);
-        assert_eq!(set("stage2.epochs=3"), [4, 3]);
-        assert_eq!(set("index.mode=ova"), [2 + 14], "one cluster, one stage");
     }
 
     #[test]

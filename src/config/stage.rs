@@ -58,9 +58,8 @@ impl Default for LearningRates {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct StageConfig {
-    /// Passes over the training points; left out: log2(C) − 5 in stage 1, at least 2, and 14 in stage 2.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub epochs: Option<usize>,
+    /// Passes over the training points.
+    pub epochs: usize,
     /// Points a step.
     pub batch_size: usize,
     /// λ: weight of the shortlist loss (paper: 0.05, grid-searched for mean reduction).
@@ -74,11 +73,21 @@ pub struct StageConfig {
 impl Default for StageConfig {
     fn default() -> Self {
         StageConfig {
-            epochs: None,
+            epochs: 2,
             batch_size: 256,
             lambda: 0.05,
             rates: LearningRates::default(),
             label_classifiers: LabelInit::default(),
+        }
+    }
+}
+
+impl StageConfig {
+    /// The defaults of stage 2.
+    pub fn stage2() -> Self {
+        StageConfig {
+            epochs: 14,
+            ..StageConfig::default()
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{LearningRates, Plan, PlannedStage};
+use crate::config::{Config, LearningRates, StageConfig};
 use crate::optim::Schedule;
 use crate::train::{Event, Phase};
 
@@ -74,21 +74,21 @@ fn stage(curves: &mut Vec<TrainingCurves>, member: usize, phase: Phase) -> &mut 
 pub type RatePoints = Vec<(f64, [f32; 3])>;
 
 /// Learning rates of encoder, labels and clusters at `n_samples` even places of each stage, with the epoch of each.
-pub fn rates_by_epoch(plan: &Plan, n_samples: usize) -> Vec<(&'static str, RatePoints)> {
-    let sample = |(name, stage): (&'static str, PlannedStage)| {
-        let schedule = Schedule::new(n_samples, plan.config().optim.warmup);
+pub fn rates_by_epoch(config: &Config, n_samples: usize) -> Vec<(&'static str, RatePoints)> {
+    let sample = |(name, stage): (&'static str, StageConfig)| {
+        let schedule = Schedule::new(n_samples, config.optim.warmup);
         let rates = (0..n_samples).map(|step| {
             let factor = schedule.factor(step);
             let LearningRates {
                 encoder,
                 labels,
                 clusters,
-            } = stage.config.rates;
+            } = stage.rates;
             let epoch = stage.epochs as f64 * (step as f64 + 0.5) / n_samples as f64;
             (epoch, [encoder, labels, clusters].map(|rate| rate * factor))
         });
         (name, rates.collect())
     };
     let names = ["stage 1", "stage 2"].into_iter();
-    names.zip(plan.stages()).map(sample).collect()
+    names.zip(config.stages()).map(sample).collect()
 }

@@ -21,7 +21,7 @@ use rayon::prelude::*;
 
 use crate::classifiers::LabelClassifiers;
 use crate::clustering::{Clustering, PointFeatures, cluster_labels, label_centroids};
-use crate::config::{LabelInit, Plan, PlannedStage};
+use crate::config::{LabelInit, Plan, StageConfig};
 use crate::encoder::{EncoderOrigin, Points, TrainableEncoder};
 use crate::error::{Error, Result};
 use crate::ids::LabelId;
@@ -160,7 +160,7 @@ pub fn train_from(
         rows: &rows,
         observer,
     };
-    let stages = plan.stages();
+    let stages = plan.config().stages();
     if state.position.phase == Phase::Stage1 {
         stage.run(&stages[0], &mut state, keep)?;
         if stages.len() == 1 {
@@ -190,11 +190,11 @@ fn warm_up(
         rows: &rows,
         observer,
     };
-    let planned = PlannedStage {
+    let config = StageConfig {
         epochs: plan.config().clustering.warmup_epochs,
-        config: plan.config().stage1.clone(),
+        ..plan.config().stage1.clone()
     };
-    stage.run(&planned, &mut state, keep)?;
+    stage.run(&config, &mut state, keep)?;
     let all: Vec<u32> = (0..data.labels.n_rows() as u32).collect();
     let mut embeddings = Matrix::default();
     let encoder = state.encoder.as_encoder();

@@ -6,7 +6,7 @@ use super::adjacency::Matches;
 use super::head::{Batch, BatchCounts, Head, HeadMut, HeadOptions, LabelState, LossWeights};
 use super::state::{Boundary, EpochSums, Keep, Optimiser, Position, TrainState};
 use super::{Event, Observer, POINTS_AN_EVENT, Phase, Steps, TrainingData, Watched, tell};
-use crate::config::{Plan, PlannedStage, Reduction, StageConfig};
+use crate::config::{Plan, Reduction, StageConfig};
 use crate::encoder::{Encoder, StepSeed, TrainableEncoder};
 use crate::error::{Error, Result};
 use crate::ids::ClusterId;
@@ -34,14 +34,13 @@ impl Stage<'_> {
     /// Runs the rest of a stage, from where the state stands.
     pub(super) fn run(
         &mut self,
-        planned: &PlannedStage,
+        config: &StageConfig,
         state: &mut TrainState,
         keep: &mut Keep<'_>,
     ) -> Result<()> {
-        let PlannedStage { epochs, config } = planned;
         let phase = state.position.phase;
         let n_batches = self.rows.len().div_ceil(config.batch_size);
-        let n_steps = n_batches * epochs;
+        let n_steps = n_batches * config.epochs;
         tell(self.observer, Event::PhaseStarted { phase, n_steps })?;
         let schedule = Schedule::new(n_steps, self.plan.config().optim.warmup);
         let mut head = Head::new(state.model.classifiers.n_labels());
@@ -64,7 +63,7 @@ impl Stage<'_> {
                 }
             }
             // A stop is heeded after the events of the epoch, so that no resumed training lacks them.
-            told = told.and(self.end_epoch(epoch, *epochs, state));
+            told = told.and(self.end_epoch(epoch, config, state));
             boundary(&mut told, state, keep)?;
         }
         state.use_copies();
@@ -123,7 +122,7 @@ impl Stage<'_> {
     }
 
     /// Tells of the epoch that is over, and predicts the watched points.
-    fn end_epoch(&self, epoch: usize, n_epochs: usize, state: &mut TrainState) -> Result<()> {
+    fn end_epoch(&self, epoch: usize, config: &StageConfig, state: &mut TrainState) -> Result<()> {
         let Position {
             phase, step, sums, ..
         } = state.position;
@@ -135,12 +134,12 @@ impl Stage<'_> {
         }
         state.parents.clear();
         let share = self.plan.config().optim.averaging;
-        state.average_epoch(epoch, n_epochs, share);
+        state.average_epoch(epoch, config.epochs, share);
         let event = sums.event(phase, epoch + 1);
         state.history.push(event.clone());
         let mut told = tell(self.observer, event);
         let train = &self.plan.config().train;
-        let is_due = (epoch + 1).is_multiple_of(train.validate_every) || epoch + 1 == n_epochs;
+        let is_due = (epoch + 1).is_multiple_of(train.validate_every) || epoch + 1 == config.epochs;
         if let Some(watched) = self.data.watched.filter(|_| is_due) {
             let encoder = state.encoder.as_encoder();
             let event = self.validate(phase, epoch + 1, watched, &state.model, encoder);

@@ -145,7 +145,7 @@ impl BenchSweep {
     ) -> anyhow::Result<Cell> {
         let directory = self.out.join(directory_name(settings));
         let started = Instant::now();
-        let progress = TrainingProgress::new(console, Some(interrupt.clone()));
+        let progress = TrainingProgress::new(console, &config, Some(interrupt.clone()));
         let destination = Destination {
             existing: Existing::Keep,
             start: Start::Resume,

@@ -47,7 +47,7 @@ pub(super) struct BenchTrain {
 impl BenchTrain {
     pub(super) fn run(&self, console: &Console) -> anyhow::Result<()> {
         let mut base = Config::default();
-        (base.stage1.epochs, base.stage2.epochs) = (Some(1), Some(2));
+        (base.stage1.epochs, base.stage2.epochs) = (1, 2);
         let config = self.settings.over(base)?;
         let data = read(self.data.as_deref(), Part::Train, console)?;
         let trainer = Trainer::new(config);

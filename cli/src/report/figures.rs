@@ -334,12 +334,12 @@ pub(super) fn losses(data: &ReportData) -> Vec<String> {
 
 /// Learning rates over both stages.
 pub(super) fn rates(data: &ReportData) -> String {
-    let plan = &data.description.plan;
-    let stages = rates_by_epoch(plan, 40);
-    let lengths: Vec<f64> = plan.stages().iter().map(|s| s.epochs as f64).collect();
+    let config = data.description.plan.config();
+    let stages = rates_by_epoch(config, 40);
+    let first = config.stage1.epochs as f64;
     let all: Vec<(f64, [f32; 3])> = stages
         .iter()
-        .zip([0.0, lengths[0]])
+        .zip([0.0, first])
         .flat_map(|((_, rates), start)| {
             rates
                 .iter()
@@ -353,7 +353,15 @@ pub(super) fn rates(data: &ReportData) -> String {
         .fold(0f32, f32::max);
     let mut plot = Plot::new(
         "learning rates",
-        Axis::linear("epoch, stage 1 then stage 2", 0.0, lengths.iter().sum()),
+        Axis::linear(
+            "epoch, stage 1 then stage 2",
+            0.0,
+            config
+                .stages()
+                .iter()
+                .map(|stage| stage.epochs as f64)
+                .sum(),
+        ),
         Axis::linear("learning rate", 0.0, f64::from(most)),
     );
     for (at, name) in ["encoder", "labels and edges", "clusters"]
