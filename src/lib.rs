@@ -31,6 +31,7 @@ pub mod ids;
 pub mod random;
 
 pub mod config;
+pub mod kernels;
 pub mod matrix;
 
 pub mod data;

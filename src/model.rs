@@ -8,7 +8,8 @@ use crate::classifiers::{CoarseScratch, LabelClassifiers};
 use crate::error::{Error, Result};
 use crate::ids::{LabelId, Scored};
 use crate::index::{Adjacency, ClusterClassifiers, ShortlistOptions, Shortlister};
-use crate::matrix::{CsrBuilder, CsrMatrix, Kernels, top_k};
+use crate::kernels::Kernels;
+use crate::matrix::{CsrBuilder, CsrMatrix, top_k};
 
 /// Search index and label classifiers: what stands behind an embedding.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,41 +3,28 @@
 //! One file per verb. stdout carries data, stderr words and progress. Exit 0 done, 1 failed, 2 misused; a reader
 //! that closes the pipe early has what it wanted, so that is success. Work that Ctrl-C ended exits with 130.
 
-mod bench;
 mod bundled;
-mod completions;
-mod config;
-mod console;
-mod convert;
-mod demo;
-mod evaluate;
-mod explain;
-mod figures;
-mod inspect;
-mod interrupt;
 mod measuring;
 mod memory;
 mod models;
 mod plan;
-mod predict;
 mod presets;
-mod progress;
-mod prune;
 mod reading;
-mod report;
 mod settings;
 mod sgemm;
-mod svg;
-mod table;
-mod train;
-mod training;
+mod ui;
+mod verbs;
 
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::console::{Console, Misuse, Verbosity};
-use crate::interrupt::Interrupted;
+use crate::ui::console::{self, Console, Misuse, Verbosity};
+use crate::ui::interrupt::{self, Interrupted};
+use crate::verbs::{
+    bench, completions, config, convert, demo, evaluate, explain, inspect, predict, prune, report,
+    train,
+};
 
 /// Extreme multi-label classification: text in, the right few of very many labels out.
 #[derive(Parser)]

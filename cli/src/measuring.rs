@@ -9,10 +9,10 @@ use elias::metrics::{
 };
 use elias::predict::Predictor;
 
-use crate::console::Console;
-use crate::figures::{DECILE_K, Figures, Timing};
-use crate::progress::{Progress, Unit};
 use crate::sgemm::{median, percentile};
+use crate::ui::console::Console;
+use crate::ui::figures::{DECILE_K, Figures, Timing};
+use crate::ui::progress::{Progress, Unit};
 
 /// Answers a point: as many as the longest cut-off of the metrics.
 const N_ANSWERS: usize = 100;

@@ -11,7 +11,7 @@ use elias::train::Event;
 
 pub(crate) use elias::checkpoint::Existing;
 
-use crate::console::Misuse;
+use crate::ui::console::Misuse;
 
 /// Writes a model with what it was trained on and what training told.
 pub(crate) fn save(

@@ -7,7 +7,7 @@ use elias::pipeline::Prepared;
 
 use crate::memory::size;
 use crate::sgemm::{Sgemm, median};
-use crate::table::Table;
+use crate::ui::table::Table;
 
 /// Share of the plain matrix product's rate that training steps are assumed to reach.
 const ASSUMED_SHARE: f64 = 0.15;

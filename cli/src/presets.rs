@@ -2,7 +2,7 @@
 
 use elias::config::Config;
 
-use crate::console::Misuse;
+use crate::ui::console::Misuse;
 
 const PRESETS: [(&str, &str); 6] = [
     ("amazon-3m", include_str!("../../configs/amazon-3m.toml")),

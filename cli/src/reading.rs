@@ -7,8 +7,8 @@ use anyhow::Context;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use elias::data::{self, Dataset, Format, ReadOptions, Summary};
 
-use crate::console::Console;
-use crate::progress::{Progress, Unit};
+use crate::ui::console::Console;
+use crate::ui::progress::{Progress, Unit};
 
 /// Reads a data set and says on stderr what it holds.
 pub(crate) fn read(

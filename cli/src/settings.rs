@@ -8,8 +8,8 @@ use clap::Args;
 use elias::config::Config;
 use elias::data::missing;
 
-use crate::console::Misuse;
 use crate::presets;
+use crate::ui::console::Misuse;
 
 /// Options that every verb with a configuration has.
 #[derive(Args)]

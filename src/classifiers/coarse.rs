@@ -7,7 +7,8 @@ use rayon::prelude::*;
 
 use super::LabelWeights;
 use crate::error::{Error, Result};
-use crate::matrix::{Kernels, Matrix};
+use crate::kernels::Kernels;
+use crate::matrix::Matrix;
 
 /// Largest whole number of a row.
 const ROW_LIMIT: f32 = 127.0;

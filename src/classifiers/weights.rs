@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use half::f16;
 use rayon::prelude::*;
 
-use crate::matrix::{Kernels, Matrix, prefetch};
+use crate::kernels::{Kernels, prefetch};
+use crate::matrix::Matrix;
 
 /// The rows of W_L, L×d.
 #[derive(Clone, Debug, PartialEq)]

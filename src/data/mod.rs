@@ -5,51 +5,24 @@
 //! in training behind them. [`read`] recognises the format by content and [`Summary`] tells what it noticed;
 //! [`write()`] writes any format and tells what it could not hold.
 
-mod annif;
 mod builder;
 mod dataset;
-mod fasttext;
-mod filter;
 mod format;
+mod formats;
 mod hold_out;
-mod inputs;
-mod jsonl;
+mod io;
 mod label_set;
-mod label_token;
-mod layout;
-mod libmultilabel;
-mod line_text;
-mod missing;
 mod near_duplicates;
-mod npy;
-mod npz;
-mod number;
-mod predictions;
-mod pretrained;
-mod raw;
-mod read;
-mod recognise;
-mod sink;
-mod source;
-mod sparse_text;
-mod text2text;
 mod texts;
-mod write;
-mod xc;
-mod xc_json;
 
 pub use dataset::{Dataset, Summary};
-pub use filter::read_filter_pairs;
 pub use format::{Format, Part};
+pub use formats::{read_npz, write_npz};
 pub use hold_out::HoldOut;
-pub use inputs::{TextInput, TextInputs};
+pub use io::{
+    Loss, PredictionFormat, PredictionWriter, Pretrained, Probability, ReadOptions, Sink,
+    TextInput, TextInputs, TokenizerSource, Written, missing, parts, read, read_bytes,
+    read_filter_pairs, read_predictions, write,
+};
 pub use label_set::LabelSet;
-pub use layout::parts;
-pub use missing::missing;
-pub use npz::{read_npz, write_npz};
-pub use predictions::{PredictionFormat, PredictionWriter, Probability, read_predictions};
-pub use pretrained::{Pretrained, TokenizerSource};
-pub use read::{ReadOptions, read, read_bytes};
-pub use sink::Sink;
 pub use texts::Texts;
-pub use write::{Loss, Written, write};

@@ -12,7 +12,8 @@ use crate::encoder::{
     Encoder, Gradient, Parameter, Points, StepSeed, TakeTensor, Tensor, TrainableEncoder,
 };
 use crate::error::Result;
-use crate::matrix::{Groups, Kernels, Matrix, Output, View, product};
+use crate::kernels::Kernels;
+use crate::matrix::{Groups, Matrix, Output, View, product};
 use crate::random::Random;
 
 /// Points a shard.

@@ -6,7 +6,7 @@
 
 use crate::error::{Error, Result};
 use crate::ids::{ClusterId, LabelId};
-use crate::matrix::Kernels;
+use crate::kernels::Kernels;
 
 /// The labels each cluster leads to.
 ///

@@ -2,7 +2,8 @@
 //!
 //! ŝ_c = min(1, α·softmax(W_C φ + b_C)) (paper, eq. 1; the biases are the released code's).
 
-use crate::matrix::{Kernels, Matrix, Output, View, product};
+use crate::kernels::Kernels;
+use crate::matrix::{Matrix, Output, View, product};
 
 /// Cluster classifiers.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,7 @@
 
 use crate::ids::{ClusterId, LabelId};
 use crate::index::{Adjacency, ClusterClassifiers};
-use crate::matrix::{Kernels, prefetch};
+use crate::kernels::{Kernels, prefetch};
 
 /// How far the search goes.
 #[derive(Clone, Copy, Debug)]

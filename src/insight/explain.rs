@@ -7,7 +7,8 @@ use crate::calibration::CandidateScores;
 use crate::encoder::PointSet;
 use crate::error::Result;
 use crate::ids::LabelId;
-use crate::matrix::{CsrMatrix, Kernels, Matrix};
+use crate::kernels::Kernels;
+use crate::matrix::{CsrMatrix, Matrix};
 use crate::predict::{Predictor, search};
 use crate::ranker::PointView;
 

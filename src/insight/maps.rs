@@ -7,7 +7,8 @@ use super::health::strong_clusters;
 use super::members::PointClusters;
 use super::{TsneOptions, assigning_score, tsne};
 use crate::ids::{ClusterId, LabelId};
-use crate::matrix::{CsrMatrix, Kernels, Matrix};
+use crate::kernels::Kernels;
+use crate::matrix::{CsrMatrix, Matrix};
 use crate::predict::Member;
 use crate::random::Random;
 

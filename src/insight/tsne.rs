@@ -7,7 +7,8 @@
 
 use rayon::prelude::*;
 
-use crate::matrix::{Kernels, Matrix};
+use crate::kernels::Kernels;
+use crate::matrix::Matrix;
 use crate::random::Random;
 
 /// How a map is made.

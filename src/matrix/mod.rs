@@ -8,12 +8,10 @@ mod csr;
 mod dense;
 mod group;
 mod product;
-mod simd;
 mod top_k;
 
 pub use csr::{CsrBuilder, CsrMatrix};
 pub use dense::Matrix;
 pub use group::Groups;
 pub use product::{Output, View, ViewMut, product, product_into};
-pub use simd::{AdamWStep, Kernels, TILE, prefetch};
 pub use top_k::{sort_descending, top_k};

@@ -1,7 +1,7 @@
 //! Gradients that wait: their sum over the steps between two updates (`update_every`).
 
 use crate::encoder::{Gradient, Parameter};
-use crate::matrix::Kernels;
+use crate::kernels::Kernels;
 use crate::optim::{Moments, StepRates, update_parameter};
 
 /// The sum of a parameter's gradients since its last update.

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::config::SecondMoments;
 use crate::encoder::{Gradient, Parameter};
-use crate::matrix::{AdamWStep, Kernels};
+use crate::kernels::{AdamWStep, Kernels};
 use crate::optim::{Pace, StepRates};
 
 /// Values a task when a dense parameter is updated.

@@ -1,7 +1,7 @@
 //! The learning-rate schedule: linear warm-up, then linear to zero, once a stage.
 
 use crate::config::{LearningRates, OptimConfig};
-use crate::matrix::AdamWStep;
+use crate::kernels::AdamWStep;
 
 /// A schedule over the steps of one stage.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,7 +5,8 @@
 //! contiguous block whose columns are renumbered from 0: the passes of the solver then stay in the cache. Labels
 //! too large for that read the shared matrices in place.
 
-use crate::matrix::{CsrMatrix, Kernels, Matrix};
+use crate::kernels::Kernels;
+use crate::matrix::{CsrMatrix, Matrix};
 
 use super::RankerProblem;
 use super::candidates::TrainingPoints;

@@ -3,7 +3,7 @@
 //! The text's words are scattered into an array of V floats; every candidate then gathers its own words from there.
 
 use crate::ids::LabelId;
-use crate::matrix::Kernels;
+use crate::kernels::Kernels;
 
 use super::rows::{inverse_norm, sparse_dot};
 use super::weights::Ranker;

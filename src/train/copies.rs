@@ -7,7 +7,7 @@
 
 use super::{Event, Phase, TrainState};
 use crate::config::Config;
-use crate::matrix::Kernels;
+use crate::kernels::Kernels;
 
 /// Which copies are kept, an array for each parameter; empty where none is.
 #[derive(Default)]

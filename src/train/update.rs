@@ -4,7 +4,7 @@ use super::head::HeadGradients;
 use super::state::Optimiser;
 use crate::encoder::TrainableEncoder;
 use crate::index::ClusterClassifiers;
-use crate::matrix::Kernels;
+use crate::kernels::Kernels;
 use crate::optim::{StepRates, update_parameter};
 
 impl Optimiser {

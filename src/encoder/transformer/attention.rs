@@ -4,7 +4,8 @@
 
 use super::dropout::{Dropout, Site};
 use super::shard::{Deltas, Tape};
-use crate::matrix::{Kernels, Output, View, ViewMut, product, product_into};
+use crate::kernels::Kernels;
+use crate::matrix::{Output, View, ViewMut, product, product_into};
 
 /// The head sizes and the layer, for dropout.
 #[derive(Clone, Copy, Debug)]

@@ -15,7 +15,8 @@ use super::shape::Shape;
 use super::shard::{Shard, Tape, pack};
 use super::weights::{Layer, Weight, Weights};
 use crate::encoder::Parameter;
-use crate::matrix::{Groups, Kernels, Output, View, product};
+use crate::kernels::Kernels;
+use crate::matrix::{Groups, Output, View, product};
 
 /// Values that the tapes of a batch may have: 2 GiB.
 const MAX_TAPE_VALUES: usize = 1 << 29;

@@ -13,7 +13,8 @@ use super::dropout::{Dropout, Site};
 use super::shape::Shape;
 use super::shard::{NormTape, Shard, Sums, Tape};
 use super::weights::{Layer, Norm};
-use crate::matrix::{Kernels, Output};
+use crate::kernels::Kernels;
+use crate::matrix::Output;
 
 /// Where a layer stands and what is dropped in it.
 #[derive(Clone, Copy, Debug)]

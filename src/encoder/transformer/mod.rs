@@ -23,7 +23,8 @@ use crate::config::{EncoderConfig, EncoderSizes};
 use crate::data::Pretrained;
 use crate::encoder::{Encoder, Parameter, Points, StepSeed, TakeTensor, Tensor, TrainableEncoder};
 use crate::error::Result;
-use crate::matrix::{Kernels, Matrix, Output, View, product};
+use crate::kernels::Kernels;
+use crate::matrix::{Matrix, Output, View, product};
 use crate::random::Random;
 
 use body::{Body, Pass};

@@ -2,7 +2,8 @@
 
 use super::shard::Shard;
 use crate::config::Pooling;
-use crate::matrix::{Kernels, Matrix};
+use crate::kernels::Kernels;
+use crate::matrix::Matrix;
 
 /// The pooled state of every text of some shards, by its place in the batch; zeros for a text without a token.
 pub(super) fn pool(pooling: Pooling, shards: &[Shard], state: usize, out: &mut Matrix) {

@@ -6,7 +6,8 @@ use super::labels::RangeBuffers;
 use super::search::ShardBuffers;
 use super::{Batch, Head, LossWeights, SHARD};
 use crate::index::{ClusterClassifiers, logit_gradient};
-use crate::matrix::{Kernels, Output, View, product};
+use crate::kernels::Kernels;
+use crate::matrix::{Output, View, product};
 
 /// Clusters a task when ∂L/∂W_C is multiplied out.
 const CLUSTERS_PER_TASK: usize = 64;

@@ -7,7 +7,7 @@ use super::labels::{RangeBuffers, take};
 use super::search::ShardBuffers;
 use crate::config::SecondMoments;
 use crate::index::{Adjacency, edge_gradient, edge_scores};
-use crate::matrix::Kernels;
+use crate::kernels::Kernels;
 use crate::optim::{RowMoments, StepRates};
 
 /// Gradients of the learned edges that wait to be applied, and AdamW's state.

@@ -10,8 +10,9 @@ use super::LossWeights;
 use super::search::{Pair, ShardBuffers};
 use crate::classifiers::LabelClassifiers;
 use crate::config::SecondMoments;
+use crate::kernels::{Kernels, TILE, prefetch};
 use crate::loss;
-use crate::matrix::{Groups, Kernels, Matrix, TILE, prefetch};
+use crate::matrix::{Groups, Matrix};
 use crate::optim::StepRates;
 
 /// What becomes of the gradients of W_L and b_L.

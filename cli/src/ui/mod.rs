@@ -1,0 +1,9 @@
+//! What a person sees: words, progress, tables, plots, and Ctrl-C.
+
+pub(crate) mod console;
+pub(crate) mod figures;
+pub(crate) mod interrupt;
+pub(crate) mod progress;
+pub(crate) mod svg;
+pub(crate) mod table;
+pub(crate) mod training;

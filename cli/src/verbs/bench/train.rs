@@ -1,0 +1,204 @@
+//! `elias bench train`: steps of both stages against the plain matrix product, in one process.
+//!
+//! The matrix product is measured between training steps, on the same threads, so that whatever else the machine
+//! does slows both. A step is timed from the end of the one before to its own end; the first steps of a stage are
+//! left out, and the median stands for the rest.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use clap::Args;
+use elias::config::{Config, Plan};
+use elias::data::Part;
+use elias::pipeline::Trainer;
+use elias::train::{Event, Observer, Phase};
+
+use super::{Groups, read, write_groups};
+use crate::memory::peak_rss;
+use crate::settings::Settings;
+use crate::sgemm::{Sgemm, median};
+use crate::ui::console::Console;
+
+/// Steps of a stage that are not counted.
+const N_WARM_UP: usize = 5;
+/// Steps between two measurements of the matrix product.
+const SGEMM_EVERY: usize = 10;
+
+/// Steps of both stages against the plain matrix product
+///
+/// One epoch of stage 1 and two of stage 2, unless --set stage1.epochs and stage2.epochs say otherwise.
+/// gflops counts 6·B·(K_used + C)·d a step, with K_used the labels scored a point.
+#[derive(Args)]
+pub(super) struct BenchTrain {
+    /// Training data; the bundled set unless given
+    data: Option<PathBuf>,
+    /// Leave stage 2 after this many steps
+    #[arg(long, value_name = "N")]
+    steps: Option<usize>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+impl BenchTrain {
+    pub(super) fn run(&self, console: &Console) -> anyhow::Result<()> {
+        let mut base = Config::default();
+        (base.stage1.epochs, base.stage2.epochs) = (1, 2);
+        let config = self.settings.over(base)?;
+        let data = read(self.data.as_deref(), Part::Train, console)?;
+        let trainer = Trainer::new(config);
+        let prepared = trainer.prepare(&data)?;
+        let plan = prepared.plan().clone();
+        let watch = Watch::new(self.steps);
+        match trainer.train_prepared(prepared, &data, None, &watch) {
+            Ok(_) | Err(elias::Error::Stopped) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let stages = watch
+            .state
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        let groups: Groups = stages
+            .stages
+            .iter()
+            .filter(|stage| !stage.step_ms.is_empty())
+            .map(|stage| (stage.name.to_string(), stage.figures(&plan)))
+            .collect();
+        write_groups(&groups, self.json)
+    }
+}
+
+/// An observer that times steps.
+struct Watch {
+    most_steps: Option<usize>,
+    state: Mutex<State>,
+}
+
+struct State {
+    sgemm: Sgemm,
+    stages: [StageTimes; 2],
+    last: Instant,
+}
+
+#[derive(Default)]
+struct StageTimes {
+    name: &'static str,
+    step_ms: Vec<f64>,
+    points: Vec<f64>,
+    sgemm: Vec<f64>,
+    labels_scored: f64,
+    peak: Option<u64>,
+}
+
+impl Watch {
+    fn new(most_steps: Option<usize>) -> Self {
+        let stage = |name| StageTimes {
+            name,
+            ..StageTimes::default()
+        };
+        Watch {
+            most_steps,
+            state: Mutex::new(State {
+                sgemm: Sgemm::new(),
+                stages: [stage("stage1"), stage("stage2")],
+                last: Instant::now(),
+            }),
+        }
+    }
+}
+
+impl Observer for Watch {
+    fn on_event(&self, event: &Event) -> ControlFlow<()> {
+        let now = Instant::now();
+        let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let State {
+            sgemm,
+            stages,
+            last,
+        } = &mut *guard;
+        let stage_of = |phase: Phase| match phase {
+            Phase::Stage1 => Some(0),
+            Phase::Stage2 => Some(1),
+            _ => None,
+        };
+        let mut is_enough = false;
+        match *event {
+            Event::PhaseStarted { phase, .. } => {
+                if let Some(stage) = stage_of(phase) {
+                    let rate = sgemm.measure();
+                    stages[stage].sgemm.push(rate);
+                }
+            }
+            Event::Step {
+                phase,
+                step,
+                n_points,
+                ..
+            } => {
+                let Some(stage) = stage_of(phase) else {
+                    return ControlFlow::Continue(());
+                };
+                let stage = &mut stages[stage];
+                if N_WARM_UP < step {
+                    stage.step_ms.push(1e3 * (now - *last).as_secs_f64());
+                    stage.points.push(n_points as f64);
+                }
+                if step % SGEMM_EVERY == 0 {
+                    stage.sgemm.push(sgemm.measure());
+                }
+                stage.peak = peak_rss();
+                let is_last = phase == Phase::Stage2 && self.most_steps == Some(step);
+                is_enough = is_last && 0.0 < stage.labels_scored;
+            }
+            Event::Epoch {
+                phase,
+                labels_scored,
+                ..
+            } => {
+                if let Some(stage) = stage_of(phase) {
+                    stages[stage].labels_scored = labels_scored;
+                    stages[stage].sgemm.push(sgemm.measure());
+                    let n_steps = stages[stage].step_ms.len() + N_WARM_UP;
+                    is_enough = phase == Phase::Stage2
+                        && self.most_steps.is_some_and(|most| most <= n_steps);
+                }
+            }
+            _ => {}
+        }
+        *last = Instant::now();
+        match is_enough {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+impl StageTimes {
+    fn figures(&self, plan: &Plan) -> Vec<(&'static str, f64)> {
+        let ms_per_step = median(&self.step_ms);
+        let n_points = median(&self.points);
+        let n_scored = self.labels_scored + plan.n_clusters() as f64;
+        let n_flops = 6.0 * n_points * n_scored * plan.config().encoder.dim as f64;
+        let gflops = n_flops / ms_per_step / 1e6;
+        let sgemm_gflops = median(&self.sgemm);
+        vec![
+            ("points_per_s", 1e3 * n_points / ms_per_step),
+            ("ms_per_step", ms_per_step),
+            ("gflops", gflops),
+            ("sgemm_gflops", sgemm_gflops),
+            ("fraction_of_sgemm", gflops / sgemm_gflops),
+            (
+                "peak_rss_bytes",
+                self.peak.map_or(f64::NAN, |bytes| bytes as f64),
+            ),
+            ("labels_scored_per_point", self.labels_scored),
+            ("batch_size", n_points),
+            ("n_steps", self.step_ms.len() as f64),
+            ("n_threads", rayon::current_num_threads() as f64),
+        ]
+    }
+}

@@ -1,0 +1,147 @@
+//! `elias convert`: a data set in another format.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use elias::config::FeaturesConfig;
+use elias::data::{self, Dataset, Format, Loss, Part, ReadOptions};
+use elias::features::Vectorizer;
+
+use crate::reading;
+use crate::ui::console::Console;
+
+/// Write a data set in another format
+///
+/// SOURCE is a file or a directory; both parts of a directory are converted.
+/// PATH is a file (compressed if it ends in .gz or .zst) for one part in a format of one file, else a directory.
+/// What the target cannot hold is said on stderr. Formats of sparse features get tf-idf where SOURCE has only texts.
+#[derive(Args)]
+pub(crate) struct Convert {
+    /// The data set: a file, or a directory with a train or a test part
+    source: PathBuf,
+    /// The format to write
+    #[arg(long, value_name = "FORMAT", value_parser = reading::format_parser(), hide_possible_values = true)]
+    #[arg(long_help = formats_help())]
+    to: Format,
+    /// Where to write
+    #[arg(long, value_name = "PATH")]
+    out: PathBuf,
+    /// Format of SOURCE, if not to be recognised by content
+    #[arg(long, value_name = "FROM", value_parser = reading::format_parser(), hide_possible_values = true)]
+    format: Option<Format>,
+    /// Write even if PATH exists
+    #[arg(long)]
+    overwrite: bool,
+}
+
+fn formats_help() -> String {
+    format!(
+        "The format to write: {}",
+        Format::ALL.map(Format::name).join(", ")
+    )
+}
+
+impl Convert {
+    pub(crate) fn run(&self, console: &Console) -> anyhow::Result<()> {
+        self.check_target()?;
+        let mut parts = self.read_parts(console)?;
+        if needs_vectors(self.to, &parts) {
+            console.say("computing tf-idf features from the texts");
+            vectorize(&mut parts).context("while computing features")?;
+        }
+        self.write_parts(&parts, console)
+    }
+
+    fn check_target(&self) -> anyhow::Result<()> {
+        let is_taken = match fs::read_dir(&self.out) {
+            Ok(mut entries) => entries.next().is_some(),
+            Err(_) => self.out.exists(),
+        };
+        if is_taken && !self.overwrite {
+            bail!(
+                "{} exists already: choose another path, or add --overwrite",
+                self.out.display()
+            );
+        }
+        Ok(())
+    }
+
+    /// All parts over the same labels: those of the first, then those that only the second has.
+    fn read_parts(&self, console: &Console) -> anyhow::Result<Vec<(Part, Dataset)>> {
+        let mut read: Vec<(Part, Dataset)> = Vec::new();
+        for part in data::parts(&self.source)? {
+            let options = ReadOptions {
+                format: self.format,
+                part,
+                known_labels: read.first().map(|(_, first)| first.label_set()),
+                ..ReadOptions::default()
+            };
+            let dataset = reading::read(console, &self.source, options)?;
+            read.push((part, dataset));
+        }
+        let Some(label_set) = read.last().map(|(_, last)| last.label_set().clone()) else {
+            return Ok(read);
+        };
+        let widened = read.into_iter().map(|(part, dataset)| {
+            let dataset = dataset.with_label_set(label_set.clone())?;
+            Ok((part, dataset))
+        });
+        widened.collect()
+    }
+
+    fn write_parts(&self, parts: &[(Part, Dataset)], console: &Console) -> anyhow::Result<()> {
+        if 1 < parts.len() || ends_with_separator(&self.out) {
+            fs::create_dir_all(&self.out)
+                .with_context(|| format!("while creating {}", self.out.display()))?;
+        }
+        for (part, dataset) in parts {
+            let written = data::write(dataset, self.to, &self.out, *part)
+                .with_context(|| format!("while writing the {part} data as {}", self.to))?;
+            for file in &written.files {
+                console.say(format_args!("wrote {}", file.display()));
+            }
+            // A label that the part lacks is not lost while another part holds it.
+            let is_lost = |loss: &&Loss| !matches!(loss, Loss::UnusedLabels(_)) || parts.len() == 1;
+            for loss in written.losses.iter().filter(is_lost) {
+                console.say(format_args!("warning: {part} as {}: {loss}", self.to));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn ends_with_separator(path: &Path) -> bool {
+    path.to_string_lossy()
+        .ends_with(['/', std::path::MAIN_SEPARATOR])
+}
+
+fn needs_vectors(format: Format, parts: &[(Part, Dataset)]) -> bool {
+    let holds_features = format.needs_features() || format == Format::Pecos;
+    let lacks_features = parts
+        .iter()
+        .any(|(_, dataset)| dataset.features().is_none());
+    holds_features && lacks_features
+}
+
+/// Learns the words from the first part and gives every part its rows.
+fn vectorize(parts: &mut [(Part, Dataset)]) -> anyhow::Result<()> {
+    let mut vectorizer = None;
+    for (part, dataset) in parts {
+        let texts = dataset
+            .texts()
+            .with_context(|| format!("the {part} data has no texts, unlike the other part"))?;
+        let features = match &vectorizer {
+            Some(vectorizer) => Vectorizer::transform(vectorizer, texts),
+            None => {
+                let (fitted, features) =
+                    Vectorizer::fit_transform(texts, &FeaturesConfig::default())?;
+                vectorizer = Some(fitted);
+                features
+            }
+        };
+        *dataset = dataset.clone().with_features(features)?;
+    }
+    Ok(())
+}

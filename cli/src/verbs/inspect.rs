@@ -1,0 +1,277 @@
+//! `elias inspect`: what a model is, and how its search index is doing.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::Args;
+use elias::checkpoint::{self, Description};
+use elias::insight::{IndexHealth, OVERLAP_CUTOFFS};
+use elias::predict::Predictor;
+use elias::train::Event;
+use serde_json::{Value, json};
+
+use crate::ui::console::Console;
+use crate::ui::table::Table;
+use crate::{memory, models};
+
+/// Show what a model is and how its index is doing
+///
+/// Sizes, settings, training history, and the state of the search index: cluster sizes, edges, edge scores, labels
+/// with several clusters, labels that cannot be reached (must be 0), and what is left of the clusters of stage 1.
+#[derive(Args)]
+pub(crate) struct Inspect {
+    /// The model
+    model: PathBuf,
+    /// Read and check every byte of it first
+    #[arg(long)]
+    verify: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Inspect {
+    pub(crate) fn run(&self, console: &Console) -> anyhow::Result<()> {
+        let predictor = match self.verify {
+            false => models::load(&self.model)?,
+            true => {
+                let verified =
+                    checkpoint::verify(&self.model).context("while checking the model")?;
+                console.say("every byte is as the manifest says");
+                verified
+            }
+        };
+        let description = checkpoint::describe(&self.model)?;
+        let counts = predictor.label_counts();
+        let members = predictor.members().iter();
+        let health: Vec<IndexHealth> = members.map(|one| IndexHealth::of(one, counts)).collect();
+        let mut out = io::stdout().lock();
+        match self.json {
+            true => write_json(&mut out, &description, &predictor, &health)?,
+            false => write_words(&mut out, (&self.model, &description), &predictor, &health)?,
+        }
+        out.flush()?;
+        Ok(())
+    }
+}
+
+fn write_words(
+    out: &mut impl Write,
+    (path, description): (&Path, &Description),
+    predictor: &Predictor,
+    health: &[IndexHealth],
+) -> io::Result<()> {
+    let plan = &description.plan;
+    let counts = plan.counts();
+    let n_bytes: u64 = description.files.values().map(|file| file.bytes).sum();
+    let mut table = Table::new([path.display().to_string(), String::new()]);
+    let mut row = |name: &str, value: String| table.row([name.to_string(), value]);
+    row("written by", description.written_by.clone());
+    row("format version", description.version.to_string());
+    row("size on disk", memory::size(n_bytes as usize));
+    row(
+        "takes",
+        if description.takes_texts {
+            "texts"
+        } else {
+            "features"
+        }
+        .into(),
+    );
+    row("members", description.n_members.to_string());
+    row("parts", parts(predictor).join(", "));
+    row("trained on points", description.data.n_points.to_string());
+    row("labels", counts.n_labels.to_string());
+    row("words or features", counts.n_features.to_string());
+    row("encoder dimensions", plan.config().encoder.dim.to_string());
+    row("clusters C", plan.n_clusters().to_string());
+    row("edges a cluster at most, kappa", plan.kappa().to_string());
+    row(
+        "beam, shortlist",
+        format!("{}, {}", plan.beam_size(), plan.shortlist_size()),
+    );
+    row("seed", plan.config().train.seed.to_string());
+    table.write(out)?;
+    write_history(out, &description.history)?;
+    for (member_idx, health) in health.iter().enumerate() {
+        let of = match health_count(predictor) {
+            1 => String::new(),
+            n => format!(" of member {} of {n}", member_idx + 1),
+        };
+        write_health(out, &of, health)?;
+    }
+    let changed = elias::config::Config::default().differences(plan.config());
+    if !changed.is_empty() {
+        writeln!(out, "\nsettings that are not the defaults")?;
+        for difference in changed {
+            writeln!(out, "  {difference}")?;
+        }
+    }
+    Ok(())
+}
+
+fn health_count(predictor: &Predictor) -> usize {
+    predictor.members().len()
+}
+
+/// What can answer by itself.
+fn parts(predictor: &Predictor) -> Vec<&'static str> {
+    let first = &predictor.members()[0];
+    let mut parts = Vec::new();
+    if first.stage1.whole.is_some() {
+        parts.push("stage1");
+    }
+    parts.push("stage2");
+    if first.ranker.is_some() {
+        parts.push("ranker");
+    }
+    if first.calibrator.is_some() {
+        parts.push("calibrated");
+    }
+    if 1 < predictor.members().len() {
+        parts.push("ensemble");
+    }
+    parts
+}
+
+fn write_history(out: &mut impl Write, history: &[Event]) -> io::Result<()> {
+    writeln!(out, "\ntraining")?;
+    let mut table = Table::new(["stage", "epochs", "first loss", "last loss"]);
+    for curve in elias::insight::TrainingCurves::of(history) {
+        let loss =
+            |at: Option<&[f64; 4]>| at.map_or(String::new(), |loss| format!("{:.3}", loss[0]));
+        table.row([
+            curve.phase.clone(),
+            curve.losses.len().to_string(),
+            loss(curve.losses.first()),
+            loss(curve.losses.last()),
+        ]);
+    }
+    table.write(out)?;
+    for event in history {
+        match event {
+            Event::AdjacencyReady {
+                n_edges,
+                n_repaired,
+            } => writeln!(
+                out,
+                "stage 2 began with {n_edges} edges; {n_repaired} labels were kept reachable by repair"
+            )?,
+            Event::CalibrationReady {
+                n_points,
+                precision_at_1,
+            } => writeln!(
+                out,
+                "calibrated on {n_points} points held out: P@1 {precision_at_1:.2} on them"
+            )?,
+            Event::CalibrationSkipped { .. } => writeln!(out, "not calibrated: too few points")?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn write_health(out: &mut impl Write, of: &str, health: &IndexHealth) -> io::Result<()> {
+    writeln!(out, "\nindex{of}")?;
+    let mut table = Table::new(["", "fewest", "median", "most"]);
+    let cells = |name: &str, [low, mid, high]: [usize; 3]| {
+        [
+            name.to_string(),
+            low.to_string(),
+            mid.to_string(),
+            high.to_string(),
+        ]
+    };
+    table.row(cells("edges of a cluster", health.edges_of_cluster));
+    let assigned = format!(
+        "labels of a cluster (edge score above {:.2})",
+        health.assigned_above
+    );
+    table.row(cells(&assigned, health.labels_of_cluster));
+    table.write(out)?;
+    writeln!(out, "{} edges", health.n_edges)?;
+    writeln!(
+        out,
+        "{} labels cannot be reached (must be 0)",
+        health.n_unreachable
+    )?;
+    let several = health.n_in_several_clusters();
+    let share = 100.0 * several as f64 / health.n_labels.max(1) as f64;
+    writeln!(
+        out,
+        "{several} labels ({share:.1} %) are in several clusters"
+    )?;
+
+    writeln!(out, "\nedges by score")?;
+    let most = health.histogram.iter().copied().max().unwrap_or(1).max(1);
+    let n_bins = health.histogram.len() as f64;
+    for (bin, &count) in health.histogram.iter().enumerate() {
+        let bar = "#".repeat((40 * count).div_ceil(most));
+        let low = bin as f64 / n_bins;
+        writeln!(out, "{low:.2}-{:.2} {count:>9} {bar}", low + 1.0 / n_bins)?;
+    }
+    match &health.stage1_overlap {
+        None => writeln!(out, "\nthe model does not know the clusters of stage 1")?,
+        Some(overlap) => {
+            writeln!(
+                out,
+                "\nedges of stage 1 that are left, in percent, by edge score at least"
+            )?;
+            let mut table = Table::new(OVERLAP_CUTOFFS.map(|cutoff| cutoff.to_string()));
+            table.row(overlap.iter().map(|percent| format!("{percent:.1}")));
+            table.write(out)?;
+        }
+    }
+    writeln!(
+        out,
+        "\nclusters a label is in, by decile of label frequency"
+    )?;
+    let mut table = Table::new((1..=10).map(|decile| decile.to_string()));
+    table.row(
+        health
+            .clusters_by_decile
+            .iter()
+            .map(|mean| format!("{mean:.2}")),
+    );
+    table.write(out)
+}
+
+fn write_json(
+    out: &mut impl Write,
+    description: &Description,
+    predictor: &Predictor,
+    health: &[IndexHealth],
+) -> anyhow::Result<()> {
+    let plan = &description.plan;
+    let files: serde_json::Map<String, Value> = description
+        .files
+        .iter()
+        .map(|(name, file)| (name.clone(), json!(file.bytes)))
+        .collect();
+    let object = json!({
+        "format_version": description.version,
+        "written_by": description.written_by,
+        "takes_texts": description.takes_texts,
+        "n_members": description.n_members,
+        "parts": parts(predictor),
+        "n_points": description.data.n_points,
+        "n_labels": plan.counts().n_labels,
+        "n_features": plan.counts().n_features,
+        "n_clusters": plan.n_clusters(),
+        "kappa": plan.kappa(),
+        "beta": plan.beta(),
+        "beam_size": plan.beam_size(),
+        "shortlist_size": plan.shortlist_size(),
+        "seed": plan.config().train.seed,
+        "bytes": description.files.values().map(|file| file.bytes).sum::<u64>(),
+        "files": files,
+        "training": elias::insight::TrainingCurves::of(&description.history),
+        "index": health,
+        "overlap_cutoffs": OVERLAP_CUTOFFS,
+        "config": plan.config(),
+    });
+    serde_json::to_writer_pretty(&mut *out, &object)?;
+    writeln!(out)?;
+    Ok(())
+}

@@ -1,0 +1,14 @@
+//! The verbs of the command, one file each.
+
+pub(crate) mod bench;
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod convert;
+pub(crate) mod demo;
+pub(crate) mod evaluate;
+pub(crate) mod explain;
+pub(crate) mod inspect;
+pub(crate) mod predict;
+pub(crate) mod prune;
+pub(crate) mod report;
+pub(crate) mod train;

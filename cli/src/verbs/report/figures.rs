@@ -1,0 +1,413 @@
+//! The report's plots.
+
+use elias::insight::{OVERLAP_CUTOFFS, TrainingCurves, rates_by_epoch};
+
+use super::data::{PruneRow, ReportData};
+use crate::ui::svg::{Axis, Marks, Plot};
+
+/// Every plot with a name for its file.
+pub(super) fn all(data: &ReportData) -> Vec<(&'static str, String)> {
+    let mut plots = vec![
+        ("recall", recall(data)),
+        ("recall-by-decile", recall_by_decile(data)),
+        ("label-frequencies", frequencies(data)),
+        ("edge-scores", edge_histogram(data)),
+        ("edge-weights-by-rank", edge_ranks(data)),
+        ("true-label-scores", score_spread(data)),
+        ("clusters-by-decile", clusters_by_decile(data)),
+        ("learning-rates", rates(data)),
+    ];
+    let optional = [
+        ("reliability", reliability(data)),
+        ("pruning", pruning(data)),
+        ("stage1-overlap", overlap(data)),
+        ("validation", validations(data)),
+    ];
+    plots.extend(
+        optional
+            .into_iter()
+            .filter_map(|(name, svg)| Some((name, svg?))),
+    );
+    let names = ["loss", "shortlist-loss", "labels-scored"];
+    plots.extend(names.into_iter().zip(losses(data)));
+    plots
+}
+
+fn deciles() -> Axis {
+    Axis::names(
+        "decile of label frequency, most frequent first",
+        (1..=10).map(|decile| decile.to_string()),
+    )
+}
+
+fn numbered(values: &[f64]) -> Vec<(f64, f64)> {
+    values
+        .iter()
+        .enumerate()
+        .map(|(at, &value)| (at as f64, value))
+        .collect()
+}
+
+/// Recall against the size of the prediction set.
+pub(super) fn recall(data: &ReportData) -> String {
+    let stages = shown_stages(data);
+    let values = stages.iter().flat_map(|stage| &stage.recall);
+    let low = values
+        .clone()
+        .fold(100.0, |low: f64, &value| low.min(value));
+    let high = values.fold(0.0, |high: f64, &value| high.max(value));
+    let mut plot = Plot::new(
+        "recall against prediction set size",
+        Axis::log("predictions k", 1.0, 100.0),
+        Axis::linear(
+            "recall@k, %",
+            (low / 10.0).floor() * 10.0,
+            (high / 10.0).ceil() * 10.0,
+        ),
+    );
+    for stage in stages {
+        let points = stage
+            .recall
+            .iter()
+            .enumerate()
+            .map(|(at, &value)| (at as f64 + 1.0, value));
+        plot = plot.with(&stage.stage, Marks::Line(thinned(points.collect())));
+    }
+    plot.draw()
+}
+
+/// Stage 1, stage 2 and the whole stack.
+fn shown_stages(data: &ReportData) -> Vec<&elias::insight::StageFigures> {
+    let mut stages: Vec<_> = ["stage1", "stage2"]
+        .iter()
+        .filter_map(|name| data.stage(name))
+        .collect();
+    if let Some(last) = data
+        .test
+        .stages
+        .last()
+        .filter(|last| last.stage != "stage2")
+    {
+        stages.push(last);
+    }
+    stages
+}
+
+/// About thirty points, evenly spread on a logarithmic axis.
+fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    let mut kept: Vec<(f64, f64)> = Vec::new();
+    let last = points.last().copied();
+    for point in points {
+        if kept.last().is_none_or(|last| last.0 * 1.15 <= point.0) {
+            kept.push(point);
+        }
+    }
+    kept.extend(last.filter(|last| kept.last() != Some(last)));
+    kept
+}
+
+/// Recall@100 by decile.
+pub(super) fn recall_by_decile(data: &ReportData) -> String {
+    let mut plot = Plot::new(
+        "recall@100 by label frequency",
+        deciles(),
+        Axis::linear("recall@100, %", 0.0, 100.0),
+    );
+    for stage in shown_stages(data) {
+        plot = plot.with(&stage.stage, Marks::Bars(numbered(&stage.recall_by_decile)));
+    }
+    plot.draw()
+}
+
+/// Training points of labels, most frequent first.
+pub(super) fn frequencies(data: &ReportData) -> String {
+    let mut counts: Vec<f64> = data
+        .label_counts
+        .iter()
+        .map(|&count| f64::from(count.max(1)))
+        .collect();
+    counts.sort_by(|a, b| b.total_cmp(a));
+    let n = counts.len() as f64;
+    let points: Vec<(f64, f64)> = counts
+        .iter()
+        .enumerate()
+        .map(|(at, &count)| (at as f64 + 1.0, count))
+        .collect();
+    let most = counts.first().copied().unwrap_or(1.0);
+    Plot::new(
+        "training points of labels",
+        Axis::log("labels, most frequent first", 1.0, n.max(10.0)),
+        Axis::log("training points", 1.0, most.max(10.0)),
+    )
+    .with("", Marks::Line(thinned(points)))
+    .draw()
+}
+
+/// Distribution of the edge scores.
+pub(super) fn edge_histogram(data: &ReportData) -> String {
+    let histogram = &data.health.histogram;
+    let n_bins = histogram.len() as f64;
+    let total = histogram.iter().sum::<usize>().max(1) as f64;
+    let shares: Vec<f64> = histogram
+        .iter()
+        .map(|&count| 100.0 * count as f64 / total)
+        .collect();
+    let most = shares.iter().copied().fold(0.0, f64::max);
+    let names = (0..histogram.len()).map(|bin| format!("{:.2}", bin as f64 / n_bins));
+    Plot::new(
+        "edges by score",
+        Axis::names("edge score from", names),
+        Axis::linear("% of edges", 0.0, most),
+    )
+    .with("", Marks::Bars(numbered(&shares)))
+    .draw()
+}
+
+/// Mean normalised edge weight by rank inside of a cluster.
+pub(super) fn edge_ranks(data: &ReportData) -> String {
+    let weights = &data.health.weight_by_rank;
+    let points: Vec<(f64, f64)> = weights
+        .iter()
+        .enumerate()
+        .map(|(at, &weight)| (at as f64 + 1.0, weight.max(1e-7)))
+        .collect();
+    let most = weights.first().copied().unwrap_or(1.0).max(1e-3);
+    Plot::new(
+        "edge weight by rank, mean over clusters",
+        Axis::log(
+            "edges of a cluster, strongest first",
+            1.0,
+            (points.len() as f64).max(10.0),
+        ),
+        Axis::log("normalised weight", 1e-7, most),
+    )
+    .with("", Marks::Line(thinned(points)))
+    .draw()
+}
+
+/// Scores of true labels by decile.
+pub(super) fn score_spread(data: &ReportData) -> String {
+    let boxes = |of: fn(&elias::insight::ScoreSpread) -> [f64; 5]| {
+        let filled = data
+            .test
+            .spread
+            .iter()
+            .enumerate()
+            .filter(|(_, spread)| 0 < spread.n_pairs);
+        Marks::Boxes(filled.map(|(at, spread)| (at as f64, of(spread))).collect())
+    };
+    let mut plot = Plot::new(
+        "scores of true labels by label frequency",
+        deciles(),
+        Axis::linear("score", 0.0, 1.0),
+    )
+    .with("model p", boxes(|spread| spread.model));
+    if data.stage("ranker").is_some() {
+        plot = plot.with("ranker q", boxes(|spread| spread.ranker));
+    }
+    if data.stage("calibrated").is_some() {
+        plot = plot.with("final score", boxes(|spread| spread.last));
+    }
+    plot.draw()
+}
+
+/// Probabilities against outcomes; none without calibration.
+pub(super) fn reliability(data: &ReportData) -> Option<String> {
+    let reliability = data.test.reliability.as_ref()?;
+    let bins = reliability.bins.iter().filter(|bin| 0 < bin.0);
+    let points = bins
+        .map(|&(_, probability, share)| (probability, share))
+        .collect();
+    let plot = Plot::new(
+        "reliability of probabilities",
+        Axis::linear("probability given", 0.0, 1.0),
+        Axis::linear("share that is right", 0.0, 1.0),
+    );
+    let plot = plot.with("this model", Marks::Line(points));
+    Some(
+        plot.with("ideal", Marks::Line(vec![(0.0, 0.0), (1.0, 1.0)]))
+            .draw(),
+    )
+}
+
+/// What pruning costs, against the share of edges that went.
+pub(super) fn pruning(data: &ReportData) -> Option<String> {
+    let pruning = data.pruning.as_ref()?;
+    let rows = || pruning.by_threshold.iter().chain(&pruning.by_top_k);
+    let fewest = rows().map(|row| row.removed).fold(100.0, f64::min);
+    let mut plot = Plot::new(
+        "metrics against the share of edges removed",
+        Axis::linear("% of edges removed", (fewest / 10.0).floor() * 10.0, 100.0),
+        Axis::linear(
+            "%",
+            0.0,
+            rows().map(|row| row.metrics[3]).fold(10.0, f64::max) * 1.05,
+        ),
+    );
+    for (name, rows) in [
+        ("threshold", &pruning.by_threshold),
+        ("top-k", &pruning.by_top_k),
+    ] {
+        for (metric, at) in [("P@1", 0), ("R@100", 3)] {
+            let point = |row: &PruneRow| (row.removed, row.metrics[at]);
+            plot = plot.with(
+                &format!("{metric} by {name}"),
+                Marks::Line(rows.iter().map(point).collect()),
+            );
+        }
+    }
+    Some(plot.draw())
+}
+
+/// Stage-1 edges that are left at each cut-off.
+pub(super) fn overlap(data: &ReportData) -> Option<String> {
+    let overlap = data.health.stage1_overlap.as_ref()?;
+    let points = OVERLAP_CUTOFFS
+        .into_iter()
+        .zip(overlap.iter().copied())
+        .collect();
+    let plot = Plot::new(
+        "stage-1 edges left by edge score",
+        Axis::linear("edge score at least", 0.0, 1.0),
+        Axis::linear("% of the stage-1 edges", 0.0, 100.0),
+    );
+    Some(plot.with("", Marks::Line(points)).draw())
+}
+
+/// Clusters a label is assigned to, by decile.
+pub(super) fn clusters_by_decile(data: &ReportData) -> String {
+    let means = &data.health.clusters_by_decile;
+    let most = means.iter().copied().fold(0.0, f64::max);
+    Plot::new(
+        "clusters of a label by label frequency",
+        deciles(),
+        Axis::linear("clusters a label", 0.0, most * 1.05),
+    )
+    .with("", Marks::Bars(numbered(means)))
+    .draw()
+}
+
+/// Losses of both stages, one after the other; a plot each of total and shortlist loss.
+pub(super) fn losses(data: &ReportData) -> Vec<String> {
+    let curves = TrainingCurves::of(&data.description.history);
+    let longest = curves
+        .iter()
+        .map(|curve| curve.losses.len())
+        .max()
+        .unwrap_or(0);
+    if longest == 0 {
+        return Vec::new();
+    }
+    let draw = |(title, at): (&str, usize)| {
+        let most = curves
+            .iter()
+            .flat_map(|curve| &curve.losses)
+            .map(|loss| loss[at])
+            .fold(0.0, f64::max);
+        let mut plot = Plot::new(
+            title,
+            Axis::linear("epoch of the stage", 0.0, longest as f64),
+            Axis::linear(title, 0.0, most),
+        );
+        for curve in &curves {
+            let points = curve
+                .losses
+                .iter()
+                .enumerate()
+                .map(|(epoch, loss)| (epoch as f64 + 1.0, loss[at]));
+            let name = match data.description.n_members {
+                1 => curve.phase.clone(),
+                _ => format!("{} of member {}", curve.phase, curve.member + 1),
+            };
+            plot = plot.with(&name, Marks::Line(points.collect()));
+        }
+        plot.draw()
+    };
+    [
+        ("loss a point", 0),
+        ("shortlist loss a point", 2),
+        ("labels scored a point", 3),
+    ]
+    .map(draw)
+    .into()
+}
+
+/// Learning rates over both stages.
+pub(super) fn rates(data: &ReportData) -> String {
+    let config = data.description.plan.config();
+    let stages = rates_by_epoch(config, 40);
+    let first = config.stage1.epochs as f64;
+    let all: Vec<(f64, [f32; 3])> = stages
+        .iter()
+        .zip([0.0, first])
+        .flat_map(|((_, rates), start)| {
+            rates
+                .iter()
+                .map(move |(epoch, rates)| (start + epoch, *rates))
+        })
+        .collect();
+    let most = all
+        .iter()
+        .flat_map(|(_, rates)| rates)
+        .copied()
+        .fold(0f32, f32::max);
+    let mut plot = Plot::new(
+        "learning rates",
+        Axis::linear(
+            "epoch, stage 1 then stage 2",
+            0.0,
+            config
+                .stages()
+                .iter()
+                .map(|stage| stage.epochs as f64)
+                .sum(),
+        ),
+        Axis::linear("learning rate", 0.0, f64::from(most)),
+    );
+    for (at, name) in ["encoder", "labels and edges", "clusters"]
+        .iter()
+        .enumerate()
+    {
+        let points = all
+            .iter()
+            .map(|(epoch, rates)| (*epoch, f64::from(rates[at])));
+        plot = plot.with(name, Marks::Line(points.collect()));
+    }
+    plot.draw()
+}
+
+/// Validation metrics, if any were taken.
+pub(super) fn validations(data: &ReportData) -> Option<String> {
+    let curves = TrainingCurves::of(&data.description.history);
+    let first = curves
+        .iter()
+        .find(|curve| curve.phase == "stage 1")
+        .map_or(0, |curve| curve.losses.len());
+    let mut lines = [Vec::new(), Vec::new(), Vec::new()];
+    for curve in curves.iter().filter(|curve| curve.member == 0) {
+        let start = if curve.phase == "stage 2" { first } else { 0 };
+        for (epoch, values) in &curve.validations {
+            let x = (start + epoch) as f64;
+            lines
+                .iter_mut()
+                .zip(values)
+                .for_each(|(line, &value)| line.push((x, value)));
+        }
+    }
+    let last = lines[0]
+        .iter()
+        .map(|point: &(f64, f64)| point.0)
+        .fold(0.0, f64::max);
+    if lines[0].is_empty() {
+        return None;
+    }
+    let mut plot = Plot::new(
+        "validation",
+        Axis::linear("epoch, stage 1 then stage 2", 0.0, last),
+        Axis::linear("%", 0.0, 100.0),
+    );
+    for (name, line) in ["P@1", "P@5", "R@100"].iter().zip(lines) {
+        plot = plot.with(name, Marks::Line(line));
+    }
+    Some(plot.draw())
+}

@@ -1,0 +1,269 @@
+//! JSON Lines, the first choice: `{"text": "...", "labels": ["name", ...]}` a line.
+//!
+//! `"labels"` may also be an object of names and relevances, and may be missing for a point without labels. Labels
+//! and `"id"` may be integers, which stand for their decimal spelling; an empty name is a name like any other.
+//! Other keys are ignored, blank lines too.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io::{self, Write};
+
+use serde::Deserialize;
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use crate::data::Dataset;
+use crate::data::builder::Builder;
+use crate::data::io::source::{Line, Lines, excerpt};
+use crate::error::{Error, Result, shortened};
+
+const EXPECTED: &str = r#"{"text": "...", "labels": ["name", ...]}"#;
+
+/// Reads all lines into the builder.
+pub(in crate::data) fn read(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<()> {
+    while let Some(line) = lines.next()? {
+        if line.text.trim_ascii().is_empty() {
+            continue;
+        }
+        let mut json = serde_json::Deserializer::from_str(line.text);
+        Record(builder)
+            .deserialize(&mut json)
+            .and_then(|()| json.end())
+            .map_err(|error| json_error(&line, &error, EXPECTED))?;
+    }
+    Ok(())
+}
+
+/// Writes all points.
+pub(in crate::data) fn write(dataset: &Dataset, out: &mut impl Write) -> io::Result<()> {
+    let Some(texts) = dataset.texts() else {
+        return Ok(());
+    };
+    for (point, text) in texts.iter().enumerate() {
+        out.write_all(b"{")?;
+        if let Some(ids) = dataset.ids() {
+            out.write_all(b"\"id\": ")?;
+            serde_json::to_writer(&mut *out, ids.get(point))?;
+            out.write_all(b", ")?;
+        }
+        out.write_all(b"\"text\": ")?;
+        serde_json::to_writer(&mut *out, text)?;
+        out.write_all(b", \"labels\": ")?;
+        write_labels(dataset, point, out)?;
+        out.write_all(b"}\n")?;
+    }
+    Ok(())
+}
+
+fn write_labels(dataset: &Dataset, point: usize, out: &mut impl Write) -> io::Result<()> {
+    let (_, relevances) = dataset.labels().row(point);
+    let is_weighted = relevances.iter().any(|relevance| *relevance != 1.0);
+    out.write_all(if is_weighted { b"{" } else { b"[" })?;
+    let mut separator = "";
+    for (name, relevance) in dataset.label_names(point).zip(relevances) {
+        out.write_all(separator.as_bytes())?;
+        serde_json::to_writer(&mut *out, name)?;
+        if is_weighted {
+            write!(out, ": {relevance}")?;
+        }
+        separator = ", ";
+    }
+    out.write_all(if is_weighted { b"}" } else { b"]" })
+}
+
+/// An identifier: a string or an integer.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(in crate::data) enum Uid<'a> {
+    Text(#[serde(borrow)] Cow<'a, str>),
+    Number(i64),
+}
+
+impl Uid<'_> {
+    /// As text.
+    pub(in crate::data) fn into_text(self) -> String {
+        match self {
+            Uid::Text(text) => text.into_owned(),
+            Uid::Number(number) => number.to_string(),
+        }
+    }
+}
+
+/// The error of a line that is not the JSON it should be.
+pub(in crate::data) fn json_error(
+    line: &Line<'_>,
+    error: &serde_json::Error,
+    expected: &str,
+) -> Error {
+    let message = error.to_string();
+    // The parser sees one line, so its line number would mislead.
+    let reason = shortened(message.split(" at line ").next().unwrap_or(&message));
+    let found = match error.classify() {
+        serde_json::error::Category::Data => reason,
+        _ => format!(
+            "{} which is no JSON object: {reason} at column {}",
+            excerpt(line.text),
+            error.column()
+        ),
+    };
+    line.malformed(found, expected)
+}
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "lowercase")]
+enum Key {
+    Text,
+    Labels,
+    Id,
+    #[serde(other)]
+    Other,
+}
+
+/// Parses a line straight into the builder, without a copy of its own.
+struct Record<'b>(&'b mut Builder);
+
+impl<'de> DeserializeSeed<'de> for Record<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Record<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(r#"an object with "text" and "labels""#)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let (mut has_text, mut has_labels, mut has_id) = (false, false, false);
+        while let Some(key) = map.next_key()? {
+            let (seen, name) = match key {
+                Key::Text => (&mut has_text, "text"),
+                Key::Labels => (&mut has_labels, "labels"),
+                Key::Id => (&mut has_id, "id"),
+                Key::Other => {
+                    map.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+            };
+            if std::mem::replace(seen, true) {
+                return Err(de::Error::custom(format!("key \"{name}\" twice")));
+            }
+            match key {
+                Key::Text => map.next_value_seed(Word(|text: &str| self.0.push_text(text)))?,
+                Key::Id => map.next_value_seed(WordOrNumber(|id: &str| self.0.push_id(id)))?,
+                _ => map.next_value_seed(Labels(self.0))?,
+            }
+        }
+        if !has_text {
+            return Err(de::Error::custom("no key \"text\""));
+        }
+        self.0.end_labels();
+        Ok(())
+    }
+}
+
+/// A string, handed to the function.
+pub(in crate::data) struct Word<F>(pub(super) F);
+
+impl<'de, F: FnMut(&str)> DeserializeSeed<'de> for Word<F> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'de, F: FnMut(&str)> Visitor<'de> for Word<F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: de::Error>(mut self, text: &str) -> Result<(), E> {
+        (self.0)(text);
+        Ok(())
+    }
+}
+
+/// A string or an integer, handed to the function as text.
+pub(in crate::data) struct WordOrNumber<F>(pub(super) F);
+
+impl<'de, F: FnMut(&str)> DeserializeSeed<'de> for WordOrNumber<F> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de, F: FnMut(&str)> Visitor<'de> for WordOrNumber<F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string or an integer")
+    }
+
+    fn visit_str<E: de::Error>(mut self, text: &str) -> Result<(), E> {
+        (self.0)(text);
+        Ok(())
+    }
+
+    fn visit_u64<E: de::Error>(mut self, number: u64) -> Result<(), E> {
+        (self.0)(&number.to_string());
+        Ok(())
+    }
+
+    fn visit_i64<E: de::Error>(mut self, number: i64) -> Result<(), E> {
+        (self.0)(&number.to_string());
+        Ok(())
+    }
+}
+
+struct Labels<'b>(&'b mut Builder);
+
+impl<'de> DeserializeSeed<'de> for Labels<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Labels<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of label names, or an object of label names and relevances")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<(), A::Error> {
+        let builder = self.0;
+        while names
+            .next_element_seed(WordOrNumber(|name: &str| builder.push_label(name, 1.0)))?
+            .is_some()
+        {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut relevances: A) -> Result<(), A::Error> {
+        let mut name = String::new();
+        loop {
+            name.clear();
+            let key = relevances.next_key_seed(Word(|key: &str| name.push_str(key)))?;
+            if key.is_none() {
+                return Ok(());
+            }
+            let relevance = relevances.next_value::<f32>()?;
+            if !relevance.is_finite() || relevance < 0.0 {
+                return Err(de::Error::custom(format!(
+                    "relevance {relevance}, which is not a finite number of at least 0"
+                )));
+            }
+            self.0.push_label(&name, relevance);
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Numbers as data files spell them.
+
+/// An unsigned integer that fills the whole text; nothing if it does not or overflows.
+#[inline]
+pub(in crate::data) fn parse_integer(text: &[u8]) -> Option<u64> {
+    if text.is_empty() {
+        return None;
+    }
+    let mut value = 0u64;
+    for &byte in text {
+        let digit = byte.wrapping_sub(b'0');
+        if 9 < digit {
+            return None;
+        }
+        value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
+    }
+    Some(value)
+}
+
+/// A finite number that fills the whole text.
+#[inline]
+pub(in crate::data) fn parse_finite(text: &str) -> Option<f32> {
+    text.parse::<f32>().ok().filter(|value| value.is_finite())
+}
+
+/// A relevance that fills the whole text: finite and not negative.
+pub(in crate::data) fn parse_relevance(text: &str) -> Option<f32> {
+    parse_finite(text).filter(|relevance| 0.0 <= *relevance)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_numbers_are_integers() {
+        assert_eq!(parse_integer(b"018"), Some(18));
+        assert_eq!(parse_integer(b"18446744073709551615"), Some(u64::MAX));
+        for bad in ["", "18446744073709551616", "-1", "+1", "1 ", "1e3", "٣"] {
+            assert_eq!(parse_integer(bad.as_bytes()), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn infinity_and_nan_are_no_values() {
+        assert_eq!(parse_finite("-1.5e-3"), Some(-0.0015));
+        for bad in ["", "nan", "inf", "-Infinity", "1e99", "1,5", " 1"] {
+            assert_eq!(parse_finite(bad), None, "{bad}");
+        }
+        assert_eq!(parse_relevance("-0.5"), None);
+    }
+}

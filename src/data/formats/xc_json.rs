@@ -1,0 +1,143 @@
+//! XC Repository JSON: `{"uid": "..", "title": "..", "content": "..", "target_ind": [..], "target_rel": [..]}` a line.
+//!
+//! The text is title and content with a space between. Labels are the lines of `lbl.json.gz`, named by their title,
+//! or by their uid where there is no title.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use serde::Deserialize;
+
+use crate::data::builder::Builder;
+use crate::data::formats::jsonl::{Uid, json_error};
+use crate::data::io::source::Lines;
+use crate::data::{Dataset, LabelSet, Texts};
+use crate::error::Result;
+
+const EXPECTED: &str =
+    r#"{"uid": "..", "title": "..", "content": "..", "target_ind": [..], "target_rel": [..]}"#;
+
+#[derive(Deserialize)]
+struct Record<'a> {
+    #[serde(borrow, default)]
+    uid: Option<Uid<'a>>,
+    #[serde(borrow, default)]
+    title: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    content: Option<Cow<'a, str>>,
+    #[serde(default)]
+    target_ind: Option<Vec<u64>>,
+    #[serde(default)]
+    target_rel: Option<Vec<f32>>,
+}
+
+/// Reads all points into the builder; labels by number, which `n_labels` bounds if it is known.
+pub(in crate::data) fn read(
+    lines: &mut Lines<'_>,
+    n_labels: Option<usize>,
+    builder: &mut Builder,
+) -> Result<()> {
+    let n_labels = n_labels.unwrap_or(u32::MAX as usize);
+    let mut text = String::new();
+    while let Some(line) = lines.next()? {
+        if line.text.trim_ascii().is_empty() {
+            continue;
+        }
+        let record: Record<'_> =
+            serde_json::from_str(line.text).map_err(|error| json_error(&line, &error, EXPECTED))?;
+        if record.title.is_none() && record.content.is_none() {
+            return Err(line.malformed("neither \"title\" nor \"content\"", EXPECTED));
+        }
+        let Some(numbers) = record.target_ind else {
+            return Err(line.malformed("no \"target_ind\"", EXPECTED));
+        };
+        text.clear();
+        text.push_str(record.title.as_deref().unwrap_or_default());
+        let content = record.content.as_deref().unwrap_or_default();
+        if !text.is_empty() && !content.is_empty() {
+            text.push(' ');
+        }
+        text.push_str(content);
+        let relevances = record.target_rel.unwrap_or_default();
+        if !relevances.is_empty() && relevances.len() != numbers.len() {
+            return Err(line.malformed(
+                format!("{} of \"target_rel\"", relevances.len()),
+                format!("{}, as many as \"target_ind\"", numbers.len()),
+            ));
+        }
+        for (position, &number) in numbers.iter().enumerate() {
+            let relevance = relevances.get(position).copied().unwrap_or(1.0);
+            if !relevance.is_finite() || relevance < 0.0 {
+                return Err(line.malformed(
+                    format!("relevance {relevance}"),
+                    "a finite number of at least 0",
+                ));
+            }
+            if n_labels as u64 <= number {
+                return Err(line.label_out_of_range(number, n_labels));
+            }
+            builder.push_label_number(number as u32, relevance);
+        }
+        if let Some(uid) = record.uid {
+            builder.push_id(&uid.into_text());
+        }
+        builder.push_text(&text);
+        builder.end_labels();
+    }
+    Ok(())
+}
+
+/// Reads the names of the labels.
+pub(in crate::data) fn read_names(lines: &mut Lines<'_>) -> Result<Texts> {
+    let mut names = Texts::default();
+    while let Some(line) = lines.next()? {
+        if line.text.trim_ascii().is_empty() {
+            continue;
+        }
+        let record: Record<'_> = serde_json::from_str(line.text)
+            .map_err(|error| json_error(&line, &error, r#"{"uid": "..", "title": ".."}"#))?;
+        match record.title.filter(|title| !title.is_empty()) {
+            Some(title) => names.push(&title),
+            None => names.push(&record.uid.map(Uid::into_text).unwrap_or_default()),
+        }
+    }
+    Ok(names)
+}
+
+/// Writes all points; those without an id get the number of their row.
+pub(in crate::data) fn write(dataset: &Dataset, out: &mut impl Write) -> io::Result<()> {
+    let Some(texts) = dataset.texts() else {
+        return Ok(());
+    };
+    for (point, text) in texts.iter().enumerate() {
+        let (labels, relevances) = dataset.labels().row(point);
+        out.write_all(b"{\"uid\": ")?;
+        match dataset.ids() {
+            Some(ids) => serde_json::to_writer(&mut *out, ids.get(point))?,
+            None => write!(out, "\"{point}\"")?,
+        }
+        out.write_all(b", \"title\": ")?;
+        serde_json::to_writer(&mut *out, text)?;
+        out.write_all(b", \"content\": \"\", \"target_ind\": ")?;
+        serde_json::to_writer(&mut *out, labels)?;
+        out.write_all(b", \"target_rel\": ")?;
+        serde_json::to_writer(&mut *out, relevances)?;
+        out.write_all(b"}\n")?;
+    }
+    Ok(())
+}
+
+/// Writes the names of the labels.
+pub(in crate::data) fn write_names(names: &LabelSet, out: &mut impl Write) -> io::Result<()> {
+    for (number, name) in names.names().iter().enumerate() {
+        // A label without a name must not be read as one named by its number.
+        let uid = match name {
+            "" => String::new(),
+            _ => number.to_string(),
+        };
+        write!(out, "{{\"uid\": \"{uid}\", \"title\": ")?;
+        serde_json::to_writer(&mut *out, name)?;
+        out.write_all(b", \"content\": \"\"}\n")?;
+    }
+    Ok(())
+}

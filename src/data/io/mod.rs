@@ -1,0 +1,23 @@
+//! Reading and writing: which file holds what, in which format, line by line and atomically.
+
+pub(super) mod filter;
+pub(super) mod inputs;
+pub(super) mod layout;
+pub(super) mod missing;
+pub(super) mod predictions;
+pub(super) mod pretrained;
+pub(super) mod read;
+pub(super) mod recognise;
+pub(super) mod sink;
+pub(super) mod source;
+pub(super) mod write;
+
+pub use filter::read_filter_pairs;
+pub use inputs::{TextInput, TextInputs};
+pub use layout::parts;
+pub use missing::missing;
+pub use predictions::{PredictionFormat, PredictionWriter, Probability, read_predictions};
+pub use pretrained::{Pretrained, TokenizerSource};
+pub use read::{ReadOptions, read, read_bytes};
+pub use sink::Sink;
+pub use write::{Loss, Written, write};

@@ -1,0 +1,323 @@
+//! Reading a data set of any format.
+
+use std::path::Path;
+
+use crate::data::builder::{Builder, Numbering};
+use crate::data::formats::npz::UnsortedRows;
+use crate::data::formats::{
+    annif, fasttext, jsonl, libmultilabel, raw, sparse_text, text2text, xc, xc_json,
+};
+use crate::data::io::layout::{Layout, locate};
+use crate::data::io::recognise::recognise;
+use crate::data::io::source::{Line, Progress, Source};
+use crate::data::{Dataset, Format, LabelSet, Part, Summary, Texts};
+use crate::error::{Error, Result};
+
+/// How to read a data set.
+#[derive(Clone, Copy, Default)]
+pub struct ReadOptions<'a> {
+    /// The format, if it is not to be recognised by content.
+    pub format: Option<Format>,
+    /// Which part of a directory; a single file is either.
+    pub part: Part,
+    /// Labels known beforehand: they keep their ids, others are appended.
+    pub known_labels: Option<&'a LabelSet>,
+    /// Called with the bytes read so far and in total, as they are on disk.
+    pub on_progress: Option<&'a (dyn Fn(u64, u64) + Sync)>,
+}
+
+/// Reads a data set: a file, or a part of a directory.
+///
+/// # Errors
+/// [`Error::Malformed`], [`Error::LabelOutOfRange`] and [`Error::BadFile`] name the file, the line, what was found
+/// and what was expected; [`Error::Io`] if the operating system refuses.
+pub fn read(path: &Path, options: &ReadOptions<'_>) -> Result<(Dataset, Summary)> {
+    let layout = locate(path, options.part, options.format)?;
+    let n_total = layout
+        .files()
+        .map(|file| Source::file(file).n_bytes())
+        .sum();
+    let progress = Progress::new(n_total, options.on_progress);
+    let reader = Reader {
+        points: Source::file(&layout.points),
+        layout: &layout,
+        builder: Builder::new(options.known_labels),
+        progress: &progress,
+    };
+    reader.read()
+}
+
+/// Reads a data set of a single-file format from memory; errors call it `name`.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_bytes(
+    name: &str,
+    bytes: &[u8],
+    options: &ReadOptions<'_>,
+) -> Result<(Dataset, Summary)> {
+    let source = Source::bytes(name, bytes);
+    let format = match options.format {
+        Some(format) => format,
+        None => recognise(&source)?,
+    };
+    if !format.is_single_file() {
+        return Err(Error::BadFile {
+            path: source.path().to_path_buf(),
+            problem: format!("a {format} data set has several files, expected a format of one"),
+        });
+    }
+    let layout = Layout {
+        format,
+        points: source.path().to_path_buf(),
+        labels: None,
+        names: None,
+        texts: None,
+    };
+    let progress = Progress::new(source.n_bytes(), options.on_progress);
+    let reader = Reader {
+        points: source,
+        layout: &layout,
+        builder: Builder::new(options.known_labels),
+        progress: &progress,
+    };
+    reader.read()
+}
+
+/// One run over the files of a part.
+struct Reader<'a> {
+    points: Source<'a>,
+    layout: &'a Layout,
+    builder: Builder,
+    progress: &'a Progress<'a>,
+}
+
+impl Reader<'_> {
+    fn read(self) -> Result<(Dataset, Summary)> {
+        // An empty file is reported as such, whatever the format.
+        self.points.head(1)?;
+        let path = self.points.path().to_path_buf();
+        let (dataset, summary) = match self.layout.format {
+            Format::Jsonl | Format::FastText | Format::LibMultiLabel | Format::Annif => {
+                self.read_named()
+            }
+            Format::Xc => self.read_xc(),
+            Format::XcJson => self.read_xc_json(),
+            Format::XcSplit => self.read_xc_split(),
+            Format::Raw => self.read_raw(),
+            Format::Pecos => self.read_pecos(),
+            Format::Text2Text => self.read_text2text(),
+        }?;
+        if dataset.n_points() == 0 {
+            let problem = "has no points, expected at least one".into();
+            return Err(Error::BadFile { path, problem });
+        }
+        Ok((dataset, summary))
+    }
+
+    /// The formats of one file whose labels are names.
+    fn read_named(mut self) -> Result<(Dataset, Summary)> {
+        let mut lines = self.points.lines(self.progress)?;
+        match self.layout.format {
+            Format::FastText => fasttext::read(&mut lines, &mut self.builder)?,
+            Format::LibMultiLabel => libmultilabel::read(&mut lines, &mut self.builder)?,
+            Format::Annif => annif::read(&mut lines, &mut self.builder)?,
+            _ => jsonl::read(&mut lines, &mut self.builder)?,
+        }
+        if self.builder.n_points() == 0 {
+            return Err(lines.bad_file("has only blank lines, expected at least one point"));
+        }
+        self.builder.finish(self.points.path(), 0)
+    }
+
+    fn read_xc(mut self) -> Result<(Dataset, Summary)> {
+        let shape = xc::read(&mut self.points.lines(self.progress)?, &mut self.builder)?;
+        let numbering = self.numbering(Some(shape.n_labels))?;
+        self.builder
+            .finish_numbered(self.points.path(), shape.n_features, numbering)
+    }
+
+    fn read_text2text(mut self) -> Result<(Dataset, Summary)> {
+        text2text::read(&mut self.points.lines(self.progress)?, &mut self.builder)?;
+        let numbering = self.numbering(None)?;
+        self.builder
+            .finish_numbered(self.points.path(), 0, numbering)
+    }
+
+    fn read_xc_json(mut self) -> Result<(Dataset, Summary)> {
+        let names = match &self.layout.names {
+            Some(path) => Some(xc_json::read_names(
+                &mut Source::file(path).lines(self.progress)?,
+            )?),
+            None => None,
+        };
+        let mut lines = self.points.lines(self.progress)?;
+        xc_json::read(
+            &mut lines,
+            names.as_ref().map(Texts::len),
+            &mut self.builder,
+        )?;
+        let n_labels = names
+            .as_ref()
+            .map_or(self.builder.n_labels_seen(), Texts::len);
+        self.builder
+            .finish_numbered(self.points.path(), 0, Numbering { n_labels, names })
+    }
+
+    fn read_xc_split(mut self) -> Result<(Dataset, Summary)> {
+        let builder = &mut self.builder;
+        let mut lines = self.points.lines(self.progress)?;
+        let n_features = sparse_text::read_rows(&mut lines, |line, row| {
+            push_features(builder, row.drain(..))
+                .map_err(|found| line.malformed(found, "finite values"))
+        })?;
+        let labels = Source::file(self.labels_path()?);
+        let builder = &mut self.builder;
+        let mut lines = labels.lines(self.progress)?;
+        let n_labels = sparse_text::read_rows(&mut lines, |line, row| {
+            push_labels(builder, row.drain(..))
+                .map_err(|found| line.malformed(found, "relevances of at least 0"))
+        })?;
+        let numbering = self.numbering(Some(n_labels))?;
+        self.builder
+            .finish_numbered(self.points.path(), n_features, numbering)
+    }
+
+    fn read_raw(mut self) -> Result<(Dataset, Summary)> {
+        raw::read_texts(&mut self.points.lines(self.progress)?, &mut self.builder)?;
+        let labels = Source::file(self.labels_path()?);
+        let mut lines = labels.lines(self.progress)?;
+        let Some(names_path) = &self.layout.names else {
+            raw::read_named_labels(&mut lines, &mut self.builder)?;
+            return self.builder.finish(labels.path(), 0);
+        };
+        let names = read_names(names_path, self.progress)?;
+        raw::read_labels(&mut lines, &names, &mut self.builder)?;
+        let numbering = Numbering {
+            n_labels: names.len(),
+            names: Some(names),
+        };
+        self.builder.finish_numbered(labels.path(), 0, numbering)
+    }
+
+    fn read_pecos(mut self) -> Result<(Dataset, Summary)> {
+        let mut n_features = 0;
+        let mut texts_path = self.layout.texts.as_deref();
+        if self.points.path().to_string_lossy().ends_with(".npz") {
+            let rows = self.read_npz(self.points.path())?;
+            for point in 0..rows.n_rows() {
+                push_features(&mut self.builder, rows.row(point))
+                    .map_err(|found| self.bad_file(self.points.path(), &found))?;
+            }
+            n_features = rows.n_columns;
+        } else {
+            texts_path = Some(self.points.path());
+        }
+        if let Some(path) = texts_path {
+            let texts = Source::file(path);
+            raw::read_texts(&mut texts.lines(self.progress)?, &mut self.builder)?;
+        }
+        let labels_path = self.labels_path()?.to_path_buf();
+        let rows = self.read_npz(&labels_path)?;
+        for point in 0..rows.n_rows() {
+            push_labels(&mut self.builder, rows.row(point))
+                .map_err(|found| self.bad_file(&labels_path, &found))?;
+        }
+        let numbering = self.numbering(Some(rows.n_columns))?;
+        self.builder
+            .finish_numbered(&labels_path, n_features, numbering)
+    }
+
+    fn read_npz(&self, path: &Path) -> Result<UnsortedRows> {
+        let rows = UnsortedRows::read(path)?;
+        self.progress.advance(Source::file(path).n_bytes());
+        Ok(rows)
+    }
+
+    fn labels_path(&self) -> Result<&Path> {
+        let missing = || self.bad_file(self.points.path(), "has no file of labels beside it");
+        self.layout.labels.as_deref().ok_or_else(missing)
+    }
+
+    fn bad_file(&self, path: &Path, problem: &str) -> Error {
+        Error::BadFile {
+            path: path.to_path_buf(),
+            problem: problem.to_owned(),
+        }
+    }
+
+    /// The names of numbered labels, from the file beside the data if there is one.
+    ///
+    /// # Errors
+    /// If there are fewer names than labels, or not as many as the data declare.
+    fn numbering(&self, declared: Option<usize>) -> Result<Numbering> {
+        let n_seen = self.builder.n_labels_seen();
+        let Some(path) = &self.layout.names else {
+            return Ok(Numbering {
+                n_labels: declared.unwrap_or(n_seen),
+                names: None,
+            });
+        };
+        let mut names = read_names(path, self.progress)?;
+        if let Some(n_labels) = declared {
+            drop_blank_tail(&mut names, n_labels);
+        }
+        let fits = match declared {
+            Some(n_labels) => names.len() == n_labels,
+            None => n_seen <= names.len(),
+        };
+        if !fits {
+            let problem = format!(
+                "holds {} label names, expected {} as in {}",
+                names.len(),
+                declared.unwrap_or(n_seen),
+                self.points.path().display()
+            );
+            return Err(self.bad_file(path, &problem));
+        }
+        Ok(Numbering {
+            n_labels: names.len(),
+            names: Some(names),
+        })
+    }
+}
+
+fn push_features(
+    builder: &mut Builder,
+    row: impl Iterator<Item = (u32, f32)>,
+) -> Result<(), String> {
+    for (feature, value) in row {
+        builder.push_feature(feature, value);
+    }
+    builder.end_features()
+}
+
+fn push_labels(builder: &mut Builder, row: impl Iterator<Item = (u32, f32)>) -> Result<(), String> {
+    for (label, relevance) in row {
+        if relevance < 0.0 {
+            return Err(format!("relevance {relevance} of label {label}"));
+        }
+        builder.push_label_number(label, relevance);
+    }
+    builder.end_labels();
+    Ok(())
+}
+
+/// Drops blank lines behind the last name, which many editors leave.
+fn drop_blank_tail(names: &mut Texts, n_names: usize) {
+    let is_tail_blank = names.iter().skip(n_names).all(str::is_empty);
+    if n_names < names.len() && is_tail_blank {
+        *names = names.iter().take(n_names).collect();
+    }
+}
+
+/// Label names, one a line.
+fn read_names(path: &Path, progress: &Progress<'_>) -> Result<Texts> {
+    let source = Source::file(path);
+    let mut lines = source.lines(progress)?;
+    let mut names = Texts::default();
+    while let Some(Line { text, .. }) = lines.next()? {
+        names.push(text);
+    }
+    Ok(names)
+}

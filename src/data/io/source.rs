@@ -1,0 +1,372 @@
+//! Bytes in: from a file or from memory, compressed or not, line by line.
+//!
+//! gzip and zstd are recognised by their first bytes, never by the file's name. Lines are borrowed from one buffer
+//! that is as large as the longest line, so memory does not grow with the file. A byte order mark before the first
+//! line and a carriage return before a line feed are dropped.
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, BufReader, Cursor, Read};
+use std::path::{Path, PathBuf};
+
+use crate::data::io::missing::missing;
+use crate::error::{Error, Result};
+
+const READ_BYTES: usize = 256 * 1024;
+
+/// A longer line is refused: no document is that long, but a binary file without line feeds is.
+const MAX_LINE_BYTES: usize = 1 << 30;
+
+/// Where bytes come from.
+#[derive(Clone, Debug)]
+pub(in crate::data) struct Source<'a> {
+    path: PathBuf,
+    bytes: Option<&'a [u8]>,
+}
+
+impl<'a> Source<'a> {
+    /// A file on disk.
+    pub(in crate::data) fn file(path: impl Into<PathBuf>) -> Source<'static> {
+        Source {
+            path: path.into(),
+            bytes: None,
+        }
+    }
+
+    /// Bytes in memory, with the name that errors call them.
+    pub(in crate::data) fn bytes(name: &str, bytes: &'a [u8]) -> Source<'a> {
+        Source {
+            path: PathBuf::from(name),
+            bytes: Some(bytes),
+        }
+    }
+
+    /// The path or name.
+    pub(in crate::data) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Size before decompression.
+    pub(in crate::data) fn n_bytes(&self) -> u64 {
+        match self.bytes {
+            Some(bytes) => bytes.len() as u64,
+            None => std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len()),
+        }
+    }
+
+    /// The lines, decompressed.
+    pub(in crate::data) fn lines<'b>(&'b self, progress: &'b Progress<'b>) -> Result<Lines<'b>> {
+        let raw: Box<dyn Read + 'b> = match self.bytes {
+            Some(bytes) => Box::new(Cursor::new(bytes)),
+            None => Box::new(File::open(&self.path).map_err(|error| missing(&self.path, error))?),
+        };
+        let counted = CountingReader {
+            inner: raw,
+            progress,
+        };
+        Lines::new(self.path.clone(), Box::new(counted))
+    }
+
+    /// The first decompressed bytes, at most `n_bytes`, cut back to whole lines if there was more.
+    ///
+    /// # Errors
+    /// [`Error::BadFile`] if there is nothing at all.
+    pub(in crate::data) fn head(&self, n_bytes: usize) -> Result<Vec<u8>> {
+        let silent = Progress::default();
+        let mut lines = self.lines(&silent)?;
+        let mut head = Vec::new();
+        let mut chunk = [0u8; 8192];
+        while head.len() < n_bytes {
+            match lines.reader.read(&mut chunk) {
+                Ok(0) => break,
+                Ok(n_read) => head.extend_from_slice(&chunk[..n_read]),
+                // A damaged tail is reported by whoever reads that far; the head serves for recognition.
+                Err(_) if !head.is_empty() => break,
+                Err(error) => return Err(lines.read_error(error)),
+            }
+        }
+        if head.is_empty() {
+            return Err(Error::BadFile {
+                path: self.path.clone(),
+                problem: "is empty, expected at least one line".into(),
+            });
+        }
+        if n_bytes <= head.len()
+            && let Some(end) = memchr::memrchr(b'\n', &head)
+        {
+            head.truncate(end + 1);
+        }
+        Ok(head)
+    }
+}
+
+/// Counts the bytes read from all files of a data set and tells the caller.
+#[derive(Default)]
+pub(in crate::data) struct Progress<'a> {
+    n_total: u64,
+    n_done: Cell<u64>,
+    report: Option<&'a (dyn Fn(u64, u64) + Sync)>,
+}
+
+impl<'a> Progress<'a> {
+    pub(in crate::data) fn new(
+        n_total: u64,
+        report: Option<&'a (dyn Fn(u64, u64) + Sync)>,
+    ) -> Self {
+        Progress {
+            n_total,
+            n_done: Cell::new(0),
+            report,
+        }
+    }
+
+    /// Adds bytes read.
+    pub(in crate::data) fn advance(&self, n_bytes: u64) {
+        self.n_done.set(self.n_done.get() + n_bytes);
+        if let Some(report) = self.report {
+            report(self.n_done.get(), self.n_total);
+        }
+    }
+}
+
+struct CountingReader<'a> {
+    inner: Box<dyn Read + 'a>,
+    progress: &'a Progress<'a>,
+}
+
+impl Read for CountingReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n_read = self.inner.read(buffer)?;
+        self.progress.advance(n_read as u64);
+        Ok(n_read)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Compression {
+    None,
+    Gzip,
+    Zstd,
+}
+
+fn decompress<'a>(mut raw: Box<dyn Read + 'a>) -> io::Result<(Box<dyn Read + 'a>, Compression)> {
+    let mut magic = Vec::with_capacity(4);
+    raw.by_ref().take(4).read_to_end(&mut magic)?;
+    let compression = match magic.as_slice() {
+        [0x1f, 0x8b, ..] => Compression::Gzip,
+        [0x28, 0xb5, 0x2f, 0xfd] => Compression::Zstd,
+        _ => Compression::None,
+    };
+    let whole = Cursor::new(magic).chain(raw);
+    let reader: Box<dyn Read + 'a> = match compression {
+        Compression::None => Box::new(whole),
+        Compression::Gzip => {
+            let buffered = BufReader::with_capacity(READ_BYTES, whole);
+            Box::new(flate2::bufread::MultiGzDecoder::new(buffered))
+        }
+        Compression::Zstd => Box::new(zstd::stream::read::Decoder::new(whole)?),
+    };
+    Ok((reader, compression))
+}
+
+/// One line of a file.
+#[derive(Clone, Copy)]
+pub(in crate::data) struct Line<'b> {
+    /// The line without its end.
+    pub(in crate::data) text: &'b str,
+    /// One-based number.
+    pub(in crate::data) number: usize,
+    path: &'b Path,
+}
+
+impl Line<'_> {
+    /// The error that this line does not follow its format.
+    pub(in crate::data) fn malformed(
+        &self,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> Error {
+        Error::Malformed {
+            path: self.path.to_path_buf(),
+            line: self.number,
+            found: found.into(),
+            expected: expected.into(),
+        }
+    }
+
+    /// The error that a label id is not below the declared number of labels.
+    pub(in crate::data) fn label_out_of_range(&self, label: u64, n_labels: usize) -> Error {
+        Error::LabelOutOfRange {
+            path: self.path.to_path_buf(),
+            line: self.number,
+            label,
+            n_labels,
+        }
+    }
+}
+
+/// A piece of input for an error message: quoted and shortened.
+pub(in crate::data) fn excerpt(text: &str) -> String {
+    const MAX_CHARS: usize = 40;
+    let mut chars = text.chars();
+    let start: String = chars.by_ref().take(MAX_CHARS).collect();
+    match chars.next() {
+        None => format!("{start:?}"),
+        Some(_) => format!("{start:?}…"),
+    }
+}
+
+/// The lines of one file; see the module documentation.
+pub(in crate::data) struct Lines<'a> {
+    path: PathBuf,
+    reader: Box<dyn Read + 'a>,
+    compression: Compression,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Offset in the decompressed file of `buffer[start]`.
+    offset: u64,
+    n_lines: usize,
+}
+
+impl<'a> Lines<'a> {
+    /// The lines of any reader.
+    pub(in crate::data) fn new(path: PathBuf, raw: Box<dyn Read + 'a>) -> Result<Self> {
+        let (reader, compression) =
+            decompress(raw).map_err(|error| Error::io(&path, "read", error))?;
+        Ok(Lines {
+            path,
+            reader,
+            compression,
+            buffer: Vec::new(),
+            start: 0,
+            end: 0,
+            offset: 0,
+            n_lines: 0,
+        })
+    }
+
+    /// The next line, or nothing at the end.
+    ///
+    /// # Errors
+    /// If the file cannot be read or decompressed, or the line is not UTF-8.
+    pub(in crate::data) fn next(&mut self) -> Result<Option<Line<'_>>> {
+        let Some((start, end)) = self.next_range()? else {
+            return Ok(None);
+        };
+        let offset = self.offset;
+        self.offset += (self.start - start) as u64;
+        self.n_lines += 1;
+        let mut bytes = &self.buffer[start..end];
+        if let [head @ .., b'\r'] = bytes {
+            bytes = head;
+        }
+        if self.n_lines == 1 {
+            bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        }
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(Some(Line {
+                text,
+                number: self.n_lines,
+                path: &self.path,
+            })),
+            Err(error) => {
+                let at = error.valid_up_to();
+                let skipped =
+                    (bytes.as_ptr() as usize - self.buffer[start..].as_ptr() as usize) as u64;
+                Err(Error::Malformed {
+                    path: self.path.clone(),
+                    line: self.n_lines,
+                    found: format!(
+                        "byte 0x{:02x} at byte offset {} of the file",
+                        bytes[at],
+                        offset + skipped + at as u64
+                    ),
+                    expected: "UTF-8 text".into(),
+                })
+            }
+        }
+    }
+
+    /// Lines read so far.
+    pub(in crate::data) fn n_lines(&self) -> usize {
+        self.n_lines
+    }
+
+    /// The error that the file as a whole is wrong.
+    pub(in crate::data) fn bad_file(&self, problem: impl Into<String>) -> Error {
+        Error::BadFile {
+            path: self.path.clone(),
+            problem: problem.into(),
+        }
+    }
+
+    fn next_range(&mut self) -> Result<Option<(usize, usize)>> {
+        let mut searched = self.start;
+        loop {
+            if let Some(found) = memchr::memchr(b'\n', &self.buffer[searched..self.end]) {
+                let range = (self.start, searched + found);
+                self.start = searched + found + 1;
+                return Ok(Some(range));
+            }
+            let n_pending = self.end - self.start;
+            if self.fill()? == 0 {
+                if self.start == self.end {
+                    return Ok(None);
+                }
+                let range = (self.start, self.end);
+                self.start = self.end;
+                return Ok(Some(range));
+            }
+            searched = self.start + n_pending;
+        }
+    }
+
+    /// Moves the unread bytes to the front and reads more behind them.
+    fn fill(&mut self) -> Result<usize> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        if self.buffer.len() < self.end + READ_BYTES {
+            if MAX_LINE_BYTES < self.end {
+                return Err(Error::Malformed {
+                    path: self.path.clone(),
+                    line: self.n_lines + 1,
+                    found: format!("more than {MAX_LINE_BYTES} bytes without a line end"),
+                    expected: "lines of text".into(),
+                });
+            }
+            let doubled = (2 * self.buffer.len()).max(2 * READ_BYTES);
+            self.buffer.resize(doubled, 0);
+        }
+        loop {
+            match self.reader.read(&mut self.buffer[self.end..]) {
+                Ok(n_read) => {
+                    self.end += n_read;
+                    return Ok(n_read);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.read_error(error)),
+            }
+        }
+    }
+
+    fn read_error(&self, error: io::Error) -> Error {
+        let name = match self.compression {
+            Compression::None => return Error::io(&self.path, "read", error),
+            Compression::Gzip => "gzip",
+            Compression::Zstd => "zstd",
+        };
+        let n_good = self.offset + (self.end - self.start) as u64;
+        if error.kind() == io::ErrorKind::UnexpectedEof {
+            return self.bad_file(format!(
+                "the {name} data end early, after {n_good} bytes of text in {} lines: the file is truncated, copy it again",
+                self.n_lines
+            ));
+        }
+        self.bad_file(format!(
+            "the {name} data are damaged after {n_good} bytes of text in {} lines: {error}",
+            self.n_lines
+        ))
+    }
+}
