@@ -27,6 +27,7 @@
 //! caller's rayon pool.
 
 pub mod error;
+pub mod events;
 pub mod ids;
 pub mod random;
 

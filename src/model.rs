@@ -6,7 +6,7 @@
 
 use crate::classifiers::{CoarseScratch, LabelClassifiers};
 use crate::error::{Error, Result};
-use crate::ids::{LabelId, Scored};
+use crate::ids::{LabelId, LabelRow, Scored};
 use crate::index::{Adjacency, ClusterClassifiers, ShortlistOptions, Shortlister};
 use crate::kernels::Kernels;
 use crate::matrix::{CsrBuilder, CsrMatrix, top_k};
@@ -30,7 +30,7 @@ pub struct Model {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Numbering {
     label_of_row: Vec<LabelId>,
-    row_of_label: Vec<u32>,
+    row_of_label: Vec<LabelRow>,
 }
 
 impl Numbering {
@@ -39,10 +39,11 @@ impl Numbering {
     /// # Errors
     /// [`Error::InvalidMatrix`] if it is not a permutation.
     pub fn new(label_of_row: Vec<LabelId>) -> Result<Self> {
-        let mut row_of_label = vec![u32::MAX; label_of_row.len()];
+        const UNSEEN: LabelRow = LabelRow(u32::MAX);
+        let mut row_of_label = vec![UNSEEN; label_of_row.len()];
         for (row, label) in label_of_row.iter().enumerate() {
             match row_of_label.get_mut(label.idx()) {
-                Some(slot) if *slot == u32::MAX => *slot = row as u32,
+                Some(slot) if *slot == UNSEEN => *slot = LabelRow(row as u32),
                 _ => {
                     return Err(Error::InvalidMatrix(format!(
                         "label {} is numbered twice or not at all",
@@ -59,14 +60,14 @@ impl Numbering {
 
     /// The label in a row.
     #[inline]
-    pub fn label(&self, row: LabelId) -> LabelId {
+    pub fn label(&self, row: LabelRow) -> LabelId {
         self.label_of_row[row.idx()]
     }
 
     /// The row of a label.
     #[inline]
-    pub fn row(&self, label: LabelId) -> LabelId {
-        LabelId(self.row_of_label[label.idx()])
+    pub fn row(&self, label: LabelId) -> LabelRow {
+        self.row_of_label[label.idx()]
     }
 
     /// The labels in the order of their rows.
@@ -84,7 +85,7 @@ impl Numbering {
             let renumbered = columns
                 .iter()
                 .zip(values)
-                .map(|(&label, &value)| (self.row_of_label[label as usize], value));
+                .map(|(&label, &value)| (self.row_of_label[label as usize].0, value));
             entries.extend(renumbered);
             entries.sort_unstable_by_key(|entry| entry.0);
             builder.push_row(entries.iter().copied());
@@ -195,16 +196,16 @@ impl Model {
             }
             let (block, later) = rest.split_at_mut(block_size.min(rest.len()));
             // In the order of the rows: neighbours in memory follow each other.
-            block.sort_unstable_by_key(|&key| searcher.paths[key as u32 as usize].label);
+            block.sort_unstable_by_key(|&key| searcher.paths[key as u32 as usize].row);
             let path_of = |key: &u64| searcher.paths[*key as u32 as usize];
             for (at, key) in block.iter().enumerate() {
                 if let Some(next) = block.get(at + AHEAD) {
-                    self.classifiers.weights.prefetch(path_of(next).label.idx());
+                    self.classifiers.weights.prefetch(path_of(next).row.idx());
                 }
                 let path = path_of(key);
-                let score = self.classifiers.score(path.label, embedding) * path.score;
+                let score = self.classifiers.score(path.row, embedding) * path.score;
                 n_nan += usize::from(score.is_nan());
-                let label = self.numbering.label(path.label);
+                let label = self.numbering.label(path.row);
                 best.push(Scored { label, score });
             }
             *n_rows_scored += block.len();
@@ -241,7 +242,7 @@ impl Model {
             return;
         };
         rows.clear();
-        rows.extend(paths.iter().map(|path| path.label.0));
+        rows.extend(paths.iter().map(|path| path.row.0));
         coarse.upper_bounds(embedding, rows, buffers, bounds);
         for (bound, &row) in bounds.iter_mut().zip(&*rows) {
             *bound = -(*bound + self.classifiers.bias[row as usize]);
@@ -285,7 +286,7 @@ mod tests {
         let (clusters, labels) = (table(n_clusters), table(n_labels));
         let mut lists = vec![Vec::new(); n_clusters];
         for label in 0..n_labels as u32 {
-            lists[random.below(n_clusters)].push(LabelId(label));
+            lists[random.below(n_clusters)].push(LabelRow(label));
         }
         let edges = Edges::from_lists(lists, n_labels).unwrap();
         let weights = (0..n_labels).map(|_| 5.0 * random.f32()).collect();
@@ -330,8 +331,8 @@ mod tests {
             let mut searcher = Shortlister::new(n_labels);
             searcher.search(&model.clusters, &model.adjacency, &probabilities, &options);
             let score = |path: &crate::index::Path| Scored {
-                label: model.numbering.label(path.label),
-                score: model.classifiers.score(path.label, &embedding) * path.score,
+                label: model.numbering.label(path.row),
+                score: model.classifiers.score(path.row, &embedding) * path.score,
             };
             let mut all: Vec<Scored> = searcher.paths.iter().map(score).collect();
             top_k(&mut all, k);

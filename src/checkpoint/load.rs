@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bytemuck::allocation::cast_vec;
 use memmap2::Mmap;
 use rayon::prelude::*;
 
@@ -17,7 +18,7 @@ use crate::data::LabelSet;
 use crate::encoder::{BagEncoder, Encoder, TrainableEncoder, TransformerEncoder};
 use crate::error::{Error, Result};
 use crate::features::{Vectorizer, WordPieces};
-use crate::ids::LabelId;
+use crate::ids::LabelRow;
 use crate::index::{Adjacency, ClusterClassifiers, Edges};
 use crate::matrix::Matrix;
 use crate::model::{Model, Numbering};
@@ -356,8 +357,8 @@ impl Loader<'_> {
         file.finish()?;
         let path = || self.directory.join(&member.index);
         let parts = || -> Result<(Model, Option<Edges>)> {
-            let edges = Edges::new(indptr, label_ids(labels), n_labels)?;
-            let in_order = || label_ids((0..n_labels as u32).collect());
+            let edges = Edges::new(indptr, cast_vec(labels), n_labels)?;
+            let in_order = || (0..n_labels as u32).map(LabelRow).collect();
             let stage1 = stage1.map(|indptr| Edges::new(indptr, in_order(), n_labels));
             let adjacency = match weights {
                 Some((weights, beta)) => Adjacency::learned(edges, weights, beta)?,
@@ -375,7 +376,7 @@ impl Loader<'_> {
                     bias: Vec::new(),
                     coarse: None,
                 },
-                numbering: Numbering::new(label_ids(numbering))?,
+                numbering: Numbering::new(cast_vec(numbering))?,
             };
             Ok((model, stage1.transpose()?))
         };
@@ -469,8 +470,4 @@ impl Loader<'_> {
 
 fn bad(path: PathBuf, problem: String) -> Error {
     Error::BadFile { path, problem }
-}
-
-fn label_ids(ids: Vec<u32>) -> Vec<LabelId> {
-    bytemuck::allocation::cast_vec(ids)
 }

@@ -36,7 +36,7 @@ pub use training::{Destination, Identity, SnapshotPace, Start, TrainingFolder, i
 use std::collections::BTreeMap;
 
 use crate::config::Plan;
-use crate::train::Event;
+use crate::events::Event;
 
 /// What is saved besides the predictor.
 #[derive(Clone, Debug, PartialEq)]

@@ -143,7 +143,7 @@ fn write_member(writer: &mut Writer, member_idx: usize, member: &Member) -> Resu
         Tensor::list("adjacency.indptr", Values::U64(&indptr)),
         Tensor::list(
             "adjacency.labels",
-            Values::U32(bytemuck::cast_slice(edges.labels())),
+            Values::U32(bytemuck::cast_slice(edges.rows())),
         ),
         Tensor::list(
             "numbering",

@@ -12,7 +12,7 @@ use crate::clustering::Clustering;
 use crate::config::Plan;
 use crate::encoder::EncoderOrigin;
 use crate::error::{Error, Result};
-use crate::ids::{ClusterId, LabelId};
+use crate::ids::{ClusterId, LabelRow};
 use crate::index::{Adjacency, Edges};
 use crate::train::{Array, StateParts, TrainState};
 
@@ -41,7 +41,7 @@ pub(super) fn write(
         Tensor::list("adjacency.indptr", Values::U64(&indptr)),
         Tensor::list(
             "adjacency.labels",
-            Values::U32(bytemuck::cast_slice(edges.labels())),
+            Values::U32(bytemuck::cast_slice(edges.rows())),
         ),
     ];
     if let Some(weights) = &weights {
@@ -117,7 +117,7 @@ pub(super) fn read(
     let indptr = file.large_numbers("adjacency.indptr", n_clusters + 1)?;
     let indptr = indptr.iter().map(|&end| end as usize).collect();
     let labels = file.numbers("adjacency.labels", n_edges)?;
-    let labels = labels.into_iter().map(LabelId).collect();
+    let labels = labels.into_iter().map(LabelRow).collect();
     let edges = Edges::new(indptr, labels, n_labels)?;
     let adjacency = match snapshot.beta {
         None => Adjacency::fixed(edges),

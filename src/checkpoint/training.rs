@@ -17,8 +17,9 @@ use crate::config::{Config, Plan};
 use crate::data::Dataset;
 use crate::encoder::EncoderOrigin;
 use crate::error::{Error, Result, shortened};
+use crate::events::Event;
 use crate::predict::{Member, Predictor};
-use crate::train::{Array, Boundary, Event, TrainState};
+use crate::train::{Array, Boundary, TrainState};
 
 /// The folder's name inside of a model's directory.
 const FOLDER: &str = "checkpoint";

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::train::{Event, Phase};
+use crate::events::{Event, Phase};
 
 /// An event of the training.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -10,7 +10,7 @@ pub use coarse::{CoarseRows, CoarseScratch};
 pub use weights::LabelWeights;
 
 use crate::config::LabelPrecision;
-use crate::ids::LabelId;
+use crate::ids::LabelRow;
 
 /// Label classifiers.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,7 +41,7 @@ impl LabelClassifiers {
 
     /// σ(w·φ + b) of one label; NaN if the product is not finite, so that no damaged row looks like a sure label.
     #[inline]
-    pub fn score(&self, row: LabelId, embedding: &[f32]) -> f32 {
+    pub fn score(&self, row: LabelRow, embedding: &[f32]) -> f32 {
         let z = self.weights.dot(row.idx(), embedding) + self.bias[row.idx()];
         match z.is_finite() {
             true => sigmoid(z),

@@ -5,7 +5,7 @@
 //! is no padding and no sentinel. Scores are cached; whoever changes weights refreshes the rows it touched.
 
 use crate::error::{Error, Result};
-use crate::ids::{ClusterId, LabelId};
+use crate::ids::{ClusterId, LabelRow};
 use crate::kernels::Kernels;
 
 /// The labels each cluster leads to.
@@ -15,7 +15,7 @@ use crate::kernels::Kernels;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edges {
     indptr: Vec<usize>,
-    labels: Vec<LabelId>,
+    labels: Vec<LabelRow>,
     n_labels: usize,
 }
 
@@ -24,7 +24,7 @@ impl Edges {
     ///
     /// # Errors
     /// [`Error::InvalidMatrix`] if an invariant does not hold.
-    pub fn new(indptr: Vec<usize>, labels: Vec<LabelId>, n_labels: usize) -> Result<Self> {
+    pub fn new(indptr: Vec<usize>, labels: Vec<LabelRow>, n_labels: usize) -> Result<Self> {
         let starts_and_ends = indptr.first() == Some(&0) && indptr.last() == Some(&labels.len());
         let ascends = indptr.windows(2).all(|ends| ends[0] <= ends[1]);
         if !starts_and_ends || !ascends {
@@ -54,7 +54,7 @@ impl Edges {
     ///
     /// # Errors
     /// [`Error::InvalidMatrix`] if a label is out of range or stands twice in a list.
-    pub fn from_lists(mut lists: Vec<Vec<LabelId>>, n_labels: usize) -> Result<Self> {
+    pub fn from_lists(mut lists: Vec<Vec<LabelRow>>, n_labels: usize) -> Result<Self> {
         let mut indptr = vec![0];
         let mut labels = Vec::new();
         for list in &mut lists {
@@ -93,7 +93,7 @@ impl Edges {
 
     /// The labels of all edges, cluster after cluster.
     #[inline]
-    pub fn labels(&self) -> &[LabelId] {
+    pub fn rows(&self) -> &[LabelRow] {
         &self.labels
     }
 
@@ -103,14 +103,14 @@ impl Edges {
     }
 
     /// Labels that no cluster leads to.
-    pub fn unreachable(&self) -> Vec<LabelId> {
+    pub fn unreachable(&self) -> Vec<LabelRow> {
         let mut reached = vec![false; self.n_labels];
         for label in &self.labels {
             reached[label.idx()] = true;
         }
         (0..self.n_labels)
             .filter(|&idx| !reached[idx])
-            .map(|idx| LabelId(idx as u32))
+            .map(|idx| LabelRow(idx as u32))
             .collect()
     }
 }
@@ -375,8 +375,8 @@ pub(crate) fn edge_gradient(
 mod tests {
     use super::*;
 
-    fn labels(ids: &[u32]) -> Vec<LabelId> {
-        ids.iter().map(|&id| LabelId(id)).collect()
+    fn labels(ids: &[u32]) -> Vec<LabelRow> {
+        ids.iter().map(|&id| LabelRow(id)).collect()
     }
 
     #[test]

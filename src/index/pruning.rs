@@ -5,7 +5,7 @@
 //! cluster's softmax the removed ones had is remembered, so that removing edges does not make the rest stronger.
 
 use crate::error::Result;
-use crate::ids::{ClusterId, LabelId};
+use crate::ids::{ClusterId, LabelRow};
 use crate::index::{Adjacency, Edges};
 
 /// Which edges go.
@@ -41,13 +41,13 @@ impl Adjacency {
         }
         let n_rescued = self.rescue(&mut stays);
 
-        let mut lists: Vec<Vec<LabelId>> = Vec::with_capacity(edges.n_clusters());
+        let mut lists: Vec<Vec<LabelRow>> = Vec::with_capacity(edges.n_clusters());
         let mut weights = Vec::new();
         let mut removed = Vec::with_capacity(edges.n_clusters());
         for cluster_idx in 0..edges.n_clusters() {
             let cluster = ClusterId(cluster_idx as u32);
             let kept: Vec<usize> = edges.range(cluster).filter(|&edge| stays[edge]).collect();
-            lists.push(kept.iter().map(|&edge| edges.labels()[edge]).collect());
+            lists.push(kept.iter().map(|&edge| edges.rows()[edge]).collect());
             if let Some(all) = self.weights() {
                 let lost = edges.range(cluster).filter(|&edge| !stays[edge]);
                 removed.push(self.share_without(cluster, lost.map(|edge| all[edge])));
@@ -116,7 +116,7 @@ impl Adjacency {
         let edges = self.edges();
         let mut is_reached = vec![false; edges.n_labels()];
         let mut strongest: Vec<Option<usize>> = vec![None; edges.n_labels()];
-        for (edge, label) in edges.labels().iter().enumerate() {
+        for (edge, label) in edges.rows().iter().enumerate() {
             is_reached[label.idx()] |= stays[edge];
             let best = &mut strongest[label.idx()];
             if best.is_none_or(|best| self.scores()[best] < self.scores()[edge]) {
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     fn adjacency() -> Adjacency {
-        let ids = |ids: &[u32]| ids.iter().map(|&id| LabelId(id)).collect::<Vec<_>>();
+        let ids = |ids: &[u32]| ids.iter().map(|&id| LabelRow(id)).collect::<Vec<_>>();
         let edges = Edges::from_lists(vec![ids(&[0, 1, 2, 3]), ids(&[1, 3])], 4).unwrap();
         Adjacency::learned(edges, vec![5.0, 2.0, 1.0, 0.0, 3.0, 1.0], 3.0).unwrap()
     }

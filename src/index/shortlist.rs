@@ -5,7 +5,7 @@
 //! its best path, the earlier cluster on ties; the K best labels form the shortlist (paper, eqs. 2–6).
 //! Cost grows with the edges of the selected clusters, never with L.
 
-use crate::ids::{ClusterId, LabelId};
+use crate::ids::{ClusterId, LabelRow};
 use crate::index::{Adjacency, ClusterClassifiers};
 use crate::kernels::{Kernels, prefetch};
 
@@ -23,8 +23,8 @@ pub struct ShortlistOptions {
 /// The best path to a shortlisted label.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Path {
-    /// The label.
-    pub label: LabelId,
+    /// The label, as its row in W_L.
+    pub row: LabelRow,
     /// The edge taken, as its position in the adjacency.
     pub edge: u32,
     /// ŷ = ŝ_c·ŝ(c,ℓ).
@@ -127,7 +127,7 @@ impl Shortlister {
     /// Puts the shortlist in descending score, ties to the lower label.
     pub fn sort(&mut self) {
         self.paths.sort_unstable_by_key(|path| {
-            std::cmp::Reverse(descending_key(path.score, path.label.0))
+            std::cmp::Reverse(descending_key(path.score, path.row.0))
         });
     }
 
@@ -191,7 +191,7 @@ impl Shortlister {
             }
         }
         for &positive in positives {
-            if let Some(at) = self.position(LabelId(positive)) {
+            if let Some(at) = self.position(LabelRow(positive)) {
                 self.paths[at].is_positive = true;
             }
         }
@@ -233,7 +233,7 @@ impl Shortlister {
             let scores = &adjacency.scores()[range.clone()];
             let mut found = std::mem::take(&mut self.found);
             Kernels::detect().find_between(score, scores, (floor, ceiling), &mut found);
-            let labels = &adjacency.edges().labels()[range.clone()];
+            let labels = &adjacency.edges().rows()[range.clone()];
             for (at, &offset) in found.iter().enumerate() {
                 if let Some(&next) = found.get(at + AHEAD) {
                     let next = labels[next as usize].idx();
@@ -258,21 +258,21 @@ impl Shortlister {
     }
 
     #[inline]
-    fn position(&self, label: LabelId) -> Option<usize> {
-        let seen = self.seen[label.idx()];
+    fn position(&self, row: LabelRow) -> Option<usize> {
+        let seen = self.seen[row.idx()];
         ((seen >> 32) as u32 == self.search).then_some(seen as u32 as usize)
     }
 
     #[inline]
-    fn follow(&mut self, edge: u32, slot: usize, label: LabelId, score: f32) {
+    fn follow(&mut self, edge: u32, slot: usize, row: LabelRow, score: f32) {
         let path = Path {
-            label,
+            row,
             edge,
             score,
             slot: slot as u16,
             is_positive: false,
         };
-        let seen = &mut self.seen[label.idx()];
+        let seen = &mut self.seen[row.idx()];
         if (*seen >> 32) as u32 == self.search {
             let known = &mut self.paths[*seen as u32 as usize];
             if known.score < score {
@@ -289,13 +289,13 @@ impl Shortlister {
         let Selection { cluster, score } = self.selected[slot];
         let range = adjacency.edges().range(cluster);
         for &positive in positives {
-            let row = &adjacency.edges().labels()[range.clone()];
-            if let Ok(offset) = row.binary_search(&LabelId(positive)) {
+            let row = &adjacency.edges().rows()[range.clone()];
+            if let Ok(offset) = row.binary_search(&LabelRow(positive)) {
                 let edge = range.start + offset;
                 self.follow(
                     edge as u32,
                     slot,
-                    LabelId(positive),
+                    LabelRow(positive),
                     score * adjacency.scores()[edge],
                 );
             }
@@ -312,12 +312,12 @@ impl Shortlister {
         keys.extend(
             self.paths
                 .iter()
-                .map(|path| descending_key(path.score, path.label.0)),
+                .map(|path| descending_key(path.score, path.row.0)),
         );
         let (_, &mut first_out, _) = keys.select_nth_unstable_by(shortlist_size, |a, b| b.cmp(a));
         let dropped = &mut self.dropped_positives;
         self.paths.retain(|path| {
-            let stays = first_out < descending_key(path.score, path.label.0);
+            let stays = first_out < descending_key(path.score, path.row.0);
             if !stays && path.is_positive {
                 dropped.push(*path);
             }
@@ -347,8 +347,8 @@ mod tests {
             floor in prop::sample::select(vec![0.0f32, 0.0, 0.01]),
         ) {
             let mut random = Random::new(seed, "shortlist", 0);
-            let lists: Vec<Vec<LabelId>> = (0..6)
-                .map(|_| (0..n_labels as u32).filter(|_| random.f32() < 0.6).map(LabelId).collect())
+            let lists: Vec<Vec<LabelRow>> = (0..6)
+                .map(|_| (0..n_labels as u32).filter(|_| random.f32() < 0.6).map(LabelRow).collect())
                 .collect();
             let edges = Edges::from_lists(lists, n_labels).unwrap();
             // Few different weights, so that many paths tie.
@@ -368,10 +368,10 @@ mod tests {
             let mut best: Vec<Option<Path>> = vec![None; n_labels];
             for (slot, selection) in searcher.selected.iter().enumerate() {
                 for edge in adjacency.edges().range(selection.cluster) {
-                    let label = adjacency.edges().labels()[edge];
+                    let label = adjacency.edges().rows()[edge];
                     let is_positive = positives.contains(&label.0);
                     let score = selection.score * adjacency.scores()[edge];
-                    let path = Path { label, edge: edge as u32, score, slot: slot as u16, is_positive };
+                    let path = Path { row: label, edge: edge as u32, score, slot: slot as u16, is_positive };
                     let known = &mut best[label.idx()];
                     if (floor <= score || is_positive) && known.is_none_or(|known| known.score < score) {
                         *known = Some(path);
@@ -379,7 +379,7 @@ mod tests {
                 }
             }
             let mut all: Vec<Path> = best.into_iter().flatten().collect();
-            all.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.label.cmp(&b.label)));
+            all.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.row.cmp(&b.row)));
             all.truncate(k);
             prop_assert_eq!(&searcher.paths, &all);
         }

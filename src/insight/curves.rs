@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{Config, LearningRates, StageConfig};
 use crate::optim::Schedule;
-use crate::train::{Event, Phase};
+use crate::events::{Event, Phase};
 
 /// The course of one stage of one member.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

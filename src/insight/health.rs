@@ -116,7 +116,7 @@ impl IndexHealth {
 pub(super) fn strong_clusters(adjacency: &Adjacency) -> Vec<u32> {
     let mut counts = vec![0; adjacency.edges().n_labels()];
     let assigned_above = assigning_score(adjacency);
-    for (label, &score) in adjacency.edges().labels().iter().zip(adjacency.scores()) {
+    for (label, &score) in adjacency.edges().rows().iter().zip(adjacency.scores()) {
         counts[label.idx()] += u32::from(assigned_above < score);
     }
     counts
@@ -161,8 +161,8 @@ fn overlap(adjacency: &Adjacency, stage1: &Edges) -> Vec<f64> {
     for cluster_idx in 0..edges.n_clusters().min(stage1.n_clusters()) {
         let cluster = ClusterId(cluster_idx as u32);
         let range = edges.range(cluster);
-        let row = &edges.labels()[range.clone()];
-        for label in &stage1.labels()[stage1.range(cluster)] {
+        let row = &edges.rows()[range.clone()];
+        for label in &stage1.rows()[stage1.range(cluster)] {
             let Ok(offset) = row.binary_search(label) else {
                 continue;
             };

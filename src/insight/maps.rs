@@ -123,7 +123,7 @@ fn clusters_of_label(member: &Member, label: LabelId) -> Vec<ClusterId> {
     for cluster_idx in 0..adjacency.edges().n_clusters() {
         let cluster = ClusterId(cluster_idx as u32);
         let range = adjacency.edges().range(cluster);
-        let labels = &adjacency.edges().labels()[range.clone()];
+        let labels = &adjacency.edges().rows()[range.clone()];
         if let Ok(offset) = labels.binary_search(&row) {
             found.push((adjacency.scores()[range.start + offset], cluster));
         }

@@ -48,8 +48,8 @@ impl<'a> Trace<'a> {
             .paths
             .iter()
             .map(|path| Scored {
-                label: model.numbering.label(path.label),
-                score: path.score * model.classifiers.score(path.label, &embedding),
+                label: model.numbering.label(path.row),
+                score: path.score * model.classifiers.score(path.row, &embedding),
             })
             .collect();
         sort_descending(&mut ranked);
@@ -68,7 +68,7 @@ impl<'a> Trace<'a> {
         let mut steps = Vec::new();
         for selection in &self.selected {
             let range = adjacency.edges().range(selection.cluster);
-            let labels = &adjacency.edges().labels()[range.clone()];
+            let labels = &adjacency.edges().rows()[range.clone()];
             if let Ok(offset) = labels.binary_search(&row) {
                 steps.push(Step {
                     cluster: selection.cluster,

@@ -13,13 +13,11 @@ use crate::config::{Config, DataCounts, EncoderKind, Plan};
 use crate::data::Dataset;
 use crate::encoder::{EncoderOrigin, PointSet};
 use crate::error::{Error, Result};
+use crate::events::{Event, Observer, Phase, emit};
 use crate::features::Vectorizer;
 use crate::model::Model;
 use crate::predict::{Calibration, Member, Predictor, PredictorParts};
-use crate::train::{
-    Event, Observer, Phase, TrainState, Trained, TrainingData, Watched, begin, tell, train,
-    train_from,
-};
+use crate::train::{TrainState, Trained, TrainingData, Watched, begin, train, train_from};
 
 pub use prepared::Prepared;
 
@@ -85,7 +83,7 @@ impl Trainer {
 
     /// As [`Trainer::prepare`], told to the observer.
     fn prepare_watched(&self, data: &Dataset, observer: &dyn Observer) -> Result<Prepared> {
-        tell(
+        emit(
             observer,
             Event::PhaseStarted {
                 phase: Phase::Features,
@@ -281,7 +279,7 @@ impl Trainer {
         };
         if let Some(event) = said {
             course.history.push(event.clone());
-            tell(observer, event)?;
+            emit(observer, event)?;
         }
         if let Some(all) = &split.all {
             let calibration = parts.calibration.take();
@@ -333,7 +331,7 @@ impl Trainer {
                     n_members: course.n_runs,
                 };
                 told.push(event.clone());
-                tell(course.observer, event)?;
+                emit(course.observer, event)?;
             }
             let trained = match &mut course.folder {
                 Some(folder) => train_kept(data, (&plan, run), course.observer, folder)?,
@@ -421,7 +419,7 @@ fn train_kept(
     let mut keep = |state: &mut TrainState, boundary| {
         if let Some(duration) = folder.keep(state, boundary)? {
             let seconds = duration.as_secs_f64();
-            tell(observer, Event::Checkpoint { seconds })?;
+            emit(observer, Event::Checkpoint { seconds })?;
         }
         Ok(())
     };

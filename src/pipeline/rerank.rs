@@ -9,11 +9,11 @@ use crate::calibration::{Calibrator, CandidateScores, Isotonic};
 use crate::config::Plan;
 use crate::ensemble::Merger;
 use crate::error::Result;
+use crate::events::{Event, Observer, POINTS_PER_EVENT, Phase, Steps};
 use crate::ids::{LabelId, Scored};
 use crate::matrix::Matrix;
 use crate::predict::{CHUNK, Calibration, Member, MemberScratch, search};
 use crate::ranker::{CandidateLists, Ranker, RankerProblem};
-use crate::train::{Event, Observer, POINTS_AN_EVENT, Phase, Steps};
 
 /// Trains the ranker of a member on its own candidates of the training points.
 pub(super) fn train_ranker(
@@ -34,8 +34,8 @@ pub(super) fn train_ranker(
     let mut candidates = CandidateLists::with_capacity(n_points, search.n_candidates);
     let mut progress = Steps::start(Phase::Candidates, n_points, observer)?;
     let rows: Vec<u32> = (0..n_points as u32).collect();
-    for (block, rows) in rows.chunks(POINTS_AN_EVENT).enumerate() {
-        let first = block * POINTS_AN_EVENT * dim;
+    for (block, rows) in rows.chunks(POINTS_PER_EVENT).enumerate() {
+        let first = block * POINTS_PER_EVENT * dim;
         let embeddings = &mut embeddings.values_mut()[first..][..rows.len() * dim];
         let outs = chunks_of(embeddings, rows.len(), dim);
         let lists: Vec<Vec<Vec<Scored>>> = rows

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use crate::config::{Config, HoldOutConfig};
 use crate::data::HoldOut;
 use crate::encoder::PointSet;
+use crate::events::Event;
 use crate::matrix::CsrMatrix;
-use crate::train::Event;
 
 /// Points with their labels.
 #[derive(Clone)]

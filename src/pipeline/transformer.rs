@@ -4,9 +4,9 @@ use crate::config::{Config, EncoderSizes};
 use crate::data::Pretrained;
 use crate::encoder::{Encoder, EncoderOrigin, PointSet, TransformerEncoder};
 use crate::error::{Error, Result};
+use crate::events::{Observer, POINTS_PER_EVENT, Phase, Steps};
 use crate::features::WordPieces;
 use crate::matrix::Matrix;
-use crate::train::{Observer, POINTS_AN_EVENT, Phase, Steps};
 
 /// A pretrained transformer made ready.
 pub(super) struct PreparedTransformer {
@@ -77,7 +77,7 @@ pub(super) fn embed_once(
     let rows: Vec<u32> = (0..n_points as u32).collect();
     let mut embedded = Vec::new();
     let mut n_cols = 0;
-    for rows in rows.chunks(POINTS_AN_EVENT) {
+    for rows in rows.chunks(POINTS_PER_EVENT) {
         let some = encoder
             .embed_once(points.points(), rows)
             .unwrap_or_default();

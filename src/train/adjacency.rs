@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 
 use crate::error::Result;
-use crate::ids::{ClusterId, LabelId, Scored};
+use crate::ids::{ClusterId, LabelId, LabelRow, Scored};
 use crate::index::{Adjacency, Edges};
 use crate::matrix::{CsrMatrix, top_k};
 use crate::random::Random;
@@ -30,7 +30,7 @@ pub(crate) fn initial_adjacency(
             points_of_cluster[cluster.idx()].push((row, score));
         }
     }
-    let mut lists: Vec<Vec<LabelId>> = points_of_cluster
+    let mut lists: Vec<Vec<LabelRow>> = points_of_cluster
         .par_iter()
         .map_init(
             || vec![0f32; n_labels],
@@ -45,7 +45,7 @@ pub(crate) fn initial_adjacency(
         .for_each(|label| is_reached[label.idx()] = true);
     let mut n_repaired = 0;
     for (cluster_idx, list) in lists.iter_mut().enumerate() {
-        for &label in &stage1.labels()[stage1.range(ClusterId(cluster_idx as u32))] {
+        for &label in &stage1.rows()[stage1.range(ClusterId(cluster_idx as u32))] {
             if !is_reached[label.idx()] {
                 list.push(label);
                 n_repaired += 1;
@@ -64,7 +64,7 @@ fn heaviest_labels(
     labels: &CsrMatrix,
     kappa: usize,
     weights: &mut [f32],
-) -> Vec<LabelId> {
+) -> Vec<LabelRow> {
     let mut met = Vec::new();
     for &(row, score) in points {
         for &label in labels.row(row as usize).0 {
@@ -83,7 +83,8 @@ fn heaviest_labels(
         .collect();
     met.iter().for_each(|&label| weights[label as usize] = 0.0);
     top_k(&mut scored, kappa);
-    scored.iter().map(|scored| scored.label).collect()
+    // Columns of the renumbered Y are rows of W_L.
+    scored.iter().map(|scored| LabelRow(scored.label.0)).collect()
 }
 
 #[cfg(test)]
@@ -98,7 +99,7 @@ mod tests {
             builder.push_row(row.iter().map(|&label| (label, 1.0)));
         }
         let labels = builder.finish(4).unwrap();
-        let ids = |ids: &[u32]| ids.iter().map(|&id| LabelId(id)).collect::<Vec<_>>();
+        let ids = |ids: &[u32]| ids.iter().map(|&id| LabelRow(id)).collect::<Vec<_>>();
         let stage1 = Edges::from_lists(vec![ids(&[0, 1]), ids(&[2, 3])], 4).unwrap();
         let matches = vec![
             vec![(ClusterId(0), 1.0), (ClusterId(1), 0.1)],
@@ -108,7 +109,7 @@ mod tests {
         let (adjacency, n_repaired) =
             initial_adjacency(&stage1, &matches, &labels, &[0, 1, 2], (1, 2.0, 7)).unwrap();
         // Cluster 0 met label 1 with weight 1.5; cluster 1 met labels 2 and 3 alike, and the lower stays.
-        assert_eq!(adjacency.edges().labels(), ids(&[0, 1, 2, 3]));
+        assert_eq!(adjacency.edges().rows(), ids(&[0, 1, 2, 3]));
         assert_eq!(adjacency.edges().indptr(), [0, 2, 4]);
         assert_eq!(n_repaired, 2);
         assert!(adjacency.edges().unreachable().is_empty());

@@ -5,8 +5,9 @@
 //! holds follows from the epoch, and the best value so far from the history, so that neither needs a place of its
 //! own in a checkpoint. The parameters of stage 1 (`train.keep_stage1`) are kept through stage 2 for the final model.
 
-use super::{Event, Phase, TrainState};
+use super::TrainState;
 use crate::config::Config;
+use crate::events::{Event, Phase};
 use crate::kernels::Kernels;
 
 /// Which copies are kept, an array for each parameter; empty where none is.

@@ -5,15 +5,12 @@
 
 mod adjacency;
 mod copies;
-mod events;
 pub(crate) mod head;
 mod stage;
 mod stage1;
 mod state;
 mod update;
 
-pub use events::{Event, Observer, Phase, Silent};
-pub(crate) use events::{POINTS_AN_EVENT, Steps};
 pub use stage1::{Stage1, Stage1Model};
 pub use state::{Array, Boundary, EpochSums, Keep, Position, StateParts, TrainState};
 
@@ -23,7 +20,8 @@ use crate::classifiers::LabelClassifiers;
 use crate::clustering::{Clustering, PointFeatures, cluster_labels, label_centroids};
 use crate::config::{LabelInit, Plan, StageConfig};
 use crate::encoder::{EncoderOrigin, Points, TrainableEncoder};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::events::{Event, Observer, Phase, emit};
 use crate::ids::LabelId;
 use crate::index::{Adjacency, ClusterClassifiers, Edges};
 use crate::matrix::{CsrMatrix, Matrix};
@@ -92,7 +90,7 @@ pub fn train(data: TrainingData<'_>, plan: &Plan, observer: &dyn Observer) -> Re
 /// # Errors
 /// As [`train`].
 pub fn begin(data: TrainingData<'_>, plan: &Plan, observer: &dyn Observer) -> Result<TrainState> {
-    tell(
+    emit(
         observer,
         Event::PhaseStarted {
             phase: Phase::Clustering,
@@ -229,15 +227,7 @@ fn learn_adjacency(stage: &Stage<'_>, state: &mut TrainState) -> Result<()> {
     }
     state.enter(Phase::Stage2, plan.config());
     state.copies.stage1 = stage1;
-    tell(observer, event)
-}
-
-/// Passes an event on.
-pub(crate) fn tell(observer: &dyn Observer, event: Event) -> Result<()> {
-    match observer.on_event(&event) {
-        std::ops::ControlFlow::Continue(()) => Ok(()),
-        std::ops::ControlFlow::Break(()) => Err(Error::Stopped),
-    }
+    emit(observer, event)
 }
 
 /// Points with at least one label: the others teach nothing.

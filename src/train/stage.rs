@@ -5,10 +5,11 @@ use rayon::prelude::*;
 use super::adjacency::Matches;
 use super::head::{Batch, BatchCounts, Head, HeadMut, HeadOptions, LabelState, LossWeights};
 use super::state::{Boundary, EpochSums, Keep, Optimiser, Position, TrainState};
-use super::{Event, Observer, POINTS_AN_EVENT, Phase, Steps, TrainingData, Watched, tell};
+use super::{TrainingData, Watched};
 use crate::config::{Plan, Reduction, StageConfig};
 use crate::encoder::{Encoder, StepSeed, TrainableEncoder};
 use crate::error::{Error, Result};
+use crate::events::{Event, Observer, POINTS_PER_EVENT, Phase, Steps, emit};
 use crate::ids::ClusterId;
 use crate::index::{ShortlistOptions, Shortlister};
 use crate::matrix::{CsrMatrix, Matrix};
@@ -41,7 +42,7 @@ impl Stage<'_> {
         let phase = state.position.phase;
         let n_batches = self.rows.len().div_ceil(config.batch_size);
         let n_steps = n_batches * config.epochs;
-        tell(self.observer, Event::PhaseStarted { phase, n_steps })?;
+        emit(self.observer, Event::PhaseStarted { phase, n_steps })?;
         let schedule = Schedule::new(n_steps, self.plan.config().optim.warmup);
         let mut head = Head::new(state.model.classifiers.n_labels());
         let mut buffers = StepBuffers::default();
@@ -57,7 +58,7 @@ impl Stage<'_> {
             let done = state.position.step % n_batches;
             for rows in order.chunks(config.batch_size).skip(done) {
                 let event = self.next_step(rows, config, &schedule, state, &mut head, &mut buffers);
-                told = tell(self.observer, event?);
+                told = emit(self.observer, event?);
                 if !state.position.step.is_multiple_of(n_batches) {
                     boundary(&mut told, state, keep)?;
                 }
@@ -137,7 +138,7 @@ impl Stage<'_> {
         state.average_epoch(epoch, config.epochs, share);
         let event = sums.event(phase, epoch + 1);
         state.history.push(event.clone());
-        let mut told = tell(self.observer, event);
+        let mut told = emit(self.observer, event);
         let train = &self.plan.config().train;
         let is_due = (epoch + 1).is_multiple_of(train.validate_every) || epoch + 1 == config.epochs;
         if let Some(watched) = self.data.watched.filter(|_| is_due) {
@@ -145,7 +146,7 @@ impl Stage<'_> {
             let event = self.validate(phase, epoch + 1, watched, &state.model, encoder);
             state.history.push(event.clone());
             state.keep_if_best();
-            told = told.and(tell(self.observer, event));
+            told = told.and(emit(self.observer, event));
         }
         told
     }
@@ -250,7 +251,7 @@ impl Stage<'_> {
         };
         let mut progress = Steps::start(Phase::Adjacency, self.rows.len(), self.observer)?;
         let mut matches = Vec::with_capacity(self.rows.len());
-        for rows in self.rows.chunks(POINTS_AN_EVENT) {
+        for rows in self.rows.chunks(POINTS_PER_EVENT) {
             let chunks = rows.par_chunks(CHUNK).map_init(searcher, matches_of);
             matches.par_extend(chunks.flatten_iter());
             progress.advance(rows.len())?;

@@ -6,12 +6,13 @@
 
 use super::copies::Copies;
 use super::head::{EdgeState, LabelGradients, LabelMoments};
-use super::{Event, Phase, cluster_order};
+use super::cluster_order;
 use crate::classifiers::LabelClassifiers;
 use crate::clustering::Clustering;
 use crate::config::{Config, OptimConfig, Plan};
 use crate::encoder::{EncoderOrigin, Parameter, TrainableEncoder};
 use crate::error::Result;
+use crate::events::{Event, Phase};
 use crate::ids::ClusterId;
 use crate::index::{Adjacency, ClusterClassifiers};
 use crate::matrix::Matrix;

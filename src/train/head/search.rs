@@ -27,7 +27,7 @@ impl Pair {
         let sign = if path.is_positive { POSITIVE } else { 0 };
         let slot_and_sign = path.slot | sign;
         Pair {
-            label: path.label.0,
+            label: path.row.0,
             edge: path.edge,
             score: path.score,
             point: point as u16,
@@ -134,7 +134,7 @@ impl ShardBuffers {
                     self.counts.n_positives += 1;
                     self.shortlist_loss += loss::shortlist(path.score);
                 }
-                let range = range_of(path.label.0, n_labels);
+                let range = range_of(path.row.0, n_labels);
                 self.pairs[range].push(Pair::new(point, path));
             }
             for path in &searcher.dropped_positives {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::labels::LabelGradients;
 use super::reference::{Case, Gradients};
 use super::*;
-use crate::ids::LabelId;
+use crate::ids::LabelRow;
 use crate::index::Edges;
 use crate::matrix::CsrBuilder;
 use crate::random::Random;
@@ -121,7 +121,7 @@ impl Case {
     }
 
     fn adjacency(&self) -> Adjacency {
-        let as_labels = |row: &Vec<usize>| row.iter().map(|&label| LabelId(label as u32)).collect();
+        let as_labels = |row: &Vec<usize>| row.iter().map(|&label| LabelRow(label as u32)).collect();
         let edges =
             Edges::from_lists(self.edges.iter().map(as_labels).collect(), self.n_labels).unwrap();
         match self.beta {
@@ -407,7 +407,7 @@ fn shortlists_agree_with_the_goldens() {
                         .collect::<Vec<_>>()
                 };
                 assert_eq!(got, as_ids("clusters"), "{name} {mode} {point}");
-                let got: Vec<usize> = searcher.paths.iter().map(|path| path.label.idx()).collect();
+                let got: Vec<usize> = searcher.paths.iter().map(|path| path.row.idx()).collect();
                 assert_eq!(got, as_ids("shortlist"), "{name} {mode} {point}");
                 let via: Vec<usize> = searcher
                     .paths
@@ -416,8 +416,8 @@ fn shortlists_agree_with_the_goldens() {
                     .collect();
                 assert_eq!(via, as_ids("via_cluster"), "{name} {mode} {point}");
                 for (at, path) in searcher.paths.iter().enumerate() {
-                    let z = classifiers.weights.dot(path.label.idx(), &embedding);
-                    let score = crate::classifiers::sigmoid(z + classifiers.bias[path.label.idx()])
+                    let z = classifiers.weights.dot(path.row.idx(), &embedding);
+                    let score = crate::classifiers::sigmoid(z + classifiers.bias[path.row.idx()])
                         * path.score;
                     let close = |got: f32, key: &str| {
                         (f64::from(got) - floats(&expected[key])[at]).abs() < 1e-5

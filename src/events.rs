@@ -1,24 +1,23 @@
-//! What training tells while it runs.
+//! Training events and the observer that receives them.
 
 use std::ops::ControlFlow;
 
-use super::tell;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
-/// A part of the training.
+/// A phase of training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Phase {
     /// tf-idf features.
     Features,
-    /// What a frozen encoder makes of the texts, once; its steps are points.
+    /// Embeddings of a frozen encoder, computed once; its steps are points.
     Embeddings,
     /// Initial clusters.
     Clustering,
-    /// Fixed clusters, trained to make better ones.
+    /// Epochs on the first clusters, before labels are clustered again.
     WarmUp,
     /// Stage 1.
     Stage1,
-    /// From stage 1 to the adjacency of stage 2; its steps are points.
+    /// The adjacency of stage 2, from the matches of stage 1; its steps are points.
     Adjacency,
     /// Stage 2.
     Stage2,
@@ -26,12 +25,12 @@ pub enum Phase {
     Candidates,
     /// The sparse ranker; its steps are labels.
     Ranker,
-    /// Calibration on the points held out.
+    /// Calibration on held-out points.
     Calibration,
 }
 
 impl Phase {
-    /// Its name in words.
+    /// Its name for people.
     pub fn name(self) -> &'static str {
         match self {
             Phase::Features => "features",
@@ -48,18 +47,18 @@ impl Phase {
     }
 }
 
-/// Something worth telling.
+/// Something that happened during training.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
-    /// A phase begins; it has this many steps, 0 if it is one piece.
+    /// A phase started.
     PhaseStarted {
         /// The phase.
         phase: Phase,
-        /// Its steps.
+        /// Steps of the phase; 0 if it has no steps of its own.
         n_steps: usize,
     },
-    /// A step is done.
+    /// A step finished.
     Step {
         /// The phase.
         phase: Phase,
@@ -67,25 +66,25 @@ pub enum Event {
         step: usize,
         /// Points of the step.
         n_points: usize,
-        /// Mean loss a point, smoothed; 0 in phases without one.
+        /// Mean loss per point, smoothed; 0 in phases without a loss.
         loss: f64,
     },
-    /// An epoch is done.
+    /// An epoch finished.
     Epoch {
         /// The phase.
         phase: Phase,
         /// Epochs done in the phase.
         epoch: usize,
-        /// Mean L_c + λ L_s a point.
+        /// Mean L_c + λ L_s per point.
         loss: f64,
-        /// Mean L_c a point.
+        /// Mean L_c per point.
         classification_loss: f64,
-        /// Mean L_s a point.
+        /// Mean L_s per point.
         shortlist_loss: f64,
-        /// Labels scored a point.
+        /// Labels scored per point.
         labels_scored: f64,
     },
-    /// The held-out points were predicted.
+    /// The validation points were predicted.
     Validation {
         /// The phase.
         phase: Phase,
@@ -98,23 +97,23 @@ pub enum Event {
         /// R@100, in percent.
         recall_at_100: f64,
     },
-    /// The adjacency of stage 2 stands.
+    /// The adjacency of stage 2 is ready.
     AdjacencyReady {
         /// Edges.
         n_edges: usize,
-        /// Labels that no row had kept and that got their stage-1 edge back.
+        /// Labels that no cluster kept and that got their stage-1 edge back.
         n_repaired: usize,
     },
-    /// A member of an ensemble begins; told only if there are several.
+    /// One of several trainings started: of an ensemble's members, or again on all points.
     MemberStarted {
         /// Its number, from 0.
         member: usize,
-        /// Members of the ensemble.
+        /// Number of trainings.
         n_members: usize,
     },
-    /// A checkpoint was written; never part of a model's history, which tells no times.
+    /// A checkpoint was written; not part of a model's history, which has no times.
     Checkpoint {
-        /// How long that took.
+        /// Time it took.
         seconds: f64,
     },
     /// Scores are calibrated.
@@ -124,7 +123,7 @@ pub enum Event {
         /// P@1 on them by the final score, in percent.
         precision_at_1: f64,
     },
-    /// Scores stay as they are: too few points can be spared.
+    /// Scores are not calibrated: too few points can be held out.
     CalibrationSkipped {
         /// Points that could be held out.
         n_points: usize,
@@ -133,17 +132,23 @@ pub enum Event {
     },
 }
 
-/// Whoever watches a training.
+/// Receives the events of a training.
 ///
-/// `Break` stops it at once; what was trained so far is returned as an error of its own.
+/// A closure `Fn(&Event) -> ControlFlow<()>` is an observer.
 pub trait Observer: Sync {
-    /// Called from the training thread.
+    /// Called on the training thread. `Break` ends the training with [`Error::Stopped`] after the current step.
     fn on_event(&self, event: &Event) -> ControlFlow<()>;
 }
 
-/// An observer that sees nothing.
+impl<F: Fn(&Event) -> ControlFlow<()> + Sync> Observer for F {
+    fn on_event(&self, event: &Event) -> ControlFlow<()> {
+        self(event)
+    }
+}
+
+/// An observer that ignores everything.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Silent;
+pub(crate) struct Silent;
 
 impl Observer for Silent {
     fn on_event(&self, _event: &Event) -> ControlFlow<()> {
@@ -151,8 +156,19 @@ impl Observer for Silent {
     }
 }
 
+/// Sends an event to the observer.
+///
+/// # Errors
+/// [`Error::Stopped`] if the observer asks to stop.
+pub(crate) fn emit(observer: &dyn Observer, event: Event) -> Result<()> {
+    match observer.on_event(&event) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(Error::Stopped),
+    }
+}
+
 /// Points between two events of a phase whose steps are points.
-pub(crate) const POINTS_AN_EVENT: usize = 1024;
+pub(crate) const POINTS_PER_EVENT: usize = 1024;
 
 /// A phase of counted steps.
 pub(crate) struct Steps<'a> {
@@ -163,8 +179,9 @@ pub(crate) struct Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
+    /// Emits the start of the phase.
     pub(crate) fn start(phase: Phase, n_steps: usize, observer: &'a dyn Observer) -> Result<Self> {
-        tell(observer, Event::PhaseStarted { phase, n_steps })?;
+        emit(observer, Event::PhaseStarted { phase, n_steps })?;
         Ok(Steps {
             phase,
             done: 0,
@@ -172,6 +189,7 @@ impl<'a> Steps<'a> {
         })
     }
 
+    /// Emits that more steps are done.
     pub(crate) fn advance(&mut self, n_more: usize) -> Result<()> {
         self.done += n_more;
         let event = Event::Step {
@@ -180,6 +198,6 @@ impl<'a> Steps<'a> {
             n_points: n_more,
             loss: 0.0,
         };
-        tell(self.observer, event)
+        emit(self.observer, event)
     }
 }
