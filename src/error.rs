@@ -63,6 +63,11 @@ pub enum Error {
     #[error("not a valid vocabulary: {0}")]
     InvalidVocabulary(String),
 
+    // -- models --------------------------------------------------------------------------------------------
+    /// Parts that do not form a model.
+    #[error("not a valid model: {0}")]
+    InvalidModel(String),
+
     // -- configuration -------------------------------------------------------------------------------------
     /// A configuration value that cannot be used.
     #[error("config {key}: found {found}, expected {expected}")]
@@ -78,10 +83,10 @@ pub enum Error {
     // -- training ------------------------------------------------------------------------------------------
     /// Data that cannot be trained on.
     #[error("cannot train: {0}")]
-    Untrainable(String),
+    CannotTrain(String),
     /// Input that a model cannot answer.
     #[error("cannot predict: {0}")]
-    Unpredictable(String),
+    CannotPredict(String),
     /// Training left the finite or the sensible.
     #[error("training diverged at step {step}: {what}; {remedy}")]
     Diverged {

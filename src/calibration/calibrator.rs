@@ -76,7 +76,7 @@ impl Calibrator {
     /// Fits the tree on candidates of held-out points and whether each is relevant.
     ///
     /// # Errors
-    /// [`Error::Config`] for an unusable setting; [`Error::Untrainable`] without candidates, if the lengths differ,
+    /// [`Error::Config`] for an unusable setting; [`Error::CannotTrain`] without candidates, if the lengths differ,
     /// or if a score is not finite.
     pub fn fit(
         candidates: &[CandidateScores],

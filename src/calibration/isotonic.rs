@@ -26,17 +26,17 @@ impl Isotonic {
     /// Fits the function to scores and whether each was relevant.
     ///
     /// # Errors
-    /// [`Error::Untrainable`] without examples, if the lengths differ, or if a score is not finite.
+    /// [`Error::CannotTrain`] without examples, if the lengths differ, or if a score is not finite.
     pub fn fit(scores: &[f32], relevant: &[bool]) -> Result<Self> {
         if scores.is_empty() || scores.len() != relevant.len() {
-            return Err(Error::Untrainable(format!(
+            return Err(Error::CannotTrain(format!(
                 "{} scores and {} outcomes to fit probabilities on",
                 scores.len(),
                 relevant.len()
             )));
         }
         if let Some(score) = scores.iter().find(|score| !score.is_finite()) {
-            return Err(Error::Untrainable(format!(
+            return Err(Error::CannotTrain(format!(
                 "score {score} to fit probabilities on, expected a finite number"
             )));
         }

@@ -29,17 +29,17 @@ impl DecisionTree {
     /// Sorting and the search for splits run on the current rayon pool; the tree does not depend on its size.
     ///
     /// # Errors
-    /// [`Error::Untrainable`] without examples, if the lengths differ, or if a value is not finite.
+    /// [`Error::CannotTrain`] without examples, if the lengths differ, or if a value is not finite.
     pub fn fit(columns: &[&[f32]], relevant: &[bool], limits: TreeLimits) -> Result<DecisionTree> {
         let n_examples = relevant.len();
         if n_examples == 0 || u32::MAX as usize <= n_examples {
-            return Err(Error::Untrainable(format!(
+            return Err(Error::CannotTrain(format!(
                 "a decision tree needs from 1 to 2^32 - 2 examples, found {n_examples}"
             )));
         }
         for (feature, column) in columns.iter().enumerate() {
             if column.len() != n_examples || column.iter().any(|value| !value.is_finite()) {
-                return Err(Error::Untrainable(format!(
+                return Err(Error::CannotTrain(format!(
                     "feature {feature} of the decision tree needs {n_examples} finite values"
                 )));
             }

@@ -19,7 +19,6 @@ mod map;
 mod rerank;
 mod save;
 mod snapshot;
-mod summary;
 mod tensors;
 mod training;
 mod v1;
@@ -30,12 +29,12 @@ pub use check::{FileState, FilesCheck, check_files};
 pub use files::FileRecord;
 pub use load::{describe, load, verify};
 pub use save::save;
-pub use summary::DataSummary;
 pub use training::{Destination, Identity, SnapshotPace, Start, TrainingFolder, is_unfinished};
 
 use std::collections::BTreeMap;
 
 use crate::config::Plan;
+use crate::data::DataSummary;
 use crate::events::Event;
 
 /// What is saved besides the predictor.

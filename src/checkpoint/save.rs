@@ -14,7 +14,7 @@ use crate::features::Vectorizer;
 use crate::index::{ClusterClassifiers, Edges};
 use crate::predict::{Member, Predictor};
 use crate::ranker::Ranker;
-use crate::train::Stage1Model;
+use crate::model::Stage1Model;
 
 /// Writes a model directory.
 ///

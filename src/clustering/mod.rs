@@ -59,12 +59,12 @@ impl Clustering {
     /// The partition that puts each label into the cluster named.
     ///
     /// # Errors
-    /// [`Error::Untrainable`] if a cluster is at or above `n_clusters`, or has no label.
+    /// [`Error::CannotTrain`] if a cluster is at or above `n_clusters`, or has no label.
     pub fn new(cluster_of: Vec<ClusterId>, n_clusters: usize) -> Result<Clustering> {
         let mut sizes = vec![0; n_clusters];
         for (label_idx, cluster) in cluster_of.iter().enumerate() {
             let Some(size) = sizes.get_mut(cluster.idx()) else {
-                return Err(Error::Untrainable(format!(
+                return Err(Error::CannotTrain(format!(
                     "label {label_idx} is in cluster {}, there are {n_clusters} clusters",
                     cluster.0
                 )));
@@ -72,7 +72,7 @@ impl Clustering {
             *size += 1;
         }
         if let Some(empty) = sizes.iter().position(|&size| size == 0) {
-            return Err(Error::Untrainable(format!("cluster {empty} has no label")));
+            return Err(Error::CannotTrain(format!("cluster {empty} has no label")));
         }
         let mut order: Vec<LabelId> = (0..cluster_of.len() as u32).map(LabelId).collect();
         order.sort_by_key(|label| cluster_of[label.idx()]);

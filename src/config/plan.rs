@@ -46,7 +46,7 @@ impl Config {
     /// Decides what was left open and clamps what the data cannot fill.
     ///
     /// # Errors
-    /// [`Error::Config`] for values that cannot be used, [`Error::Untrainable`] for data without points or labels.
+    /// [`Error::Config`] for values that cannot be used, [`Error::CannotTrain`] for data without points or labels.
     pub fn resolve(&self, counts: DataCounts) -> Result<Plan> {
         self.check()?;
         for (count, what) in [
@@ -54,7 +54,7 @@ impl Config {
             (counts.n_features, "no text has a word"),
         ] {
             if count == 0 {
-                return Err(Error::Untrainable(what.into()));
+                return Err(Error::CannotTrain(what.into()));
             }
         }
         let n_labels = counts.n_labels;

@@ -6,6 +6,7 @@
 //! [`write()`] writes any format and tells what it could not hold.
 
 mod builder;
+mod data_summary;
 mod dataset;
 mod format;
 mod formats;
@@ -15,6 +16,7 @@ mod label_set;
 mod near_duplicates;
 mod texts;
 
+pub use data_summary::DataSummary;
 pub use dataset::{Dataset, Summary};
 pub use format::{Format, Part};
 pub use formats::{read_npz, write_npz};

@@ -8,9 +8,8 @@
 use rayon::prelude::*;
 
 use crate::config::{Activation, EncoderConfig};
-use crate::encoder::{
-    Encoder, Gradient, Parameter, Points, StepSeed, TakeTensor, Tensor, TrainableEncoder,
-};
+use crate::encoder::{Encoder, Gradient, Parameter, StepSeed, TakeTensor, Tensor, TrainableEncoder};
+use crate::features::Points;
 use crate::error::Result;
 use crate::kernels::Kernels;
 use crate::matrix::{Groups, Matrix, Output, View, product};

@@ -6,15 +6,14 @@
 
 mod bag;
 mod origin;
-mod points;
 mod transformer;
 
 pub use bag::BagEncoder;
 pub use origin::EncoderOrigin;
-pub use points::{PointSet, Points};
 pub use transformer::{Architecture, Shape, TransformerEncoder};
 
 use crate::error::Result;
+use crate::features::Points;
 use crate::matrix::Matrix;
 
 /// Maps points to embeddings.

@@ -6,7 +6,9 @@
 //! [`WordPieces`] are for transformers: the token ids of each text, in [`TokenRows`].
 
 mod counting;
+mod featurizer;
 mod merging;
+mod points;
 mod terms;
 mod token_table;
 mod tokens;
@@ -14,6 +16,8 @@ mod vectorizer;
 mod word_chars;
 mod word_pieces;
 
+pub use featurizer::{Featurizer, FeatureScratch};
+pub use points::{PointSet, Points};
 pub use terms::TokenScratch;
 pub use vectorizer::Vectorizer;
 pub use word_pieces::{TokenRows, WordPieces};

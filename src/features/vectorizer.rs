@@ -28,7 +28,7 @@ impl Vectorizer {
     /// Learns vocabulary and idf from texts.
     ///
     /// # Errors
-    /// [`Error::Untrainable`] if no text holds a word, [`Error::Config`] if a setting cannot be used.
+    /// [`Error::CannotTrain`] if no text holds a word, [`Error::Config`] if a setting cannot be used.
     pub fn fit(texts: &Texts, config: &FeaturesConfig) -> Result<Vectorizer> {
         Ok(Vectorizer::fit_transform(texts, config)?.0)
     }
@@ -47,7 +47,7 @@ impl Vectorizer {
         let counted = count_terms(texts, &Terms::new(config));
         let merged = merge(&counted, config);
         if merged.words.is_empty() {
-            return Err(Error::Untrainable(format!(
+            return Err(Error::CannotTrain(format!(
                 "none of the {} texts holds a word to learn from",
                 texts.len()
             )));

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::trace::Trace;
 use crate::calibration::CandidateScores;
-use crate::encoder::PointSet;
+use crate::features::PointSet;
 use crate::error::Result;
 use crate::ids::LabelId;
 use crate::kernels::Kernels;
@@ -91,7 +91,7 @@ pub struct Neighbour {
 /// The `k` best answers for one row of features, each with its story.
 ///
 /// # Errors
-/// [`Error::Unpredictable`](crate::error::Error::Unpredictable) if a weight that is not finite was met.
+/// [`Error::CannotPredict`](crate::error::Error::CannotPredict) if a weight that is not finite was met.
 pub fn explain(
     predictor: &Predictor,
     points: &PointSet,

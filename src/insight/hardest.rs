@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::trace::Trace;
-use crate::encoder::PointSet;
+use crate::features::PointSet;
 use crate::ids::{LabelId, Scored};
 use crate::matrix::CsrMatrix;
 use crate::predict::{Predictor, search};

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::STRONG;
-use crate::encoder::PointSet;
+use crate::features::PointSet;
 use crate::ids::ClusterId;
 use crate::matrix::{CsrMatrix, Matrix};
 use crate::predict::Member;

@@ -1,6 +1,6 @@
 //! The way of one point through one member: clusters, paths, classifiers.
 
-use crate::encoder::PointSet;
+use crate::features::PointSet;
 use crate::ids::{ClusterId, LabelId, Scored};
 use crate::index::{Selection, Shortlister};
 use crate::matrix::{Matrix, sort_descending};

@@ -11,7 +11,8 @@ mod transformer;
 use crate::checkpoint::{Destination, Identity, TrainingFolder};
 use crate::config::{Config, DataCounts, EncoderKind, Plan};
 use crate::data::Dataset;
-use crate::encoder::{EncoderOrigin, PointSet};
+use crate::encoder::EncoderOrigin;
+use crate::features::PointSet;
 use crate::error::{Error, Result};
 use crate::events::{Event, Observer, Phase, emit};
 use crate::features::Vectorizer;
@@ -39,7 +40,7 @@ impl Trainer {
     /// Features of the data and the plan for it; nothing is trained yet.
     ///
     /// # Errors
-    /// [`Error::Config`] and [`Error::Untrainable`].
+    /// [`Error::Config`] and [`Error::CannotTrain`].
     pub fn prepare(&self, data: &Dataset) -> Result<Prepared> {
         let (vectorizer, features) = match (data.features(), data.texts()) {
             (Some(features), None) => (None, features.with_unit_rows()),
@@ -49,7 +50,7 @@ impl Trainer {
                 (Some(vectorizer), features)
             }
             (None, None) => {
-                return Err(Error::Untrainable(
+                return Err(Error::CannotTrain(
                     "the data has neither texts nor features".into(),
                 ));
             }
@@ -67,7 +68,7 @@ impl Trainer {
         let mut encoder = None;
         if config.encoder.kind == EncoderKind::Transformer {
             let texts = data.texts().ok_or_else(|| {
-                Error::Untrainable("a transformer reads texts, the data has none".into())
+                Error::CannotTrain("a transformer reads texts, the data has none".into())
             })?;
             let prepared = transformer::prepare(&mut config)?;
             points.tokens = Some(prepared.pieces.rows(texts)?);

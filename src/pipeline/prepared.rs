@@ -3,7 +3,7 @@
 use super::transformer::PreparedTransformer;
 use crate::config::{DataSizes, EncoderSizes, MemoryEstimate, Plan};
 use crate::data::{Dataset, Texts};
-use crate::encoder::PointSet;
+use crate::features::PointSet;
 use crate::features::Vectorizer;
 use crate::matrix::CsrMatrix;
 

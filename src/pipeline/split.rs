@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::config::{Config, HoldOutConfig};
 use crate::data::HoldOut;
-use crate::encoder::PointSet;
+use crate::features::PointSet;
 use crate::events::Event;
 use crate::matrix::CsrMatrix;
 

@@ -2,7 +2,8 @@
 
 use crate::config::{Config, EncoderSizes};
 use crate::data::Pretrained;
-use crate::encoder::{Encoder, EncoderOrigin, PointSet, TransformerEncoder};
+use crate::encoder::{Encoder, EncoderOrigin, TransformerEncoder};
+use crate::features::PointSet;
 use crate::error::{Error, Result};
 use crate::events::{Observer, POINTS_PER_EVENT, Phase, Steps};
 use crate::features::WordPieces;

@@ -1,28 +1,29 @@
 //! One member of a predictor: from points to its best candidates by p, and from those to its final scores.
 
+use super::Level;
 use crate::calibration::{Calibrator, CandidateScores};
-use crate::encoder::{Points, TrainableEncoder};
+use crate::config::Plan;
+use crate::encoder::{Encoder, TrainableEncoder};
+use crate::features::Points;
 use crate::error::{Error, Result};
 use crate::ids::{LabelId, Scored};
 use crate::index::ShortlistOptions;
 use crate::matrix::Matrix;
-use crate::model::{Model, RankScratch};
-use crate::predict::Stage;
+use crate::model::{Model, RankScratch, Stage1};
 use crate::ranker::{PointView, Ranker, RankerScratch};
-use crate::train::Stage1;
 
 /// A trained encoder with the index and classifiers behind it, and what re-ranks their answers.
-pub struct Member {
+pub(crate) struct Member {
     /// φ.
-    pub encoder: Box<dyn TrainableEncoder>,
+    pub(crate) encoder: Box<dyn TrainableEncoder>,
     /// Index and classifiers.
-    pub model: Model,
+    pub(crate) model: Model,
     /// q; 1 for every candidate without it.
-    pub ranker: Option<Ranker>,
+    pub(crate) ranker: Option<Ranker>,
     /// From p and q to the final score; p·q without it.
-    pub calibrator: Option<Calibrator>,
-    /// What is remembered of stage 1; no answer needs it.
-    pub stage1: Stage1,
+    pub(crate) calibrator: Option<Calibrator>,
+    /// What is kept of stage 1.
+    pub(crate) stage1: Stage1,
 }
 
 /// Buffers of one thread, for any member of the same predictor.
@@ -57,18 +58,50 @@ pub(crate) struct Search {
     pub(crate) n_candidates: usize,
 }
 
-/// How candidates are scored: up to which stage, and with which f of each label.
+impl Search {
+    /// The search for the `k` best labels; for more candidates where they are re-ranked.
+    pub(crate) fn new(plan: &Plan, k: usize, reranks: bool) -> Self {
+        let n_reranked = plan.config().ranker.n_candidates;
+        let n_candidates = if reranks { n_reranked.max(k) } else { k };
+        Search {
+            options: ShortlistOptions {
+                beam_size: plan.beam_size(),
+                shortlist_size: plan.shortlist_size(),
+                score_floor: 0.0,
+            },
+            n_candidates: n_candidates.min(plan.counts().n_labels),
+        }
+    }
+}
+
+/// How candidates are scored: at which level, and with which f of each label.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scoring<'a> {
-    pub(crate) stage: Stage,
+    pub(crate) level: Level,
     pub(crate) frequencies: &'a [u32],
 }
 
-impl Member {
+/// A point whose candidates were just listed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Position<'a> {
+    /// Columns and values of its features.
+    pub(crate) bow: (&'a [u32], &'a [f32]),
+    /// Its place among the rows that were encoded last.
+    pub(crate) slot: usize,
+}
+
+/// An encoder with the index and classifiers behind it, at one level of a member.
+#[derive(Clone, Copy)]
+pub(crate) struct Network<'a> {
+    pub(crate) encoder: &'a dyn Encoder,
+    pub(crate) model: &'a Model,
+}
+
+impl Network<'_> {
     /// The best candidates of every row by p, best first; leaves the embeddings in the scratch.
     ///
     /// # Errors
-    /// [`Error::Unpredictable`] if a weight that is not finite was met.
+    /// [`Error::CannotPredict`] if a weight that is not finite was met.
     pub(crate) fn candidates(
         &self,
         points: Points<'_>,
@@ -82,8 +115,9 @@ impl Member {
             probabilities,
             ..
         } = scratch;
-        self.encoder.encode(points, rows, embeddings);
-        let (model, k) = (&self.model, search.n_candidates);
+        let Network { encoder, model } = *self;
+        encoder.encode(points, rows, embeddings);
+        let k = search.n_candidates;
         if rows.len() == 1 {
             let ranked = model.rank(embeddings.row(0), &search.options, k, rank);
             check_finite(embeddings.row(0), &ranked)?;
@@ -103,11 +137,43 @@ impl Member {
         };
         (0..rows.len()).map(one).collect()
     }
+}
 
-    /// q of candidates, in the scratch; `position` is that of the point among the rows asked for last.
+impl Member {
+    /// Whether it has what a level needs.
+    ///
+    /// # Errors
+    /// [`Error::CannotPredict`] naming what is missing.
+    pub(super) fn check_level(&self, level: Level) -> Result<()> {
+        let missing = match level {
+            Level::Stage1 if self.stage1.whole.is_none() => "train.keep_stage1",
+            Level::Ranker if self.ranker.is_none() => "ranker",
+            Level::Calibrated if self.calibrator.is_none() => "calibration",
+            _ => return Ok(()),
+        };
+        Err(Error::CannotPredict(format!(
+            "stage {level}: the model was trained without {missing}"
+        )))
+    }
+
+    /// The network of stage 1 where it was kept and is asked for, otherwise that of stage 2.
+    pub(crate) fn network(&self, level: Level) -> Network<'_> {
+        match &self.stage1.whole {
+            Some(stage1) if level == Level::Stage1 => Network {
+                encoder: stage1.encoder.as_encoder(),
+                model: &stage1.model,
+            },
+            _ => Network {
+                encoder: self.encoder.as_encoder(),
+                model: &self.model,
+            },
+        }
+    }
+
+    /// q of candidates, into the scratch.
     pub(crate) fn score_candidates(
         &self,
-        (bow, position): ((&[u32], &[f32]), usize),
+        point: Position<'_>,
         listed: &[Scored],
         scratch: &mut MemberScratch,
     ) {
@@ -127,33 +193,34 @@ impl Member {
         labels.extend(listed.iter().map(|scored| scored.label));
         let dense = match ranker.n_dense() {
             0 => &[],
-            _ => embeddings.row(position),
+            _ => embeddings.row(point.slot),
         };
-        ranker.score(PointView { bow, dense }, labels, buffers, ranker_scores);
+        let view = PointView {
+            bow: point.bow,
+            dense,
+        };
+        ranker.score(view, labels, buffers, ranker_scores);
         for score in ranker_scores {
             *score = ranker.probability(*score);
         }
     }
 
-    /// Puts the score of a stage in the place of p; the order is left as it was.
+    /// Replaces p by the score of a level above it; the order is left as it was.
     ///
     /// # Errors
-    /// [`Error::Unpredictable`] if a score is not finite.
+    /// [`Error::CannotPredict`] if a score is not finite.
     pub(crate) fn rescore(
         &self,
-        point: ((&[u32], &[f32]), usize),
+        point: Position<'_>,
         scoring: &Scoring<'_>,
         listed: &mut [Scored],
         scratch: &mut MemberScratch,
     ) -> Result<()> {
-        if scoring.stage == Stage::Stage2 {
-            return Ok(());
-        }
         self.score_candidates(point, listed, scratch);
         let calibrator = self
             .calibrator
             .as_ref()
-            .filter(|_| scoring.stage != Stage::Ranker);
+            .filter(|_| scoring.level != Level::Ranker);
         for (scored, &ranker) in listed.iter_mut().zip(&scratch.ranker_scores) {
             let candidate = CandidateScores {
                 model: scored.score,
@@ -169,14 +236,14 @@ impl Member {
     }
 }
 
-/// Large model files are not read before they are used: what is met in them is looked at here.
+/// Large model files are not checked when they are loaded, so what is read from them is checked here.
 fn check_finite(embedding: &[f32], ranked: &[Scored]) -> Result<()> {
     let is_finite = embedding.iter().all(|value| value.is_finite())
         && ranked.iter().all(|scored| scored.score.is_finite());
-    match is_finite {
-        true => Ok(()),
-        false => Err(Error::Unpredictable(
-            "the model holds a weight that is not finite: it is damaged".into(),
-        )),
+    if is_finite {
+        Ok(())
+    } else {
+        let problem = "the model holds a weight that is not finite: it is damaged";
+        Err(Error::CannotPredict(problem.into()))
     }
 }

@@ -85,7 +85,7 @@ impl LabelPoints {
     /// A label that a list names twice counts once.
     ///
     /// # Errors
-    /// [`Error::Untrainable`] if a candidate is not a column of `labels`.
+    /// [`Error::CannotTrain`] if a candidate is not a column of `labels`.
     pub(super) fn invert(
         candidates: &CandidateLists,
         labels: &CsrMatrix,
@@ -102,7 +102,7 @@ impl LabelPoints {
             .iter()
             .find(|label| n_labels <= label.idx())
         {
-            return Err(Error::Untrainable(format!(
+            return Err(Error::CannotTrain(format!(
                 "candidate label {} is out of range, there are {n_labels} labels",
                 label.0
             )));

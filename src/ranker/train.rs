@@ -52,19 +52,19 @@ impl RankerProblem<'_> {
         ];
         for (what, count) in counts {
             if count != n_points {
-                return Err(Error::Untrainable(format!(
+                return Err(Error::CannotTrain(format!(
                     "{count} {what} for {n_points} label rows"
                 )));
             }
         }
         if u32::MAX as usize <= n_points {
-            return Err(Error::Untrainable(format!(
+            return Err(Error::CannotTrain(format!(
                 "{n_points} points, the ranker takes fewer than 2^32"
             )));
         }
         let finite = |dense: &Matrix| dense.values().iter().all(|value| value.is_finite());
         if !self.dense.is_none_or(finite) {
-            return Err(Error::Untrainable(
+            return Err(Error::CannotTrain(
                 "an embedding has a value that is not finite".into(),
             ));
         }
@@ -102,7 +102,7 @@ impl Ranker {
     /// points gets zero weights.
     ///
     /// # Errors
-    /// [`Error::Config`] for an unusable setting, [`Error::Untrainable`] if the parts of the problem do not fit each
+    /// [`Error::Config`] for an unusable setting, [`Error::CannotTrain`] if the parts of the problem do not fit each
     /// other, [`Error::Stopped`] if `progress` says so.
     pub fn train(
         problem: &RankerProblem<'_>,

@@ -11,7 +11,6 @@ mod stage1;
 mod state;
 mod update;
 
-pub use stage1::{Stage1, Stage1Model};
 pub use state::{Array, Boundary, EpochSums, Keep, Position, StateParts, TrainState};
 
 use rayon::prelude::*;
@@ -19,13 +18,14 @@ use rayon::prelude::*;
 use crate::classifiers::LabelClassifiers;
 use crate::clustering::{Clustering, PointFeatures, cluster_labels, label_centroids};
 use crate::config::{LabelInit, Plan, StageConfig};
-use crate::encoder::{EncoderOrigin, Points, TrainableEncoder};
+use crate::encoder::{EncoderOrigin, TrainableEncoder};
+use crate::features::Points;
 use crate::error::Result;
 use crate::events::{Event, Observer, Phase, emit};
 use crate::ids::LabelId;
 use crate::index::{Adjacency, ClusterClassifiers, Edges};
 use crate::matrix::{CsrMatrix, Matrix};
-use crate::model::{Model, Numbering};
+use crate::model::{Model, Numbering, Stage1};
 use crate::random::Random;
 
 use stage::Stage;
@@ -68,7 +68,7 @@ pub struct Trained {
 impl Trained {
     fn new(mut state: TrainState, plan: &Plan, origin: &EncoderOrigin) -> Result<Self> {
         Ok(Trained {
-            stage1: Stage1::of(&mut state, plan, origin)?,
+            stage1: stage1::take_stage1(&mut state, plan, origin)?,
             model: state.model,
             encoder: state.encoder,
             history: state.history,
@@ -79,7 +79,7 @@ impl Trained {
 /// Trains a model.
 ///
 /// # Errors
-/// [`Error::Untrainable`] and [`Error::Diverged`]; [`Error::Stopped`] if the observer asked for it.
+/// [`Error::CannotTrain`] and [`Error::Diverged`]; [`Error::Stopped`] if the observer asked for it.
 pub fn train(data: TrainingData<'_>, plan: &Plan, observer: &dyn Observer) -> Result<Trained> {
     let state = begin(data, plan, observer)?;
     train_from(state, data, plan, observer, &mut |_, _| Ok(()))

@@ -366,7 +366,7 @@ fn a_weight_that_is_not_finite_is_met_by_the_prediction_that_reads_it() {
         classifiers.weights.values_mut().fill(value);
         classifiers.coarse = None;
         let error = predictor.predict("word1", 3).unwrap_err();
-        assert!(matches!(error, Error::Unpredictable(_)), "{error}");
+        assert!(matches!(error, Error::CannotPredict(_)), "{error}");
         assert!(predictor.predict_dataset(&data, 3).is_err());
         for parameter in predictor.members_mut()[0].encoder.parameters() {
             parameter.values.fill(value);

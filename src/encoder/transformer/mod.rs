@@ -21,7 +21,8 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::config::{EncoderConfig, EncoderSizes};
 use crate::data::Pretrained;
-use crate::encoder::{Encoder, Parameter, Points, StepSeed, TakeTensor, Tensor, TrainableEncoder};
+use crate::encoder::{Encoder, Parameter, StepSeed, TakeTensor, Tensor, TrainableEncoder};
+use crate::features::Points;
 use crate::error::Result;
 use crate::kernels::Kernels;
 use crate::matrix::{Matrix, Output, View, product};

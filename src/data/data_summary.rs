@@ -1,12 +1,11 @@
-//! What a model was trained on, in a few numbers and a fingerprint.
+//! The counts and the fingerprint of a data set, as a model keeps them of its training data.
 
 use sha2::{Digest, Sha256};
 
-use super::files::hexadecimal;
 use crate::data::Dataset;
 use crate::matrix::CsrMatrix;
 
-/// A data set in short.
+/// Counts and fingerprint of a data set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DataSummary {
     /// Points.
@@ -20,7 +19,7 @@ pub struct DataSummary {
 }
 
 impl DataSummary {
-    /// The summary of a data set. It does not depend on the format or the place the data was read from.
+    /// The summary of a data set; the same whatever format or place it was read from.
     pub fn of(data: &Dataset) -> Self {
         let mut hash = Sha256::new();
         let number = |hash: &mut Sha256, number: usize| hash.update((number as u64).to_le_bytes());
@@ -44,7 +43,7 @@ impl DataSummary {
             n_points: data.n_points(),
             n_labels: data.n_labels(),
             n_positives: data.labels().indices().len(),
-            sha256: hexadecimal(&hash.finalize()),
+            sha256: hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect(),
         }
     }
 }

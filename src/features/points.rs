@@ -1,6 +1,6 @@
-//! Points as encoders see them: features, tokens, and what was embedded before training.
+//! Points as encoders see them: features, tokens, and embeddings computed before training.
 
-use crate::features::TokenRows;
+use super::TokenRows;
 use crate::matrix::{CsrMatrix, Matrix};
 
 /// The points an encoder can be asked about.
@@ -10,7 +10,7 @@ pub struct Points<'a> {
     pub features: &'a CsrMatrix,
     /// Token ids, for an encoder that reads texts.
     pub tokens: Option<&'a TokenRows>,
-    /// What [`super::Encoder::embed_once`] made of them, a row each.
+    /// Their embeddings before training, one per row, for an encoder that is not trained.
     pub embedded: Option<&'a Matrix>,
 }
 

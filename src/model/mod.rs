@@ -4,12 +4,17 @@
 //! numbered in cluster order inside the model, so that shortlisted rows of W_L are neighbours in memory;
 //! [`Numbering`] leads back to the labels of the data set.
 
+mod numbering;
+mod stage1;
+
+pub use numbering::Numbering;
+pub use stage1::{Stage1, Stage1Model};
+
 use crate::classifiers::{CoarseScratch, LabelClassifiers};
-use crate::error::{Error, Result};
-use crate::ids::{LabelId, LabelRow, Scored};
+use crate::ids::Scored;
 use crate::index::{Adjacency, ClusterClassifiers, ShortlistOptions, Shortlister};
 use crate::kernels::Kernels;
-use crate::matrix::{CsrBuilder, CsrMatrix, top_k};
+use crate::matrix::top_k;
 
 /// Search index and label classifiers: what stands behind an embedding.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,78 +27,6 @@ pub struct Model {
     pub classifiers: LabelClassifiers,
     /// From rows of W_L to labels of the data set.
     pub numbering: Numbering,
-}
-
-/// The order in which a model holds its labels.
-///
-/// Invariant: a permutation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Numbering {
-    label_of_row: Vec<LabelId>,
-    row_of_label: Vec<LabelRow>,
-}
-
-impl Numbering {
-    /// The order that holds the label `label_of_row[i]` in row `i`.
-    ///
-    /// # Errors
-    /// [`Error::InvalidMatrix`] if it is not a permutation.
-    pub fn new(label_of_row: Vec<LabelId>) -> Result<Self> {
-        const UNSEEN: LabelRow = LabelRow(u32::MAX);
-        let mut row_of_label = vec![UNSEEN; label_of_row.len()];
-        for (row, label) in label_of_row.iter().enumerate() {
-            match row_of_label.get_mut(label.idx()) {
-                Some(slot) if *slot == UNSEEN => *slot = LabelRow(row as u32),
-                _ => {
-                    return Err(Error::InvalidMatrix(format!(
-                        "label {} is numbered twice or not at all",
-                        label.0
-                    )));
-                }
-            }
-        }
-        Ok(Numbering {
-            label_of_row,
-            row_of_label,
-        })
-    }
-
-    /// The label in a row.
-    #[inline]
-    pub fn label(&self, row: LabelRow) -> LabelId {
-        self.label_of_row[row.idx()]
-    }
-
-    /// The row of a label.
-    #[inline]
-    pub fn row(&self, label: LabelId) -> LabelRow {
-        self.row_of_label[label.idx()]
-    }
-
-    /// The labels in the order of their rows.
-    pub fn labels(&self) -> &[LabelId] {
-        &self.label_of_row
-    }
-
-    /// A label matrix with its columns in row order.
-    pub fn renumber(&self, labels: &CsrMatrix) -> CsrMatrix {
-        let mut builder = CsrBuilder::default();
-        let mut entries: Vec<(u32, f32)> = Vec::new();
-        for point in 0..labels.n_rows() {
-            let (columns, values) = labels.row(point);
-            entries.clear();
-            let renumbered = columns
-                .iter()
-                .zip(values)
-                .map(|(&label, &value)| (self.row_of_label[label as usize].0, value));
-            entries.extend(renumbered);
-            entries.sort_unstable_by_key(|entry| entry.0);
-            builder.push_row(entries.iter().copied());
-        }
-        builder
-            .finish(labels.n_cols())
-            .expect("renumbered columns of a valid matrix are valid")
-    }
 }
 
 /// Labels scored before the search looks which are left, besides those asked for; then twice as many, and so on.
@@ -274,6 +207,7 @@ fn score_of(key: u64) -> f32 {
 mod tests {
     use super::*;
     use crate::config::LabelPrecision;
+    use crate::ids::{LabelId, LabelRow};
     use crate::index::Edges;
     use crate::matrix::Matrix;
     use crate::random::Random;

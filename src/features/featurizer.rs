@@ -1,0 +1,164 @@
+//! From texts, or from features that someone else made, to points.
+//!
+//! A [`Featurizer`] is fitted once, on the training data. It holds the tf-idf words and, where the encoder reads
+//! tokens, the word pieces. Data with ready-made features needs neither: their rows are scaled to length 1.
+
+use super::{PointSet, TokenScratch, Vectorizer, WordPieces};
+use crate::config::FeaturesConfig;
+use crate::data::{Dataset, Texts};
+use crate::error::{Error, Result};
+use crate::matrix::CsrMatrix;
+
+/// Turns data into points.
+#[derive(Clone, Debug)]
+pub struct Featurizer {
+    words: Option<Vectorizer>,
+    pieces: Option<WordPieces>,
+    n_features: usize,
+}
+
+/// Buffers of one thread.
+#[derive(Default)]
+pub struct FeatureScratch {
+    tokens: TokenScratch,
+    words: Vec<(u32, f32)>,
+}
+
+impl Featurizer {
+    /// Learns the vocabulary of a data set, and its points; `pieces` are those of a transformer.
+    ///
+    /// # Errors
+    /// [`Error::CannotTrain`] if a transformer is to read data without texts; errors of [`Vectorizer::fit`].
+    pub fn fit(
+        data: &Dataset,
+        config: &FeaturesConfig,
+        pieces: Option<WordPieces>,
+    ) -> Result<(Self, PointSet)> {
+        let (words, features) = match (data.texts(), data.features()) {
+            (Some(texts), _) => {
+                let (words, features) = Vectorizer::fit_transform(texts, config)?;
+                (Some(words), features)
+            }
+            (None, Some(features)) => (None, features.with_unit_rows()),
+            (None, None) => unreachable!("a data set has texts or features"),
+        };
+        let tokens = match (&pieces, data.texts()) {
+            (None, _) => None,
+            (Some(pieces), Some(texts)) => Some(pieces.rows(texts)?),
+            (Some(_), None) => {
+                let problem = "a transformer reads texts, the data has none";
+                return Err(Error::CannotTrain(problem.into()));
+            }
+        };
+        let featurizer = Featurizer {
+            n_features: features.n_cols(),
+            words,
+            pieces,
+        };
+        let points = PointSet {
+            tokens,
+            ..PointSet::of_features(features)
+        };
+        Ok((featurizer, points))
+    }
+
+    /// The featurizer that a model file holds.
+    pub(crate) fn from_parts(
+        words: Option<Vectorizer>,
+        pieces: Option<WordPieces>,
+        n_features: usize,
+    ) -> Self {
+        Featurizer {
+            words,
+            pieces,
+            n_features,
+        }
+    }
+
+    /// The points of a data set.
+    ///
+    /// # Errors
+    /// [`Error::CannotPredict`] if the data lacks what the featurizer was fitted on.
+    pub fn points(&self, data: &Dataset) -> Result<PointSet> {
+        match (&self.words, data.texts(), data.features()) {
+            (Some(_), Some(texts), _) => self.points_of_texts(texts),
+            (Some(_), None, _) => Err(Error::CannotPredict(
+                "the model was trained on texts, the data has none".into(),
+            )),
+            (None, _, Some(features)) => self.points_of_features(features),
+            (None, _, None) => Err(needs_features()),
+        }
+    }
+
+    /// The points of texts.
+    ///
+    /// # Errors
+    /// [`Error::CannotPredict`] if the featurizer was fitted on features.
+    pub fn points_of_texts(&self, texts: &Texts) -> Result<PointSet> {
+        let words = self.words.as_ref().ok_or_else(needs_features)?;
+        let pieces = self.pieces.as_ref();
+        Ok(PointSet {
+            tokens: pieces.map(|pieces| pieces.rows(texts)).transpose()?,
+            ..PointSet::of_features(words.transform(texts))
+        })
+    }
+
+    /// The points of ready-made features.
+    ///
+    /// # Errors
+    /// [`Error::CannotPredict`] if the featurizer was fitted on texts or on fewer columns.
+    pub fn points_of_features(&self, features: &CsrMatrix) -> Result<PointSet> {
+        if self.words.is_some() {
+            return Err(Error::CannotPredict(
+                "the model was trained on texts, not on features: give it texts".into(),
+            ));
+        }
+        let (found, expected) = (features.n_cols(), self.n_features);
+        if found > expected {
+            return Err(Error::CannotPredict(format!(
+                "the data has {found} feature columns, the model was trained on {expected}"
+            )));
+        }
+        let features = features.with_n_cols(expected)?;
+        Ok(PointSet::of_features(features.with_unit_rows()))
+    }
+
+    /// The point of one text.
+    ///
+    /// # Errors
+    /// As [`Featurizer::points_of_texts`].
+    pub fn point(&self, text: &str, scratch: &mut FeatureScratch) -> Result<PointSet> {
+        let words = self.words.as_ref().ok_or_else(needs_features)?;
+        let FeatureScratch { tokens, words: row } = scratch;
+        words.transform_one(text, tokens, row);
+        let (columns, values) = row.iter().copied().unzip();
+        let features = CsrMatrix::new(vec![0, row.len()], columns, values, words.n_columns())?;
+        let pieces = self.pieces.as_ref();
+        let ids = pieces.map(|pieces| pieces.ids(text)).transpose()?;
+        Ok(PointSet {
+            tokens: ids.map(|ids| [ids].into_iter().collect()),
+            ..PointSet::of_features(features)
+        })
+    }
+
+    /// Number of feature columns.
+    pub fn n_features(&self) -> usize {
+        self.n_features
+    }
+
+    /// Words and their weights; none if it was fitted on features.
+    pub fn words(&self) -> Option<&Vectorizer> {
+        self.words.as_ref()
+    }
+
+    /// The tokeniser of a transformer, if there is one.
+    pub fn pieces(&self) -> Option<&WordPieces> {
+        self.pieces.as_ref()
+    }
+}
+
+fn needs_features() -> Error {
+    Error::CannotPredict(
+        "the model was trained on sparse features, not on texts: give it such features".into(),
+    )
+}

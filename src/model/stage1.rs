@@ -1,0 +1,24 @@
+//! What a model keeps of stage 1: its edges, and with `train.keep_stage1` everything.
+//!
+//! The edges show how far the learned index moved from the clusters it came from.
+
+use super::Model;
+use crate::encoder::TrainableEncoder;
+use crate::index::Edges;
+
+/// What a model keeps of stage 1; no answer of the final model needs it.
+#[derive(Default)]
+pub struct Stage1 {
+    /// The one edge of each label, numbered as in the final model; none in models that predate it.
+    pub edges: Option<Edges>,
+    /// The whole model after stage 1, if it was kept.
+    pub whole: Option<Stage1Model>,
+}
+
+/// Encoder, index and classifiers after stage 1.
+pub struct Stage1Model {
+    /// φ.
+    pub encoder: Box<dyn TrainableEncoder>,
+    /// W_C, fixed edges, and W_L.
+    pub model: Model,
+}

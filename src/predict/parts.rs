@@ -1,0 +1,90 @@
+//! The parts of a predictor, and how they must fit together.
+
+use super::Member;
+use crate::calibration::Isotonic;
+use crate::config::Plan;
+use crate::data::{DataSummary, LabelSet};
+use crate::error::{Error, Result};
+use crate::events::Event;
+use crate::features::Featurizer;
+
+/// Everything a predictor consists of.
+pub(crate) struct PredictorParts {
+    pub(crate) featurizer: Featurizer,
+    pub(crate) label_set: LabelSet,
+    /// Points of each label in the training data.
+    pub(crate) label_counts: Vec<u32>,
+    /// At least one.
+    pub(crate) members: Vec<Member>,
+    pub(crate) calibration: Option<EnsembleCalibration>,
+    pub(crate) plan: Plan,
+    pub(crate) record: TrainingRecord,
+}
+
+/// What a model remembers of its training.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct TrainingRecord {
+    /// The training data.
+    pub(crate) data: DataSummary,
+    /// Epochs, validations, adjacencies and the calibration.
+    pub(crate) history: Vec<Event>,
+}
+
+/// What calibration learns besides the members' own trees.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct EnsembleCalibration {
+    /// f: points of each label that the members were trained on.
+    pub(crate) frequencies: Vec<u32>,
+    /// From final scores to probabilities.
+    pub(crate) probabilities: Isotonic,
+}
+
+impl PredictorParts {
+    /// Checks that the parts fit each other.
+    ///
+    /// # Errors
+    /// [`Error::InvalidModel`].
+    pub(super) fn check(&self) -> Result<()> {
+        let invalid = |problem: String| Err(Error::InvalidModel(problem));
+        let counts = self.plan.counts();
+        let n_labels = self.label_set.len();
+        if self.members.is_empty() {
+            return invalid("it has no members".into());
+        }
+        let n_frequencies = self.calibration.as_ref().map(|c| c.frequencies.len());
+        for n_counts in [
+            counts.n_labels,
+            self.label_counts.len(),
+            n_frequencies.unwrap_or(n_labels),
+        ] {
+            if n_counts != n_labels {
+                return invalid(format!("{n_labels} label names and {n_counts} counts"));
+            }
+        }
+        for member in &self.members {
+            let n_classifiers = member.model.classifiers.n_labels();
+            if n_classifiers != n_labels {
+                return invalid(format!(
+                    "{n_labels} label names for {n_classifiers} classifiers"
+                ));
+            }
+            let Some(ranker) = &member.ranker else {
+                continue;
+            };
+            let dim = member.encoder.dim();
+            let fits = ranker.n_labels() == n_labels
+                && ranker.n_words() == counts.n_features
+                && [0, dim].contains(&ranker.n_dense());
+            if !fits {
+                return invalid(format!(
+                    "a ranker of {} labels, {} words and {} dimensions for {n_labels}, {} and {dim}",
+                    ranker.n_labels(),
+                    ranker.n_words(),
+                    ranker.n_dense(),
+                    counts.n_features
+                ));
+            }
+        }
+        Ok(())
+    }
+}
