@@ -62,4 +62,6 @@ pub mod checkpoint;
 
 pub mod pipeline;
 
+pub mod tools;
+
 pub use error::{Error, Result};

@@ -1,7 +1,7 @@
 //! Every file of a model against its manifest, one by one.
 //!
-//! [`verify`](super::verify) stops at the first problem, as whoever wants a predictor must. Here every file is told, so
-//! that one sees what a copy or a disk did to a model.
+//! [`verify`](super::verify) stops at the first problem; this lists all of them, to show what a copy or a disk did to a
+//! model.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -15,7 +15,7 @@ use super::files::{FileRecord, MANIFEST, hexadecimal};
 use super::load::read_manifest;
 use crate::error::Result;
 
-/// How a file compares with what the manifest says of it.
+/// How a file compares with its entry in the manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileState {
     /// Size and SHA-256 are the same.
@@ -24,7 +24,7 @@ pub enum FileState {
     Missing,
     /// It has another size.
     WrongSize {
-        /// The bytes that are there.
+        /// Its size in bytes.
         found: u64,
     },
     /// It has the right size and another SHA-256.
@@ -39,43 +39,52 @@ pub enum FileState {
     ),
 }
 
-/// What a check of all files found.
+/// A listed file and its state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckedFile {
+    /// The listed size and hash.
+    pub record: FileRecord,
+    /// How the file compares with them.
+    pub state: FileState,
+}
+
+/// The result of checking all files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilesCheck {
-    /// Every file that the manifest names, with what the manifest says of it and how it is.
-    pub files: BTreeMap<String, (FileRecord, FileState)>,
-    /// Names in the directory that the manifest does not know; they are not part of the model.
-    pub strangers: Vec<String>,
+    /// Every file that the manifest lists.
+    pub files: BTreeMap<String, CheckedFile>,
+    /// Files in the directory that the manifest does not list; they are not part of the model.
+    pub unlisted_files: Vec<String>,
 }
 
 impl FilesCheck {
     /// Whether every file is whole.
     pub fn is_whole(&self) -> bool {
-        let mut states = self.files.values().map(|(_, state)| state);
-        states.all(|state| *state == FileState::Whole)
+        let mut files = self.files.values();
+        files.all(|file| file.state == FileState::Whole)
     }
 }
 
 /// Reads every byte of every file and compares sizes and SHA-256 with the manifest.
 ///
-/// Whether whole files form a model is what [`verify`](super::verify) tells.
+/// It does not check whether the files form a model; [`verify`](super::verify) does.
 ///
 /// # Errors
 /// If the manifest itself cannot be read or is damaged, as [`describe`](super::describe).
 pub fn check_files(directory: &Path) -> Result<FilesCheck> {
     let records = read_manifest(directory)?.records();
-    let is_stranger = |name: &String| name != MANIFEST && !records.contains_key(name);
+    let is_unlisted = |name: &String| name != MANIFEST && !records.contains_key(name);
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let mut strangers: Vec<String> = names.filter(is_stranger).collect();
-    strangers.sort();
+    let mut unlisted_files: Vec<String> = names.filter(is_unlisted).collect();
+    unlisted_files.sort();
     let files = records.into_par_iter().map(|(name, record)| {
         let state = compare(&directory.join(&name), &record);
-        (name, (record, state))
+        (name, CheckedFile { record, state })
     });
     Ok(FilesCheck {
         files: files.collect(),
-        strangers,
+        unlisted_files,
     })
 }
 
@@ -90,10 +99,10 @@ fn compare(path: &Path, record: &FileRecord) -> FileState {
             return Ok(FileState::WrongSize { found });
         }
         let found = sha256_of(path)?;
-        Ok(match found == record.sha256 {
-            true => FileState::Whole,
-            false => FileState::WrongHash { found },
-        })
+        if found == record.sha256 {
+            return Ok(FileState::Whole);
+        }
+        Ok(FileState::WrongHash { found })
     };
     compared().unwrap_or_else(|error| match error.kind() {
         io::ErrorKind::NotFound => FileState::Missing,
@@ -101,7 +110,7 @@ fn compare(path: &Path, record: &FileRecord) -> FileState {
     })
 }
 
-/// SHA-256 of a file, of which little is in memory at a time.
+/// SHA-256 of a file, read in chunks.
 fn sha256_of(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut hash = Sha256::new();

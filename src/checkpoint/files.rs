@@ -55,7 +55,8 @@ impl Writer {
     /// [`Error::Io`]; nothing of the file is left then.
     pub(super) fn write(
         &mut self,
-        (stem, ending): (&str, &str),
+        stem: &str,
+        ending: &str,
         content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<String> {
         let partial = self.directory.join(format!("{stem}.{ending}{PARTIAL}"));

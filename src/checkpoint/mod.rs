@@ -1,23 +1,28 @@
-//! Models on disk: written so that nothing is ever half there, read in place, and trusted in nothing.
+//! Models on disk: written so that nothing is ever half there, read in place, and never trusted.
 //!
-//! A model is a directory: `manifest.json` names every other file with its size and hash. `docs/model-format.md`
-//! specifies each byte. [`save`] writes a directory, [`load`] maps it, [`describe`] reads the manifest alone.
+//! A model is a directory: `manifest.json` lists every other file with its size and hash. `docs/model-format.md`
+//! specifies each byte. [`Predictor::save`](crate::Predictor::save) writes a directory,
+//! [`Predictor::load`](crate::Predictor::load) maps it, [`describe`] reads the manifest alone.
 //!
-//! What [`load`] checks: the manifest against its own checksum; the size of every file; the SHA-256 of every file up
-//! to 16 MiB and of all lists of texts; every shape, id and list. Matrices in larger files are used in place without
+//! Loading checks: the manifest against its own checksum; the size of every file; the SHA-256 of every file up to
+//! 16 MiB and of all lists of texts; every shape, id and list. Matrices in larger files are used in place without
 //! being read first, so that a process answers at once: a weight in them that is not finite is reported by the
-//! prediction that meets it. [`verify`] reads and checks every byte; [`check_files`] tells of each file how it is.
+//! prediction that meets it. [`verify`] reads and checks every byte; [`check_files`] checks each file by itself.
 //!
 //! [`TrainingFolder`] keeps an unfinished training: killed at any instant, it is resumed and ends in the same bytes.
 
 mod check;
 mod files;
+mod kept_member;
 mod lines;
 mod load;
+mod load_member;
 mod lock;
 mod map;
+mod open;
 mod rerank;
 mod save;
+mod save_member;
 mod snapshot;
 mod tensors;
 mod training;
@@ -25,11 +30,13 @@ mod v1;
 mod v1_history;
 mod v1_training;
 
-pub use check::{FileState, FilesCheck, check_files};
+pub use check::{CheckedFile, FileState, FilesCheck, check_files};
 pub use files::FileRecord;
-pub use load::{describe, load, verify};
-pub use save::save;
-pub use training::{Destination, Identity, SnapshotPace, Start, TrainingFolder, is_unfinished};
+pub use load::{describe, verify};
+pub use training::is_unfinished;
+
+pub(crate) use kept_member::FinishedMember;
+pub(crate) use training::{Destination, Identity, SnapshotPace, Start, TrainingFolder};
 
 use std::collections::BTreeMap;
 
@@ -37,20 +44,13 @@ use crate::config::Plan;
 use crate::data::DataSummary;
 use crate::events::Event;
 
-/// What is saved besides the predictor.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SaveInfo {
-    /// What training told: epochs, validations and the adjacency are kept.
-    pub history: Vec<Event>,
-    /// What it was trained on.
-    pub data: DataSummary,
-    /// What to do with a model that is there already.
+/// What to do with a model that is there already.
     pub existing: Existing,
 }
 
 /// What to do with a model that is there already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Existing {
+pub(crate) enum Existing {
     /// Keep it: saving is an error.
     #[default]
     Keep,
@@ -58,24 +58,24 @@ pub enum Existing {
     Replace,
 }
 
-/// What a manifest says.
+/// The contents of a manifest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Description {
     /// Version of the format.
     pub version: u32,
     /// Name and version of the program that wrote it.
     pub written_by: String,
-    /// How it was trained, with its configuration and the sizes of its data.
+    /// How it was trained.
     pub plan: Plan,
-    /// What it was trained on.
+    /// Its training data.
     pub data: DataSummary,
-    /// What training told.
+    /// The events of its training.
     pub history: Vec<Event>,
-    /// Encoders with their indexes and classifiers.
+    /// Number of members.
     pub n_members: usize,
     /// Whether it takes texts; otherwise it takes features.
     pub takes_texts: bool,
-    /// Every file with its size and hash, the manifest excepted.
+    /// Every file but the manifest, with its size and hash.
     pub files: BTreeMap<String, FileRecord>,
 }
 

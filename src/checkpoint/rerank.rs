@@ -5,7 +5,7 @@ use crate::calibration::{DecisionTree, Isotonic, Node};
 use crate::config::RankerLoss;
 use crate::error::Result;
 use crate::matrix::{CsrMatrix, Matrix};
-use crate::predict::Calibration;
+use crate::predict::EnsembleCalibration;
 use crate::ranker::{Ranker, RankerParts};
 
 /// Features of a calibration tree: p, q, p·q and f.
@@ -25,28 +25,42 @@ pub(super) fn ranker_tensors<'a>(ranker: &'a Ranker, indptr: &'a [u64]) -> Vec<T
         Tensor::list("ranker.word_weight", Values::F32(words.values())),
         Tensor::list("ranker.intercept", Values::F32(intercepts)),
     ];
-    if 0 < dense.n_cols() {
+    if dense.n_cols() > 0 {
         let shape = (dense.n_rows(), dense.n_cols());
         tensors.push(Tensor::matrix("ranker.weight", shape, dense.values()));
     }
     tensors
 }
 
-/// Reads a ranker over these numbers of labels, words and dimensions.
+/// Sizes of a ranker.
+#[derive(Clone, Copy)]
+pub(super) struct RankerShape {
+    pub(super) n_labels: usize,
+    pub(super) n_words: usize,
+    /// Dimensions of the embedding it reads; 0 if it reads none.
+    pub(super) n_dense: usize,
+}
+
+/// Reads a ranker.
 ///
 /// # Errors
-/// [`crate::error::Error::BadFile`] and [`crate::error::Error::InvalidMatrix`].
+/// [`crate::Error::BadFile`]; others if the parts do not fit each other.
 pub(super) fn read_ranker(
     file: &mut TensorFile,
     loss: RankerLoss,
-    (n_labels, n_words, dim): (usize, usize, usize),
+    shape: RankerShape,
 ) -> Result<Ranker> {
+    let RankerShape {
+        n_labels,
+        n_words,
+        n_dense,
+    } = shape;
     let indptr = file.large_numbers("ranker.indptr", n_labels.saturating_add(1))?;
     let n_weights = file.len("ranker.words")?;
     let columns = file.numbers("ranker.words", n_weights)?;
     let weights = file.floats("ranker.word_weight", n_weights)?;
     let intercepts = file.floats("ranker.intercept", n_labels)?;
-    let dense = match dim {
+    let dense = match n_dense {
         0 => Matrix::zeros(n_labels, 0),
         dim => file.matrix("ranker.weight", (n_labels, dim))?,
     };
@@ -105,7 +119,7 @@ impl TreeColumns {
 /// Reads a tree.
 ///
 /// # Errors
-/// [`crate::error::Error::BadFile`] and [`crate::error::Error::InvalidMatrix`].
+/// [`crate::Error::BadFile`]; others if the parts do not fit each other.
 pub(super) fn read_tree(file: &mut TensorFile) -> Result<DecisionTree> {
     let n_nodes = file.len("tree.right")?;
     let thresholds = file.doubles("tree.threshold", n_nodes)?;
@@ -125,8 +139,8 @@ pub(super) fn read_tree(file: &mut TensorFile) -> Result<DecisionTree> {
     DecisionTree::from_nodes((0..n_nodes).map(node).collect(), N_TREE_FEATURES)
 }
 
-/// What calibration learnt of all members together, as tensors.
-pub(super) fn calibration_tensors(calibration: &Calibration) -> Vec<Tensor<'_>> {
+/// The calibration of all members together, as tensors.
+pub(super) fn calibration_tensors(calibration: &EnsembleCalibration) -> Vec<Tensor<'_>> {
     let (scores, probabilities) = calibration.probabilities.parts();
     vec![
         Tensor::list("frequencies", Values::U32(&calibration.frequencies)),
@@ -135,16 +149,16 @@ pub(super) fn calibration_tensors(calibration: &Calibration) -> Vec<Tensor<'_>> 
     ]
 }
 
-/// Reads what calibration learnt of all members together.
+/// Reads the calibration of all members together.
 ///
 /// # Errors
-/// [`crate::error::Error::BadFile`] and [`crate::error::Error::InvalidMatrix`].
-pub(super) fn read_calibration(file: &mut TensorFile, n_labels: usize) -> Result<Calibration> {
+/// [`crate::Error::BadFile`]; others if the parts do not fit each other.
+pub(super) fn read_calibration(file: &mut TensorFile, n_labels: usize) -> Result<EnsembleCalibration> {
     let n_knots = file.len("probabilities.score")?;
     let frequencies = file.numbers("frequencies", n_labels)?;
     let scores = file.floats("probabilities.score", n_knots)?;
     let probabilities = file.floats("probabilities.probability", n_knots)?;
-    Ok(Calibration {
+    Ok(EnsembleCalibration {
         frequencies,
         probabilities: Isotonic::from_parts(scores, probabilities)?,
     })

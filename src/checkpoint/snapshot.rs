@@ -5,8 +5,9 @@ use std::path::Path;
 use super::files::{MANIFEST, Writer, read_bounded, sha256};
 use super::tensors::{self, Scan, Tensor, TensorFile, Values};
 use super::training::Identity;
-use super::v1::{self, VERSION, WireFile};
-use super::v1_training::{FORMAT, Snapshot, course_of};
+use super::v1::{self, VERSION};
+use super::v1_history::wire_history;
+use super::v1_training::{FORMAT, Snapshot};
 use super::{map, written_by};
 use crate::clustering::Clustering;
 use crate::config::Plan;
@@ -19,10 +20,19 @@ use crate::train::{Array, StateParts, TrainState};
 /// No manifest of a snapshot is longer.
 const MAX_MANIFEST: u64 = 64 << 20;
 
+/// Which snapshot of a training it is.
+#[derive(Clone, Copy)]
+pub(super) struct Turn {
+    /// Snapshots written before it.
+    pub(super) generation: u64,
+    /// The member that is being trained.
+    pub(super) member: usize,
+}
+
 /// Writes a snapshot into a directory of its own.
 pub(super) fn write(
     directory: &Path,
-    (generation, member): (u64, usize),
+    turn: Turn,
     identity: &Identity,
     state: &mut TrainState,
 ) -> Result<()> {
@@ -34,7 +44,7 @@ pub(super) fn write(
     // 0 is no parent.
     let parent = |parent: &Option<ClusterId>| parent.map_or(0, |cluster| cluster.0 + 1);
     let parents: Vec<u32> = state.parents.iter().map(parent).collect();
-    let (position, history) = course_of(state);
+    let (position, history) = (state.position.into(), wire_history(&state.history));
     let mut all = vec![
         Tensor::list("clustering", Values::U32(&cluster_of)),
         Tensor::list("parents", Values::U32(&parents)),
@@ -56,24 +66,22 @@ pub(super) fn write(
         all.push(Tensor::list(&name, values));
     }
     let mut writer = Writer::new(directory)?;
-    let state = writer.write(("state", "safetensors"), |out| tensors::write(all, out))?;
-    let files = writer.files().iter();
-    let files = files.map(|(name, record)| (name.clone(), WireFile::from(record)));
+    let state = writer.write("state", "safetensors", |out| tensors::write(all, out))?;
     let snapshot = Snapshot {
         format: FORMAT.into(),
         version: VERSION,
         written_by: written_by(),
-        generation,
+        generation: turn.generation,
         data: identity.data.sha256.clone(),
-        watched: identity.watched.clone(),
+        validation: identity.validation.clone(),
         encoder: identity.encoder.clone(),
-        member,
+        member: turn.member,
         position,
         beta,
         state,
         history,
         config: identity.config.clone(),
-        files: files.collect(),
+        files: v1::wire_files(writer.files()),
     };
     writer.commit(&v1::to_text(&snapshot), &[])
 }
@@ -85,14 +93,15 @@ pub(super) fn read_manifest(directory: &Path) -> Result<Option<Snapshot>> {
         return Ok(None);
     }
     let bytes = read_bounded(&path, MAX_MANIFEST)?;
-    v1::from_text(&path, &bytes, (FORMAT, VERSION)).map(Some)
+    v1::from_text(&path, &bytes, FORMAT).map(Some)
 }
 
 /// The state of a snapshot, after every byte of it was checked.
 pub(super) fn read(
     directory: &Path,
     snapshot: &Snapshot,
-    (plan, origin): (&Plan, &EncoderOrigin),
+    plan: &Plan,
+    origin: &EncoderOrigin,
 ) -> Result<TrainState> {
     let path = directory.join(&snapshot.state);
     let bad = |problem: &str| Error::BadFile {
@@ -127,7 +136,7 @@ pub(super) fn read(
     let parents = file.numbers("parents", n_parents)?;
     let is_parent = |parent: &u32| *parent as usize <= n_clusters;
     if ![0, n_labels].contains(&n_parents) || !parents.iter().all(is_parent) {
-        return Err(bad("tensor parents: it does not hold a cluster a label"));
+        return Err(bad("tensor parents: it does not hold one cluster per label"));
     }
     let parent = |parent: u32| parent.checked_sub(1).map(ClusterId);
     let parts = StateParts {
@@ -142,7 +151,7 @@ pub(super) fn read(
         Array::Counts(values) => file.copy_numbers(name, values),
         Array::Flags(values) => file.copy_flags(name, values),
     };
-    let state = TrainState::restore((plan, origin), parts, &mut fill)?;
+    let state = TrainState::restore(plan, origin, parts, &mut fill)?;
     file.finish()?;
     Ok(state)
 }

@@ -1,53 +1,53 @@
-//! The folder of a training that has not finished: a lock and the last two snapshots of its state.
+//! The folder of an unfinished training: a lock, the last two snapshots of its state, and its finished members.
 //!
-//! Snapshots go by turns into two slots. While one is being written the other, which is whole, stays; a snapshot
-//! that a power loss tore is known by its hash, and the other is used. The folder `checkpoint` stands inside of the
-//! model's directory and goes when the model stands.
+//! Snapshots alternate between two slots: while one is written, the other stays whole. A snapshot torn by a power loss
+//! is recognised by its hash, and the other is used. The folder `checkpoint` is inside the model's directory and is
+//! removed when the model is complete.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::lock::Lock;
+use super::kept_member::{self, FinishedMember};
+use super::save::save;
+use super::snapshot::Turn;
 use super::v1_training::Snapshot;
-use super::{
-    DataSummary, Existing, SaveInfo, describe, files, load, save, snapshot, verify, written_by,
-};
+use super::{Existing, describe, files, snapshot, written_by};
 use crate::config::{Config, Plan};
-use crate::data::Dataset;
+use crate::data::{DataSummary, Dataset};
 use crate::encoder::EncoderOrigin;
 use crate::error::{Error, Result, shortened};
-use crate::events::Event;
-use crate::predict::{Member, Predictor};
+use crate::predict::Predictor;
 use crate::train::{Array, Boundary, TrainState};
 
-/// The folder's name inside of a model's directory.
+/// The folder's name inside a model's directory.
 const FOLDER: &str = "checkpoint";
-/// The slots' names inside of the folder.
+/// The slots' names inside the folder.
 const SLOTS: [&str; 2] = ["slot-0", "slot-1"];
-/// The folder of finished members inside of the folder.
+/// The folder of finished members inside the folder.
 const MEMBERS: &str = "members";
-/// Bytes a second that the first snapshot is expected to be written with; later ones know better.
+/// Assumed bytes per second of the first snapshot; later ones use the measured rate.
 const EXPECTED_SPEED: f64 = 200e6;
-/// Settings that are named when a training cannot be resumed.
-const MAX_TOLD: usize = 6;
+/// Differing settings that are listed when a training cannot be resumed.
+const MAX_LISTED: usize = 6;
 
-/// Where a trained model goes, and how its training is kept from being lost.
+/// Where a model goes, and how its training is kept safe.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Destination {
+pub(crate) struct Destination {
     /// The directory of the model.
-    pub directory: PathBuf,
+    pub(crate) directory: PathBuf,
     /// What to do with a model, or an unfinished training, that is there already.
-    pub existing: Existing,
+    pub(crate) existing: Existing,
     /// Where to begin.
-    pub start: Start,
+    pub(crate) start: Start,
     /// When snapshots are taken.
-    pub pace: SnapshotPace,
+    pub(crate) pace: SnapshotPace,
 }
 
 /// Where a training begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Start {
+pub(crate) enum Start {
     /// At the beginning.
     #[default]
     Afresh,
@@ -57,11 +57,11 @@ pub enum Start {
 
 /// When snapshots are taken: at the ends of phases and so many seconds apart, as far as the share of time allows.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SnapshotPace {
+pub(crate) struct SnapshotPace {
     /// The least time from one to the next within a phase.
-    pub interval: Duration,
+    pub(crate) interval: Duration,
     /// The share of the training time that all of them together may take.
-    pub max_share: f64,
+    pub(crate) max_share: f64,
 }
 
 impl Default for SnapshotPace {
@@ -73,48 +73,36 @@ impl Default for SnapshotPace {
     }
 }
 
-impl Destination {
-    /// A directory in which nothing is replaced.
-    pub fn new(directory: impl Into<PathBuf>) -> Self {
-        Destination {
-            directory: directory.into(),
-            existing: Existing::default(),
-            start: Start::default(),
-            pace: SnapshotPace::default(),
-        }
-    }
-}
-
-/// What must not change between the begin and the end of a training.
+/// What must not change between the start and the end of a training.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Identity {
+pub(crate) struct Identity {
     /// The configuration.
-    pub config: Config,
+    pub(crate) config: Config,
     /// The data.
-    pub data: DataSummary,
-    /// SHA-256 of the data that is watched.
-    pub watched: Option<String>,
+    pub(crate) data: DataSummary,
+    /// SHA-256 of the validation data.
+    pub(crate) validation: Option<String>,
     /// SHA-256 of the pretrained encoder.
-    pub encoder: Option<String>,
+    pub(crate) encoder: Option<String>,
 }
 
 impl Identity {
-    /// What a training is known by.
-    pub fn new(config: &Config, data: &Dataset, watched: Option<&Dataset>) -> Self {
+    /// The identity of a training; `encoder` is the SHA-256 of a pretrained one.
+    pub(crate) fn new(
+        config: &Config,
+        data: &Dataset,
+        validation: Option<&Dataset>,
+        encoder: Option<String>,
+    ) -> Self {
         Identity {
             config: config.clone(),
             data: DataSummary::of(data),
-            watched: watched.map(|data| DataSummary::of(data).sha256),
-            encoder: None,
+            validation: validation.map(|data| DataSummary::of(data).sha256),
+            encoder,
         }
     }
 
-    /// The same, with the hash of a pretrained encoder.
-    pub fn with_encoder(self, encoder: Option<String>) -> Self {
-        Identity { encoder, ..self }
-    }
-
-    /// What differs from a snapshot, in words.
+    /// The differences from a snapshot, as phrases.
     fn differences(&self, snapshot: &Snapshot) -> Vec<String> {
         let mut differences = Vec::new();
         let program = written_by();
@@ -123,18 +111,18 @@ impl Identity {
             differences.push(format!("the program was {before:?} and is {program:?}"));
         }
         if snapshot.data != self.data.sha256 {
-            differences.push("the data is another".into());
+            differences.push("the data has changed".into());
         }
-        if snapshot.watched != self.watched {
-            differences.push("the data for validation is another".into());
+        if snapshot.validation != self.validation {
+            differences.push("the validation data has changed".into());
         }
         if snapshot.encoder != self.encoder {
-            differences.push("the pretrained encoder is another".into());
+            differences.push("the pretrained encoder has changed".into());
         }
         let settings = snapshot.config.differences(&self.config);
-        let n_left = settings.len().saturating_sub(MAX_TOLD);
-        differences.extend(settings.iter().take(MAX_TOLD).map(|told| shortened(told)));
-        if 0 < n_left {
+        let n_left = settings.len().saturating_sub(MAX_LISTED);
+        differences.extend(settings.iter().take(MAX_LISTED).map(|one| shortened(one)));
+        if n_left > 0 {
             differences.push(format!("{n_left} more settings differ"));
         }
         differences
@@ -149,7 +137,7 @@ pub fn is_unfinished(directory: &Path) -> bool {
 
 /// A training's place on the disk, locked against others.
 #[derive(Debug)]
-pub struct TrainingFolder {
+pub(crate) struct TrainingFolder {
     destination: Destination,
     identity: Identity,
     folder: PathBuf,
@@ -174,7 +162,7 @@ impl TrainingFolder {
     ///
     /// # Errors
     /// [`Error::BadFile`] if another training has it, or if it holds what must be kept; [`Error::Io`].
-    pub fn open(destination: &Destination, identity: Identity) -> Result<Self> {
+    pub(crate) fn open(destination: &Destination, identity: Identity) -> Result<Self> {
         let directory = &destination.directory;
         let folder = directory.join(FOLDER);
         fs::create_dir_all(&folder).map_err(|error| Error::io(&folder, "create", error))?;
@@ -213,15 +201,15 @@ impl TrainingFolder {
         Ok(place)
     }
 
-    /// The model, if this very training had finished already when it was to be resumed.
+    /// The model, if this same training had already finished when it was to be resumed.
     ///
     /// # Errors
-    /// As [`load`].
-    pub fn finished(&self) -> Result<Option<Predictor>> {
-        match self.is_finished() {
-            true => load(&self.destination.directory).map(Some),
-            false => Ok(None),
+    /// As [`Predictor::load`].
+    pub(crate) fn finished(&self) -> Result<Option<Predictor>> {
+        if !self.is_finished() {
+            return Ok(None);
         }
+        Predictor::load(&self.destination.directory).map(Some)
     }
 
     fn is_finished(&self) -> bool {
@@ -237,9 +225,10 @@ impl TrainingFolder {
     ///
     /// # Errors
     /// [`Error::BadFile`] with what differs, if this is not the training that was interrupted.
-    pub fn restore(
+    pub(crate) fn restore(
         &mut self,
-        (plan, origin): (&Plan, &EncoderOrigin),
+        plan: &Plan,
+        origin: &EncoderOrigin,
         member: usize,
     ) -> Result<Option<TrainState>> {
         self.member = member;
@@ -261,7 +250,7 @@ impl TrainingFolder {
                 return Err(Error::BadFile {
                     path: self.folder.clone(),
                     problem: format!(
-                        "the interrupted training cannot be resumed: {}; undo that, or start afresh",
+                        "the interrupted training cannot be resumed: {}; undo that, or start again",
                         differences.join("; ")
                     ),
                 });
@@ -269,7 +258,7 @@ impl TrainingFolder {
             if snapshot.member != member {
                 continue;
             }
-            if let Ok(state) = snapshot::read(path, snapshot, (plan, origin)) {
+            if let Ok(state) = snapshot::read(path, snapshot, plan, origin) {
                 self.generation = snapshot.generation + 1;
                 return Ok(Some(state));
             }
@@ -277,18 +266,25 @@ impl TrainingFolder {
         Ok(None)
     }
 
-    /// Writes a snapshot if one is due; what it took.
+    /// Writes a snapshot if one is due, and returns the time it took.
     ///
     /// # Errors
     /// [`Error::Io`]; the last snapshot is unharmed.
-    pub fn keep(&mut self, state: &mut TrainState, boundary: Boundary) -> Result<Option<Duration>> {
+    pub(crate) fn keep(
+        &mut self,
+        state: &mut TrainState,
+        boundary: Boundary,
+    ) -> Result<Option<Duration>> {
         if !self.clock.is_due(&self.destination.pace, state, boundary) {
             return Ok(None);
         }
         let begun = Instant::now();
         let slot = self.folder.join(SLOTS[(self.generation % 2) as usize]);
         remove_folder(&slot)?;
-        let turn = (self.generation, self.member);
+        let turn = Turn {
+            generation: self.generation,
+            member: self.member,
+        };
         snapshot::write(&slot, turn, &self.identity, state)?;
         files::sync_directory(&self.folder)?;
         self.generation += 1;
@@ -296,45 +292,32 @@ impl TrainingFolder {
         Ok(self.clock.last_cost)
     }
 
-    /// Keeps a member of an ensemble that has been trained, as a model of its own.
+    /// Keeps a finished member.
     ///
     /// # Errors
-    /// As [`save`].
-    pub fn keep_member(
-        &self,
-        member: usize,
-        predictor: &Predictor,
-        history: Vec<Event>,
-    ) -> Result<()> {
-        let info = SaveInfo {
-            history,
-            data: self.identity.data.clone(),
-            existing: Existing::Replace,
-        };
-        save(predictor, &self.member_folder(member), &info)
+    /// [`Error::Io`].
+    pub(crate) fn keep_member(&self, member: usize, finished: &FinishedMember) -> Result<()> {
+        kept_member::write(&self.member_folder(member), finished)
     }
 
-    /// A member that this very training had finished before it was interrupted, and what its training told.
+    /// A member that this same training had finished before it was interrupted.
     ///
-    /// One that is damaged is as good as none: it is trained again, to the same bytes.
-    pub fn finished_member(&self, member: usize) -> Option<(Member, Vec<Event>)> {
-        let folder = self.member_folder(member);
-        let description = describe(&folder).ok()?;
-        let member = verify(&folder).ok()?.into_parts().members.pop()?;
-        Some((member, description.history))
+    /// A damaged one counts as none: it is trained again, to the same bytes.
+    pub(crate) fn finished_member(&self, member: usize, plan: &Plan) -> Option<FinishedMember> {
+        kept_member::read(&self.member_folder(member), plan).ok()
     }
 
-    /// Its name holds all that a member depends on.
+    /// The name holds everything that a member depends on.
     fn member_folder(&self, member: usize) -> PathBuf {
         let Identity {
             config,
             data,
-            watched,
+            validation,
             encoder,
         } = &self.identity;
         let (program, config) = (written_by(), config.to_toml());
         let mut whole = vec![&program[..], &config, &data.sha256];
-        whole.push(watched.as_deref().unwrap_or_default());
+        whole.push(validation.as_deref().unwrap_or_default());
         whole.extend(encoder.as_deref());
         let whole = whole.join("\n");
         let hash = files::sha256(whole.as_bytes());
@@ -343,25 +326,25 @@ impl TrainingFolder {
             .join(format!("{member}-{}", &hash[..16]))
     }
 
+    /// Counts and fingerprint of the training data.
+    pub(crate) fn data(&self) -> &DataSummary {
+        &self.identity.data
+    }
+
     /// Saves the model and removes the folder.
     ///
     /// # Errors
-    /// As [`save`]; the snapshots stay then.
-    pub fn finish(self, predictor: &Predictor, history: Vec<Event>) -> Result<()> {
-        let info = SaveInfo {
-            history,
-            data: self.identity.data.clone(),
-            existing: self.destination.existing,
-        };
-        save(predictor, &self.destination.directory, &info)?;
+    /// [`Error::Io`]; the snapshots stay then.
+    pub(crate) fn finish(self, predictor: &Predictor) -> Result<()> {
+        save(predictor, &self.destination.directory, self.destination.existing)?;
         self.remove()
     }
 
-    /// Removes the folder of a training whose model stands.
+    /// Removes the folder of a training whose model is complete.
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub fn remove(self) -> Result<()> {
+    pub(crate) fn remove(self) -> Result<()> {
         self.clear()?;
         self.leave();
         Ok(())

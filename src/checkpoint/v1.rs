@@ -7,10 +7,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::DataSummary;
 use super::files::{FileRecord, is_plain_name, sha256};
-use super::v1_history::Told;
+use super::v1_history::WireEvent;
 use crate::config::{Config, Decided, RankerLoss};
+use crate::data::DataSummary;
 use crate::error::{Error, Result, shortened};
 
 /// The `format` of a model's manifest.
@@ -34,14 +34,14 @@ pub(super) struct Manifest {
     pub(super) labels: Labels,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) features: Option<Features>,
-    /// What a transformer needs besides its tensors.
+    /// Files of a transformer besides its tensors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) transformer: Option<Transformer>,
     pub(super) members: Vec<Member>,
-    /// File of what calibration learnt of all members together.
+    /// File of the calibration of all members together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) calibration: Option<String>,
-    pub(super) history: Vec<Told>,
+    pub(super) history: Vec<WireEvent>,
     pub(super) config: Config,
     pub(super) files: BTreeMap<String, WireFile>,
 }
@@ -169,14 +169,14 @@ pub(super) fn to_text(manifest: &impl Serialize) -> String {
     format!("{body}{BEFORE_CHECKSUM}{checksum}{AFTER_CHECKSUM}")
 }
 
-/// Reads a manifest of the given format and version.
+/// Reads a manifest of the given format and of this module's version.
 ///
 /// # Errors
 /// [`Error::BadFile`] if it is of another format or version, damaged, or does not follow the format.
 pub(super) fn from_text<T: for<'de> Deserialize<'de>>(
     path: &Path,
     bytes: &[u8],
-    (format, version): (&str, u32),
+    format: &str,
 ) -> Result<T> {
     let bad = |problem: String| Error::BadFile {
         path: path.into(),
@@ -194,10 +194,10 @@ pub(super) fn from_text<T: for<'de> Deserialize<'de>>(
         let found = shortened(&opening.format);
         return Err(bad(format!("its format is {found:?}, expected {format:?}")));
     }
-    if opening.version != version {
+    if opening.version != VERSION {
         let found = opening.version;
         return Err(bad(format!(
-            "its format version is {found}, this program reads {version}: use the program that wrote it"
+            "its format version is {found}, this program reads {VERSION}: use the program that wrote it"
         )));
     }
     let body = text
@@ -208,7 +208,7 @@ pub(super) fn from_text<T: for<'de> Deserialize<'de>>(
         Some((body, checksum)) if sha256(body.as_bytes()) == checksum => {
             serde_json::from_str(&format!("{body}\n}}")).map_err(|error: serde_json::Error| {
                 let reason = shortened(&error.to_string());
-                bad(format!("it does not follow version {version}: {reason}"))
+                bad(format!("it does not follow version {VERSION}: {reason}"))
             })
         }
         _ => Err(bad(
@@ -217,32 +217,37 @@ pub(super) fn from_text<T: for<'de> Deserialize<'de>>(
     }
 }
 
-impl Manifest {
-    /// Checks every name of a file, and that each is listed once with its size.
-    ///
-    /// # Errors
-    /// [`Error::BadFile`].
-    pub(super) fn check_names(&self, path: &Path) -> Result<()> {
-        let bad = |problem: String| Error::BadFile {
-            path: path.into(),
-            problem,
-        };
-        for name in self.files.keys() {
-            if !is_plain_name(name) {
-                let name = shortened(name);
-                return Err(bad(format!("{name:?} is not the name of a model file")));
-            }
+/// Checks the name of every file, and that every file a manifest uses is listed.
+///
+/// # Errors
+/// [`Error::BadFile`].
+pub(super) fn check_names(
+    path: &Path,
+    files: &BTreeMap<String, WireFile>,
+    referenced: &[&str],
+) -> Result<()> {
+    let bad = |problem: String| Error::BadFile {
+        path: path.into(),
+        problem,
+    };
+    for name in files.keys() {
+        if !is_plain_name(name) {
+            let name = shortened(name);
+            return Err(bad(format!("{name:?} is not the name of a model file")));
         }
-        for name in self.referenced() {
-            if !self.files.contains_key(name) {
-                let name = shortened(name);
-                return Err(bad(format!("file {name:?} is used but not listed")));
-            }
-        }
-        Ok(())
     }
+    for name in referenced {
+        if !files.contains_key(*name) {
+            let name = shortened(name);
+            return Err(bad(format!("file {name:?} is used but not listed")));
+        }
+    }
+    Ok(())
+}
 
-    fn referenced(&self) -> Vec<&str> {
+impl Manifest {
+    /// Every file the manifest uses.
+    pub(super) fn referenced(&self) -> Vec<&str> {
         let mut names = vec![&self.labels.names[..], &self.labels.counts];
         if let Some(features) = &self.features {
             names.extend([&features.vocabulary[..], &features.weights]);
@@ -250,30 +255,9 @@ impl Manifest {
         if let Some(transformer) = &self.transformer {
             names.extend([&transformer.config[..], &transformer.tokenizer]);
         }
-        for member in &self.members {
-            names.extend([&member.encoder[..], &member.index, &member.classifiers]);
-            if let Some(stage1) = &member.stage1 {
-                names.extend([&stage1.encoder[..], &stage1.clusters, &stage1.classifiers]);
-            }
-            names.extend(member.ranker.iter().map(|ranker| &ranker.weights[..]));
-            names.extend(
-                member
-                    .calibrator
-                    .iter()
-                    .map(|calibrator| &calibrator.tree[..]),
-            );
-        }
+        names.extend(self.members.iter().flat_map(Member::referenced));
         names.extend(self.calibration.as_deref());
         names
-    }
-
-    /// Size and hash of one file.
-    pub(super) fn record(&self, name: &str) -> Option<FileRecord> {
-        let file = self.files.get(name)?;
-        Some(FileRecord {
-            bytes: file.bytes,
-            sha256: file.sha256.clone(),
-        })
     }
 
     /// Size and hash of every file.
@@ -286,7 +270,31 @@ impl Manifest {
     }
 }
 
+impl Member {
+    /// Every file the member uses.
+    pub(super) fn referenced(&self) -> Vec<&str> {
+        let mut names = vec![&self.encoder[..], &self.index, &self.classifiers];
+        if let Some(stage1) = &self.stage1 {
+            names.extend([&stage1.encoder[..], &stage1.clusters, &stage1.classifiers]);
+        }
+        names.extend(self.ranker.iter().map(|ranker| &ranker.weights[..]));
+        names.extend(self.calibrator.iter().map(|calibrator| &calibrator.tree[..]));
+        names
+    }
+}
+
+/// Size and hash of files, as a manifest lists them.
+pub(super) fn wire_files(files: &BTreeMap<String, FileRecord>) -> BTreeMap<String, WireFile> {
+    let files = files.iter();
+    files.map(|(name, record)| (name.clone(), record.into())).collect()
+}
+
 impl WireFile {
+    /// The listed size.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Whether a file of this size and hash is the one listed.
     pub(super) fn is_of(&self, bytes: u64, sha256: &str) -> bool {
         self.bytes == bytes && self.sha256 == sha256

@@ -1,13 +1,13 @@
-//! Version 1 of what a training told, as manifests keep it.
+//! Version 1 of the history of a training, as manifests keep it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::events::{Event, Phase};
 
-/// An event of the training.
+/// An event worth keeping.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum Told {
+pub(super) enum WireEvent {
     Epoch {
         phase: WirePhase,
         epoch: usize,
@@ -100,7 +100,7 @@ impl From<WirePhase> for Phase {
 }
 
 /// The events worth keeping.
-pub(super) fn told(history: &[Event]) -> Vec<Told> {
+pub(super) fn wire_history(history: &[Event]) -> Vec<WireEvent> {
     let keep = |event: &Event| match *event {
         Event::Epoch {
             phase,
@@ -109,7 +109,7 @@ pub(super) fn told(history: &[Event]) -> Vec<Told> {
             classification_loss,
             shortlist_loss,
             labels_scored,
-        } => Some(Told::Epoch {
+        } => Some(WireEvent::Epoch {
             phase: phase.into(),
             epoch,
             loss,
@@ -123,7 +123,7 @@ pub(super) fn told(history: &[Event]) -> Vec<Told> {
             precision_at_1,
             precision_at_5,
             recall_at_100,
-        } => Some(Told::Validation {
+        } => Some(WireEvent::Validation {
             phase: phase.into(),
             epoch,
             precision_at_1,
@@ -133,30 +133,30 @@ pub(super) fn told(history: &[Event]) -> Vec<Told> {
         Event::AdjacencyReady {
             n_edges,
             n_repaired,
-        } => Some(Told::Adjacency {
+        } => Some(WireEvent::Adjacency {
             n_edges,
             n_repaired,
         }),
-        Event::MemberStarted { member, n_members } => Some(Told::Member { member, n_members }),
+        Event::MemberStarted { member, n_members } => Some(WireEvent::Member { member, n_members }),
         Event::CalibrationReady {
             n_points,
             precision_at_1,
-        } => Some(Told::Calibration {
+        } => Some(WireEvent::Calibration {
             n_points,
             precision_at_1,
         }),
         Event::CalibrationSkipped { n_points, n_needed } => {
-            Some(Told::CalibrationSkipped { n_points, n_needed })
+            Some(WireEvent::CalibrationSkipped { n_points, n_needed })
         }
         Event::PhaseStarted { .. } | Event::Step { .. } | Event::Checkpoint { .. } => None,
     };
     history.iter().filter_map(keep).collect()
 }
 
-impl From<&Told> for Event {
-    fn from(told: &Told) -> Self {
-        match *told {
-            Told::Epoch {
+impl From<&WireEvent> for Event {
+    fn from(event: &WireEvent) -> Self {
+        match *event {
+            WireEvent::Epoch {
                 phase,
                 epoch,
                 loss,
@@ -171,7 +171,7 @@ impl From<&Told> for Event {
                 shortlist_loss,
                 labels_scored,
             },
-            Told::Validation {
+            WireEvent::Validation {
                 phase,
                 epoch,
                 precision_at_1,
@@ -184,22 +184,22 @@ impl From<&Told> for Event {
                 precision_at_5,
                 recall_at_100,
             },
-            Told::Adjacency {
+            WireEvent::Adjacency {
                 n_edges,
                 n_repaired,
             } => Event::AdjacencyReady {
                 n_edges,
                 n_repaired,
             },
-            Told::Member { member, n_members } => Event::MemberStarted { member, n_members },
-            Told::Calibration {
+            WireEvent::Member { member, n_members } => Event::MemberStarted { member, n_members },
+            WireEvent::Calibration {
                 n_points,
                 precision_at_1,
             } => Event::CalibrationReady {
                 n_points,
                 precision_at_1,
             },
-            Told::CalibrationSkipped { n_points, n_needed } => {
+            WireEvent::CalibrationSkipped { n_points, n_needed } => {
                 Event::CalibrationSkipped { n_points, n_needed }
             }
         }

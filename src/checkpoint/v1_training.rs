@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::v1::WireFile;
-use super::v1_history::{Told, WirePhase, told};
+use super::v1_history::{WireEvent, WirePhase};
 use crate::config::Config;
-use crate::train::{EpochSums, Position, TrainState};
+use crate::train::{EpochSums, Position};
 
 /// The `format` of a snapshot's manifest.
 pub(super) const FORMAT: &str = "elias-checkpoint";
@@ -23,9 +23,9 @@ pub(super) struct Snapshot {
     pub(super) generation: u64,
     /// SHA-256 of the data set.
     pub(super) data: String,
-    /// SHA-256 of the data set that is watched.
+    /// SHA-256 of the validation data.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) watched: Option<String>,
+    pub(super) validation: Option<String>,
     /// SHA-256 of the pretrained encoder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) encoder: Option<String>,
@@ -36,7 +36,7 @@ pub(super) struct Snapshot {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) beta: Option<f32>,
     pub(super) state: String,
-    pub(super) history: Vec<Told>,
+    pub(super) history: Vec<WireEvent>,
     pub(super) config: Config,
     pub(super) files: BTreeMap<String, WireFile>,
 }
@@ -89,9 +89,4 @@ impl From<&WirePosition> for Position {
             },
         }
     }
-}
-
-/// Position and history of a state.
-pub(super) fn course_of(state: &TrainState) -> (WirePosition, Vec<Told>) {
-    (state.position.into(), told(&state.history))
 }

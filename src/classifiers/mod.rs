@@ -26,7 +26,7 @@ pub struct LabelClassifiers {
 
 impl LabelClassifiers {
     /// The same classifiers as they are kept after training: in this precision, with their coarse rows.
-    pub fn finished(mut self, precision: LabelPrecision) -> Self {
+    pub fn into_inference(mut self, precision: LabelPrecision) -> Self {
         if precision == LabelPrecision::Half {
             self.weights = self.weights.into_half();
         }

@@ -252,7 +252,7 @@ mod tests {
             let mut model = random_model(seed, n_labels, 5);
             if is_coarse {
                 let precision = if seed % 2 == 0 { LabelPrecision::Full } else { LabelPrecision::Half };
-                model.classifiers = model.classifiers.finished(precision);
+                model.classifiers = model.classifiers.into_inference(precision);
             }
             let mut random = Random::new(seed, "embedding", 0);
             let embedding: Vec<f32> = (0..5).map(|_| random.normal()).collect();

@@ -1,33 +1,35 @@
-//! What ELIAS++ puts on top of a trained member: its ranker, and calibration on points held out (paper, Section 3.5).
+//! What ELIAS++ adds to a trained member: its ranker, and calibration on held-out points (paper, Section 3.5).
 
 use std::ops::ControlFlow;
 
 use rayon::prelude::*;
 
-use super::split::Part;
+use super::split::{HeldOut, LabelledPoints};
 use crate::calibration::{Calibrator, CandidateScores, Isotonic};
 use crate::config::Plan;
 use crate::ensemble::Merger;
 use crate::error::Result;
 use crate::events::{Event, Observer, POINTS_PER_EVENT, Phase, Steps};
-use crate::ids::{LabelId, Scored};
+use crate::ids::Scored;
 use crate::matrix::Matrix;
-use crate::predict::{CHUNK, Calibration, Member, MemberScratch, search};
+use crate::predict::{CHUNK, Level, Member, MemberScratch, Position, Search};
 use crate::ranker::{CandidateLists, Ranker, RankerProblem};
 
 /// Trains the ranker of a member on its own candidates of the training points.
 pub(super) fn train_ranker(
     member: &Member,
-    train: &Part<'_>,
+    train: &LabelledPoints<'_>,
     plan: &Plan,
     observer: &dyn Observer,
 ) -> Result<Ranker> {
     let config = &plan.config().ranker;
     let n_points = train.points.len();
-    let search = search(plan, 0, true);
-    let dim = match config.use_embedding {
-        true => member.encoder.dim(),
-        false => 0,
+    let search = Search::new(plan, 0, true);
+    let network = member.network(Level::Stage2);
+    let dim = if config.use_embedding {
+        member.encoder.dim()
+    } else {
+        0
     };
     // N×d
     let mut embeddings = Matrix::zeros(n_points, dim);
@@ -44,8 +46,9 @@ pub(super) fn train_ranker(
             .map_init(
                 || MemberScratch::new(&member.model),
                 |scratch, (rows, out)| {
-                    let lists = member.candidates(train.points.points(), rows, &search, scratch)?;
-                    if 0 < dim {
+                    let points = train.points.points();
+                    let lists = network.candidates(points, rows, &search, scratch)?;
+                    if dim > 0 {
                         out.copy_from_slice(scratch.embeddings.values());
                     }
                     Ok(lists)
@@ -53,7 +56,7 @@ pub(super) fn train_ranker(
             )
             .collect::<Result<_>>()?;
         for (&row, list) in rows.iter().zip(lists.iter().flatten()) {
-            // A point without a label says nothing of those it does not have.
+            // A point without labels is no evidence against any label.
             let is_labelled = !train.labels.row(row as usize).0.is_empty();
             let labels = list.iter().map(|scored| scored.label);
             candidates.push(labels.filter(|_| is_labelled));
@@ -62,7 +65,7 @@ pub(super) fn train_ranker(
     }
     let problem = RankerProblem {
         bow: &train.points.features,
-        dense: (0 < dim).then_some(&embeddings),
+        dense: (dim > 0).then_some(&embeddings),
         labels: &train.labels,
         candidates: &candidates,
     };
@@ -89,38 +92,56 @@ fn chunks_of(embeddings: &mut [f32], n_points: usize, dim: usize) -> Vec<&mut [f
     chunks
 }
 
-/// Answers a point on which probabilities are fitted: those that people look at. Of two answers with the same score
-/// the one among a point's best is right more often than the one far behind better ones.
-const SEEN: usize = 5;
+/// Best answers per point on which probabilities are fitted: those that people look at. Of two answers with the same
+/// score, one among a point's best is right more often than one far behind better ones.
+const N_SEEN: usize = 5;
 
-/// Fits the members' trees and the probabilities of their merged scores.
+/// What calibration fits.
+pub(super) struct FittedCalibration {
+    /// One per member.
+    pub(super) calibrators: Vec<Calibrator>,
+    /// From the members' mean score to a probability.
+    pub(super) probabilities: Isotonic,
+    pub(super) event: Event,
+}
+
+/// A candidate with p, and q beside it.
+struct ScoredCandidate {
+    scored: Scored,
+    ranker: f32,
+}
+
+/// Fits the members' trees, and the probabilities of their merged scores, on held-out points.
 pub(super) fn calibrate(
-    members: &mut [Member],
-    held_out: &Part<'_>,
-    (frequencies, plan): (Vec<u32>, &Plan),
+    members: &[Member],
+    held_out: &HeldOut<'_>,
+    frequencies: Vec<u32>,
+    plan: &Plan,
     observer: &dyn Observer,
-) -> Result<(Calibration, Event)> {
-    let n_points = held_out.points.len();
+) -> Result<FittedCalibration> {
+    let n_points = held_out.points().len();
     let n_steps = n_points * members.len();
     let mut progress = Steps::start(Phase::Calibration, n_steps, observer)?;
+    let mut calibrators = Vec::new();
     let mut of_members: Vec<Vec<Vec<Scored>>> = Vec::new();
-    for member in &mut *members {
+    for member in members {
         let listed = score_all(member, held_out, plan)?;
         let (mut candidates, mut relevant) = (Vec::new(), Vec::new());
         for (point, list) in listed.iter().enumerate() {
-            for &(scored, ranker) in list {
+            for candidate in list {
+                let label = candidate.scored.label;
                 candidates.push(CandidateScores {
-                    model: scored.score,
-                    ranker,
-                    frequency: frequencies[scored.label.idx()],
+                    model: candidate.scored.score,
+                    ranker: candidate.ranker,
+                    frequency: frequencies[label.idx()],
                 });
-                relevant.push(held_out.has(point, scored.label));
+                relevant.push(held_out.has(point, label));
             }
         }
         let calibrator = Calibrator::fit(&candidates, &relevant, &plan.config().calibration)?;
         let mut scores = candidates.iter().map(|&scores| calibrator.score(scores));
         let rescored = listed.iter().map(|list| {
-            let labels = list.iter().map(|(scored, _)| scored.label);
+            let labels = list.iter().map(|candidate| candidate.scored.label);
             let rescored = labels.zip(&mut scores);
             rescored
                 .map(|(label, score)| Scored { label, score })
@@ -128,11 +149,11 @@ pub(super) fn calibrate(
         });
         of_members.push(rescored.collect());
         drop(scores);
-        member.calibrator = Some(calibrator);
+        calibrators.push(calibrator);
         progress.advance(n_points)?;
     }
 
-    let n_answers = search(plan, 0, true).n_candidates;
+    let n_answers = Search::new(plan, 0, true).n_candidates;
     let (mut scores, mut relevant) = (Vec::new(), Vec::new());
     let (mut merger, mut merged) = (Merger::default(), Vec::new());
     let mut n_right = 0;
@@ -141,46 +162,47 @@ pub(super) fn calibrate(
         merger.merge(&lists, n_answers, &mut merged);
         let is_relevant = |scored: &Scored| held_out.has(point, scored.label);
         n_right += usize::from(merged.first().is_some_and(is_relevant));
-        let seen = &merged[..merged.len().min(SEEN)];
+        let seen = &merged[..merged.len().min(N_SEEN)];
         scores.extend(seen.iter().map(|scored| scored.score));
         relevant.extend(seen.iter().map(is_relevant));
     }
-    let calibration = Calibration {
-        frequencies,
+    Ok(FittedCalibration {
+        calibrators,
         probabilities: Isotonic::fit(&scores, &relevant)?,
-    };
-    let ready = Event::CalibrationReady {
-        n_points,
-        precision_at_1: 100.0 * n_right as f64 / n_points.max(1) as f64,
-    };
-    Ok((calibration, ready))
+        event: Event::CalibrationReady {
+            n_points,
+            precision_at_1: 100.0 * n_right as f64 / n_points.max(1) as f64,
+        },
+    })
 }
 
-/// The candidates of every point with p, and q beside it.
-fn score_all(member: &Member, part: &Part<'_>, plan: &Plan) -> Result<Vec<Vec<(Scored, f32)>>> {
-    let search = search(plan, 0, true);
-    let rows: Vec<u32> = (0..part.points.len() as u32).collect();
+/// The candidates of every point with p and q.
+fn score_all(
+    member: &Member,
+    held_out: &HeldOut<'_>,
+    plan: &Plan,
+) -> Result<Vec<Vec<ScoredCandidate>>> {
+    let search = Search::new(plan, 0, true);
+    let network = member.network(Level::Stage2);
+    let points = held_out.points();
+    let rows: Vec<u32> = (0..points.len() as u32).collect();
     let chunks: Vec<Vec<_>> = rows
         .par_chunks(CHUNK)
         .map_init(
             || MemberScratch::new(&member.model),
             |scratch, rows| {
-                let lists = member.candidates(part.points.points(), rows, &search, scratch)?;
-                let with_ranker = |(position, list): (usize, Vec<Scored>)| {
-                    let bow = part.points.features.row(rows[position] as usize);
-                    member.score_candidates((bow, position), &list, scratch);
-                    let scores = scratch.ranker_scores.iter().copied();
-                    list.into_iter().zip(scores).collect()
+                let lists = network.candidates(points.points(), rows, &search, scratch)?;
+                let with_ranker = |(slot, list): (usize, Vec<Scored>)| {
+                    let bow = points.features.row(rows[slot] as usize);
+                    member.score_candidates(Position { bow, slot }, &list, scratch);
+                    let scored = list.into_iter().zip(&scratch.ranker_scores);
+                    scored
+                        .map(|(scored, &ranker)| ScoredCandidate { scored, ranker })
+                        .collect()
                 };
                 Ok(lists.into_iter().enumerate().map(with_ranker).collect())
             },
         )
         .collect::<Result<_>>()?;
     Ok(chunks.into_iter().flatten().collect())
-}
-
-impl Part<'_> {
-    fn has(&self, point: usize, label: LabelId) -> bool {
-        self.labels.row(point).0.binary_search(&label.0).is_ok()
-    }
 }

@@ -1,107 +1,108 @@
-//! Which points train, which are watched and which calibrate.
+//! Which points train and which calibrate.
+//!
+//! [`HeldOut`] points are made only here, by taking them out of the training points, and calibration takes nothing
+//! else: no point both trains a member and calibrates it.
 
 use std::borrow::Cow;
 
-use crate::config::{Config, HoldOutConfig};
+use crate::config::Config;
 use crate::data::HoldOut;
-use crate::features::PointSet;
 use crate::events::Event;
+use crate::features::PointSet;
+use crate::ids::LabelId;
 use crate::matrix::CsrMatrix;
 
 /// Points with their labels.
 #[derive(Clone)]
-pub(super) struct Part<'a> {
+pub(super) struct LabelledPoints<'a> {
     pub(super) points: PointSet,
     pub(super) labels: Cow<'a, CsrMatrix>,
 }
 
+/// Points that train nothing before calibration is done.
+pub(super) struct HeldOut<'a>(LabelledPoints<'a>);
+
 /// The training data, divided.
-pub(super) struct Split<'a> {
-    pub(super) train: Part<'a>,
-    /// Points to watch; none if others are watched or none are asked for.
-    pub(super) validation: Option<Part<'a>>,
+pub(super) struct TrainingSplit<'a> {
+    /// Points to train on.
+    pub(super) train: LabelledPoints<'a>,
     /// Points to calibrate on.
-    pub(super) held_out: Option<Part<'a>>,
-    /// Points to train on again once calibration is done: those held out as well.
-    pub(super) all: Option<Part<'a>>,
-    /// What to tell about it, if calibration is wanted and cannot be had.
+    pub(super) held_out: Option<HeldOut<'a>>,
+    /// All points, to train on again once calibration is done.
+    pub(super) all: Option<LabelledPoints<'a>>,
+    /// The event to emit if calibration is asked for but has too few points.
     pub(super) skipped: Option<Event>,
 }
 
-impl<'a> Split<'a> {
-    /// Divides the points as the configuration says; the same for all members.
-    pub(super) fn choose(
-        points: PointSet,
-        labels: &'a CsrMatrix,
-        config: &Config,
-        is_watched: bool,
-    ) -> Self {
-        let mut split = Split {
-            train: Part {
-                points,
-                labels: Cow::Borrowed(labels),
-            },
-            validation: None,
+impl<'a> TrainingSplit<'a> {
+    /// Divides the points; the same for all members.
+    pub(super) fn choose(points: PointSet, labels: &'a CsrMatrix, config: &Config) -> Self {
+        let labels = Cow::Borrowed(labels);
+        let mut split = TrainingSplit {
+            train: LabelledPoints { points, labels },
             held_out: None,
             all: None,
             skipped: None,
         };
-        let seed = config.train.seed;
-        let n_points = config.train.validation_points;
-        if 0 < n_points && !is_watched {
-            let hold_out = HoldOutConfig {
-                n_points,
-                // What is only watched must not cost near duplicates their place in training.
-                near_duplicates: f32::INFINITY,
-                ..HoldOutConfig::default()
-            };
-            let Part { points, labels } = &split.train;
-            let chosen = HoldOut::choose(&points.features, labels, &hold_out, seed);
-            split.validation = Some(split.train.take_out(&chosen));
+        if !config.calibration.enabled {
+            return split;
         }
-        if config.calibration.enabled {
-            let hold_out = &config.calibration.hold_out;
-            let Part { points, labels } = &split.train;
-            let chosen = HoldOut::choose(&points.features, labels, hold_out, seed);
-            let (n_points, n_needed) = (chosen.held_out.len(), hold_out.min_points.max(1));
-            if n_needed <= n_points {
-                split.all = config.calibration.refit.then(|| split.train.clone());
-                split.held_out = Some(split.train.take_out(&chosen));
-            } else {
-                split.skipped = Some(Event::CalibrationSkipped { n_points, n_needed });
-            }
+        let hold_out = &config.calibration.hold_out;
+        let LabelledPoints { points, labels } = &split.train;
+        let chosen = HoldOut::choose(&points.features, labels, hold_out, config.train.seed);
+        let (n_points, n_needed) = (chosen.held_out.len(), hold_out.min_points.max(1));
+        if n_points < n_needed {
+            split.skipped = Some(Event::CalibrationSkipped { n_points, n_needed });
+            return split;
         }
+        let train = split.train.select(&chosen.train);
+        split.held_out = Some(HeldOut(split.train.select(&chosen.held_out)));
+        let all = std::mem::replace(&mut split.train, train);
+        split.all = config.calibration.refit.then_some(all);
         split
+    }
+
+    /// How often the members are trained.
+    pub(super) fn n_passes(&self) -> usize {
+        1 + usize::from(self.all.is_some())
+    }
+
+    /// The points that the final members are trained on.
+    pub(super) fn final_points(&self) -> &LabelledPoints<'a> {
+        self.all.as_ref().unwrap_or(&self.train)
     }
 }
 
-impl<'a> Part<'a> {
-    /// Takes out the points that are held out and returns them.
-    fn take_out(&mut self, chosen: &HoldOut) -> Part<'a> {
-        let taken = self.select(&chosen.held_out);
-        *self = self.select(&chosen.train);
-        taken
-    }
-
-    fn select(&self, points: &[usize]) -> Part<'a> {
-        Part {
+impl<'a> LabelledPoints<'a> {
+    fn select(&self, points: &[usize]) -> LabelledPoints<'a> {
+        LabelledPoints {
             points: self.points.select_rows(points),
             labels: Cow::Owned(self.labels.select_rows(points)),
         }
     }
 
-    /// How many points each label has.
+    /// Number of points of each label.
     pub(super) fn label_counts(&self) -> Vec<u32> {
         count_labels(&self.labels)
     }
 }
 
-/// How many points each label has.
+impl HeldOut<'_> {
+    /// The points.
+    pub(super) fn points(&self) -> &PointSet {
+        &self.0.points
+    }
+
+    /// Whether a point has a label.
+    pub(super) fn has(&self, point: usize, label: LabelId) -> bool {
+        self.0.labels.row(point).0.binary_search(&label.0).is_ok()
+    }
+}
+
+/// Number of points of each label.
 pub(super) fn count_labels(labels: &CsrMatrix) -> Vec<u32> {
     let mut counts = vec![0; labels.n_cols()];
-    labels
-        .indices()
-        .iter()
-        .for_each(|&label| counts[label as usize] += 1);
+    let columns = labels.indices().iter();
+    columns.for_each(|&label| counts[label as usize] += 1);
     counts
 }

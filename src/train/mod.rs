@@ -1,6 +1,6 @@
 //! Training: stage 1 on fixed clusters, the adjacency, stage 2 end to end (paper, Section 3.4).
 //!
-//! [`train()`] reads as the paper's recipe. `stage` is the loop of steps both stages share, `head` one step of
+//! [`train_from`] reads as the paper's recipe. `stage` is the loop of steps both stages share, `head` one step of
 //! the index and the classifiers. Nothing here knows what runs inside the encoder.
 
 mod adjacency;
@@ -31,9 +31,9 @@ use crate::random::Random;
 use stage::Stage;
 use state::Optimiser;
 
-/// Points that are predicted while training runs.
+/// Points that are predicted every few epochs.
 #[derive(Clone, Copy)]
-pub struct Watched<'a> {
+pub struct ValidationPoints<'a> {
     /// The points.
     pub points: Points<'a>,
     /// Their labels.
@@ -47,9 +47,9 @@ pub struct TrainingData<'a> {
     pub points: Points<'a>,
     /// Y, N×L.
     pub labels: &'a CsrMatrix,
-    /// Points to predict every few epochs.
-    pub watched: Option<Watched<'a>>,
-    /// What the encoder begins as.
+    /// Points to validate on.
+    pub validation: Option<ValidationPoints<'a>>,
+    /// What the encoder starts from.
     pub origin: &'a EncoderOrigin,
 }
 
@@ -76,19 +76,10 @@ impl Trained {
     }
 }
 
-/// Trains a model.
-///
-/// # Errors
-/// [`Error::CannotTrain`] and [`Error::Diverged`]; [`Error::Stopped`] if the observer asked for it.
-pub fn train(data: TrainingData<'_>, plan: &Plan, observer: &dyn Observer) -> Result<Trained> {
-    let state = begin(data, plan, observer)?;
-    train_from(state, data, plan, observer, &mut |_, _| Ok(()))
-}
-
 /// The state of a training before its first step.
 ///
 /// # Errors
-/// As [`train`].
+/// [`crate::Error::CannotTrain`]; [`crate::Error::Stopped`] if the observer asks for it.
 pub fn begin(data: TrainingData<'_>, plan: &Plan, observer: &dyn Observer) -> Result<TrainState> {
     emit(
         observer,
@@ -137,7 +128,7 @@ fn begin_phase(
 /// Trains from a state to the end; `keep` sees the state at every boundary.
 ///
 /// # Errors
-/// As [`train`], and whatever `keep` returns.
+/// [`crate::Error::Diverged`]; [`crate::Error::Stopped`] if the observer asks for it; and whatever `keep` returns.
 pub fn train_from(
     mut state: TrainState,
     data: TrainingData<'_>,

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::adjacency::Matches;
 use super::head::{Batch, BatchCounts, Head, HeadMut, HeadOptions, LabelState, LossWeights};
 use super::state::{Boundary, EpochSums, Keep, Optimiser, Position, TrainState};
-use super::{TrainingData, Watched};
+use super::{TrainingData, ValidationPoints};
 use crate::config::{Plan, Reduction, StageConfig};
 use crate::encoder::{Encoder, StepSeed, TrainableEncoder};
 use crate::error::{Error, Result};
@@ -122,7 +122,7 @@ impl Stage<'_> {
         })
     }
 
-    /// Tells of the epoch that is over, and predicts the watched points.
+    /// Emits the events of a finished epoch, and validates if that is due.
     fn end_epoch(&self, epoch: usize, config: &StageConfig, state: &mut TrainState) -> Result<()> {
         let Position {
             phase, step, sums, ..
@@ -141,9 +141,9 @@ impl Stage<'_> {
         let mut told = emit(self.observer, event);
         let train = &self.plan.config().train;
         let is_due = (epoch + 1).is_multiple_of(train.validate_every) || epoch + 1 == config.epochs;
-        if let Some(watched) = self.data.watched.filter(|_| is_due) {
+        if let Some(validation) = self.data.validation.filter(|_| is_due) {
             let encoder = state.encoder.as_encoder();
-            let event = self.validate(phase, epoch + 1, watched, &state.model, encoder);
+            let event = self.validate(phase, epoch + 1, validation, &state.model, encoder);
             state.history.push(event.clone());
             state.keep_if_best();
             told = told.and(emit(self.observer, event));
@@ -263,17 +263,17 @@ impl Stage<'_> {
         &self,
         phase: Phase,
         epoch: usize,
-        watched: Watched<'_>,
+        validation: ValidationPoints<'_>,
         model: &Model,
         encoder: &dyn Encoder,
     ) -> Event {
         let options = self.shortlist_options(0.0);
-        let rows: Vec<u32> = (0..watched.labels.n_rows() as u32).collect();
+        let rows: Vec<u32> = (0..validation.labels.n_rows() as u32).collect();
         let mut sums = [0f64; 3];
         let mut n_points = 0;
         for rows in rows.chunks(1024) {
             let mut embeddings = Matrix::default();
-            encoder.encode(watched.points, rows, &mut embeddings);
+            encoder.encode(validation.points, rows, &mut embeddings);
             let ranked: Vec<_> = embeddings
                 .values()
                 .par_chunks(embeddings.n_cols())
@@ -283,7 +283,7 @@ impl Stage<'_> {
                 )
                 .collect();
             for (&row, ranked) in rows.iter().zip(&ranked) {
-                let truth = watched.labels.row(row as usize).0;
+                let truth = validation.labels.row(row as usize).0;
                 if truth.is_empty() {
                     continue;
                 }

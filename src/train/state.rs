@@ -123,7 +123,8 @@ impl TrainState {
     /// # Errors
     /// Whatever `fill` returns.
     pub fn restore(
-        (plan, origin): (&Plan, &EncoderOrigin),
+        plan: &Plan,
+        origin: &EncoderOrigin,
         parts: StateParts,
         fill: &mut dyn FnMut(&str, Array<'_>) -> Result<()>,
     ) -> Result<Self> {

@@ -1,0 +1,93 @@
+//! A finished member of an unfinished training, in a directory of its own.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::files::{MANIFEST, Writer, read_bounded};
+use super::load_member::MemberLoader;
+use super::open::{Depth, ListedFiles};
+use super::save_member::write_member;
+use super::v1::{self, VERSION, WireFile};
+use super::v1_history::{WireEvent, wire_history};
+use super::written_by;
+use crate::config::Plan;
+use crate::error::Result;
+use crate::events::Event;
+use crate::predict::Member;
+
+/// The `format` of a member's manifest.
+const FORMAT: &str = "elias-member";
+/// No manifest of a member is longer.
+const MAX_MANIFEST: u64 = 64 << 20;
+
+/// A member and the events of its training.
+pub(crate) struct FinishedMember {
+    pub(crate) member: Member,
+    pub(crate) history: Vec<Event>,
+}
+
+/// `manifest.json` of a member, without its checksum.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Manifest {
+    format: String,
+    version: u32,
+    written_by: String,
+    member: v1::Member,
+    /// File of a transformer's architecture.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    architecture: Option<String>,
+    history: Vec<WireEvent>,
+    files: BTreeMap<String, WireFile>,
+}
+
+/// Writes a member.
+///
+/// # Errors
+/// [`crate::Error::Io`].
+pub(super) fn write(directory: &Path, finished: &FinishedMember) -> Result<()> {
+    let mut writer = Writer::new(directory)?;
+    let member = write_member(&mut writer, 0, &finished.member)?;
+    let architecture = match finished.member.encoder.architecture() {
+        Some(text) => Some(writer.write("config", "json", |out| out.write_all(text.as_bytes()))?),
+        None => None,
+    };
+    let manifest = Manifest {
+        format: FORMAT.into(),
+        version: VERSION,
+        written_by: written_by(),
+        member,
+        architecture,
+        history: wire_history(&finished.history),
+        files: v1::wire_files(writer.files()),
+    };
+    writer.commit(&v1::to_text(&manifest), &[])
+}
+
+/// Reads a member after checking every byte of it.
+///
+/// # Errors
+/// [`crate::Error::BadFile`], [`crate::Error::Io`].
+pub(super) fn read(directory: &Path, plan: &Plan) -> Result<FinishedMember> {
+    let path = directory.join(MANIFEST);
+    let bytes = read_bounded(&path, MAX_MANIFEST)?;
+    let manifest: Manifest = v1::from_text(&path, &bytes, FORMAT)?;
+    let mut referenced = manifest.member.referenced();
+    referenced.extend(manifest.architecture.as_deref());
+    v1::check_names(&path, &manifest.files, &referenced)?;
+    let loader = MemberLoader {
+        files: ListedFiles {
+            directory,
+            records: &manifest.files,
+            depth: Depth::Full,
+        },
+        plan,
+        architecture: manifest.architecture.as_deref(),
+    };
+    Ok(FinishedMember {
+        member: loader.member(&manifest.member)?,
+        history: manifest.history.iter().map(Into::into).collect(),
+    })
+}

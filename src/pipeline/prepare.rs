@@ -1,0 +1,233 @@
+//! A training that is ready to run: features, plan, memory; then the recipe.
+
+use std::path::Path;
+
+use super::Trainer;
+use super::members::MemberTrainer;
+use super::rerank::calibrate;
+use super::split::{TrainingSplit, count_labels};
+use super::transformer::{self, PreparedTransformer};
+use crate::checkpoint::{Identity, TrainingFolder};
+use crate::config::{DataCounts, DataSizes, EncoderKind, EncoderSizes, MemoryEstimate, Plan};
+use crate::data::{DataSummary, Dataset, Texts};
+use crate::encoder::EncoderOrigin;
+use crate::error::Result;
+use crate::events::{Event, Phase, emit};
+use crate::features::{Featurizer, PointSet};
+use crate::matrix::CsrMatrix;
+use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, TrainingRecord};
+use crate::train::ValidationPoints;
+
+/// A data set with its features and the plan for it.
+pub struct PreparedTraining<'a> {
+    trainer: &'a Trainer<'a>,
+    data: &'a Dataset,
+    featurizer: Featurizer,
+    points: PointSet,
+    plan: Plan,
+    transformer: Option<PreparedTransformer>,
+}
+
+impl<'a> PreparedTraining<'a> {
+    pub(super) fn new(trainer: &'a Trainer<'a>, data: &'a Dataset) -> Result<Self> {
+        let phase = Phase::Features;
+        emit(trainer.observer, Event::PhaseStarted { phase, n_steps: 0 })?;
+        let mut config = trainer.config.clone();
+        let transformer = match config.encoder.kind {
+            EncoderKind::Bag => None,
+            EncoderKind::Transformer => Some(transformer::prepare(&mut config)?),
+        };
+        let pieces = transformer.as_ref().map(|t| t.pieces.clone());
+        let (featurizer, points) = Featurizer::fit(data, &config.features, pieces)?;
+        let is_labelled = |point: &usize| !data.labels().row(*point).0.is_empty();
+        let counts = DataCounts {
+            n_points: (0..data.n_points()).filter(is_labelled).count(),
+            n_labels: data.n_labels(),
+            n_features: featurizer.n_features(),
+        };
+        Ok(PreparedTraining {
+            trainer,
+            data,
+            featurizer,
+            points,
+            plan: config.resolve(counts)?,
+            transformer,
+        })
+    }
+
+    /// What will run.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Trains.
+    ///
+    /// # Errors
+    /// As [`Trainer::train`].
+    pub fn train(self) -> Result<Predictor> {
+        let data = DataSummary::of(self.data);
+        self.run(data, None)
+    }
+
+    /// Trains and saves the model, with checkpoints on the way.
+    ///
+    /// # Errors
+    /// As [`Trainer::train_to`].
+    pub fn train_to(self, directory: impl AsRef<Path>) -> Result<Predictor> {
+        let destination = self.trainer.destination(directory.as_ref());
+        let encoder = self.transformer.as_ref().map(|t| t.sha256.clone());
+        let validation = self.trainer.validation;
+        let identity = Identity::new(self.plan.config(), self.data, validation, encoder);
+        let mut folder = TrainingFolder::open(&destination, identity)?;
+        if let Some(predictor) = folder.finished()? {
+            folder.remove()?;
+            return Ok(predictor);
+        }
+        let predictor = self.run(folder.data().clone(), Some(&mut folder))?;
+        folder.finish(&predictor)?;
+        Ok(predictor)
+    }
+
+    /// The recipe.
+    fn run(self, data: DataSummary, folder: Option<&mut TrainingFolder>) -> Result<Predictor> {
+        let (plan, observer) = (self.plan, self.trainer.observer);
+        let mut points = self.points;
+        let origin = match self.transformer {
+            Some(prepared) => EncoderOrigin::Pretrained(Box::new(prepared.transformer)),
+            None => EncoderOrigin::Bag,
+        };
+        points.embedded = transformer::embed_once(&origin, &points, observer)?;
+        let validation = match self.trainer.validation {
+            Some(data) => {
+                let mut points = self.featurizer.points(data)?;
+                points.embedded = transformer::embed_once(&origin, &points, observer)?;
+                Some((points, data.labels()))
+            }
+            None => None,
+        };
+        let validation = validation.as_ref().map(|(points, labels)| ValidationPoints {
+            points: points.points(),
+            labels,
+        });
+
+        let split = TrainingSplit::choose(points, self.data.labels(), plan.config());
+        let mut trainer = MemberTrainer {
+            plan: &plan,
+            origin: &origin,
+            validation,
+            observer,
+            folder,
+            n_runs: plan.config().ensemble.members * split.n_passes(),
+            history: Vec::new(),
+        };
+        let mut members = trainer.train_members(&split.train, 0)?;
+        let mut calibration = None;
+        if let Some(held_out) = &split.held_out {
+            let frequencies = split.train.label_counts();
+            let fitted = calibrate(&members, held_out, frequencies, &plan, observer)?;
+            trainer.record(fitted.event)?;
+            if let Some(all) = &split.all {
+                members = trainer.train_members(all, members.len())?;
+            }
+            for (member, calibrator) in members.iter_mut().zip(fitted.calibrators) {
+                member.calibrator = Some(calibrator);
+            }
+            calibration = Some(EnsembleCalibration {
+                frequencies: split.final_points().label_counts(),
+                probabilities: fitted.probabilities,
+            });
+        } else if let Some(event) = &split.skipped {
+            trainer.record(event.clone())?;
+        }
+        let history = trainer.history;
+        Predictor::new(PredictorParts {
+            featurizer: self.featurizer,
+            label_set: self.data.label_set().clone(),
+            label_counts: count_labels(self.data.labels()),
+            members,
+            calibration,
+            plan,
+            record: TrainingRecord { data, history },
+        })
+    }
+
+    /// Predicts the peak memory of the training on this many threads.
+    pub fn peak_memory(&self, n_threads: usize) -> MemoryEstimate {
+        let (data, validation) = (self.data, self.trainer.validation);
+        let n_points = data.n_points();
+        let features = &self.points.features;
+        let words_per_point = features.nnz().div_ceil(n_points.max(1));
+        let mut sizes = DataSizes {
+            n_feature_entries: features.nnz(),
+            n_centroid_entries: count_centroid_entries(data.labels(), features),
+            n_words_a_point: words_per_point,
+            n_threads,
+            encoder: self.encoder_sizes(validation.map_or(0, Dataset::n_points), n_threads),
+            ..DataSizes::default()
+        };
+        for part in std::iter::once(data).chain(validation) {
+            let given = part.features().map_or(0, CsrMatrix::nnz);
+            sizes.n_text_bytes += part.texts().map_or(0, Texts::n_bytes);
+            sizes.n_text_bytes += part.ids().map_or(0, Texts::n_bytes);
+            sizes.n_feature_entries += given;
+            sizes.n_label_entries += part.labels().nnz();
+            sizes.n_points += part.n_points();
+        }
+        let calibration = &self.plan.config().calibration;
+        if calibration.enabled && calibration.refit {
+            sizes.n_feature_entries += features.nnz();
+        }
+        // Validation points are assumed to be as long as the others.
+        sizes.n_feature_entries += words_per_point * (sizes.n_points - n_points);
+        self.plan.peak_memory(&sizes)
+    }
+
+    /// Sizes of the transformer, if there is one.
+    fn encoder_sizes(&self, n_validation: usize, n_threads: usize) -> Option<EncoderSizes> {
+        let tokens = self.points.tokens.as_ref()?;
+        let tokens_per_point = tokens.n_tokens().div_ceil(tokens.n_rows().max(1));
+        let n_points = tokens.n_rows() + n_validation;
+        let step = (self.plan.largest_batch(), tokens_per_point, n_threads);
+        let transformer = self.transformer.as_ref()?;
+        Some(transformer.sizes(step, n_points))
+    }
+
+    /// Parameters of the transformer, if there is one.
+    pub fn n_transformer_parameters(&self) -> Option<usize> {
+        Some(self.encoder_sizes(0, 1)?.n_parameters)
+    }
+
+    /// Multiplications and additions of the transformer's forward pass over all points.
+    pub fn transformer_flops(&self) -> f64 {
+        let tokens = self.points.tokens.as_ref();
+        let Some((tokens, prepared)) = tokens.zip(self.transformer.as_ref()) else {
+            return 0.0;
+        };
+        let lengths = (0..tokens.n_rows()).map(|row| tokens.row(row).len());
+        lengths
+            .map(|n_tokens| prepared.transformer.shape().flops(n_tokens))
+            .sum()
+    }
+}
+
+/// Labels whose centroids are counted; the rest is extrapolated.
+const MAX_COUNTED_LABELS: usize = 4096;
+
+/// Distinct words over the points of each label, summed over the labels.
+fn count_centroid_entries(labels: &CsrMatrix, features: &CsrMatrix) -> usize {
+    let points_of = labels.transpose();
+    let stride = points_of.n_rows().div_ceil(MAX_COUNTED_LABELS).max(1);
+    let mut last_seen = vec![u32::MAX; features.n_cols()];
+    let (mut n_entries, mut n_counted) = (0, 0);
+    for label in (0..points_of.n_rows()).step_by(stride) {
+        n_counted += 1;
+        for &point in points_of.row(label).0 {
+            for &word in features.row(point as usize).0 {
+                let seen = &mut last_seen[word as usize];
+                n_entries += usize::from(*seen != label as u32);
+                *seen = label as u32;
+            }
+        }
+    }
+    (n_entries as f64 * points_of.n_rows() as f64 / f64::from(n_counted.max(1))) as usize
+}

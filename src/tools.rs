@@ -1,0 +1,6 @@
+//! What the command line needs besides the main types: models on disk, files of predictions, and plans.
+
+pub use crate::checkpoint::{
+    CheckedFile, Description, FileRecord, FileState, FilesCheck, check_files, describe,
+    is_unfinished, verify,
+};
