@@ -12,7 +12,6 @@ use crate::encoder::{BagEncoder, Encoder, TrainableEncoder, TransformerEncoder};
 use crate::error::{Error, Result};
 use crate::ids::LabelRow;
 use crate::index::{Adjacency, ClusterClassifiers, Edges};
-use crate::matrix::Matrix;
 use crate::model::{Model, Numbering, Stage1, Stage1Model};
 use crate::predict::Member;
 use crate::ranker::Ranker;

@@ -45,10 +45,6 @@ use crate::data::DataSummary;
 use crate::events::Event;
 
 /// What to do with a model that is there already.
-    pub existing: Existing,
-}
-
-/// What to do with a model that is there already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Existing {
     /// Keep it: saving is an error.

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::ids::LabelId;
 use crate::kernels::Kernels;
 use crate::matrix::{CsrMatrix, Matrix};
-use crate::predict::{Predictor, search};
+use crate::predict::{Predictor, Search};
 use crate::ranker::PointView;
 
 /// Words of the ranker that are named for each answer.
@@ -99,8 +99,8 @@ pub fn explain(
     k: usize,
 ) -> Result<Vec<AnswerStory>> {
     let point = points.select_rows(&[row as usize]);
-    let answers = predictor.predict_points(point.points(), k)?;
-    let search = search(predictor.plan(), k, true);
+    let answers = predictor.rank_points(point.points(), k.into())?;
+    let search = Search::new(predictor.plan(), k, true);
     let traces: Vec<Trace<'_>> = predictor
         .members()
         .iter()
@@ -122,7 +122,7 @@ pub fn explain(
     };
     let answers = answers.into_iter().next().unwrap_or_default();
     let stories = answers.iter().map(|answer| AnswerStory {
-        label: predictor.label_set().name(answer.label).to_owned(),
+        label: predictor.labels().name(answer.label).to_owned(),
         score: answer.score,
         probability: predictor.probability(answer.score),
         n_points: predictor.label_counts()[answer.label.idx()],
@@ -155,7 +155,7 @@ fn tell(
         };
         let all = ranker.explain(view, label, usize::MAX);
         let margin = all.intercept + all.dense + all.words.iter().map(|word| word.1).sum::<f32>();
-        let name = |column: u32| match predictor.vectorizer() {
+        let name = |column: u32| match predictor.featurizer().words() {
             Some(vectorizer) => vectorizer.vocabulary().get(column as usize).to_owned(),
             None => format!("feature {column}"),
         };

@@ -6,7 +6,7 @@ use super::trace::Trace;
 use crate::features::PointSet;
 use crate::ids::{LabelId, Scored};
 use crate::matrix::CsrMatrix;
-use crate::predict::{Predictor, search};
+use crate::predict::{Predictor, Search};
 
 /// A label counts as found in this many answers.
 const WITHIN: usize = 10;
@@ -80,7 +80,7 @@ pub fn find_hardest(
     let confidence = |point: usize| rankings[point].first().map_or(0.0, |first| first.score);
     missed.sort_by(|&a, &b| confidence(b).total_cmp(&confidence(a)).then(a.cmp(&b)));
     missed.truncate(n);
-    let search = search(predictor.plan(), 0, true);
+    let search = Search::new(predictor.plan(), 0, true);
     let tell = |point: usize| {
         let member = &predictor.members()[0];
         let trace = Trace::follow(member, points, point as u32, &search);
@@ -127,7 +127,7 @@ fn judge(
         shortlist_score: 0.0,
         relevance: 0.0,
     };
-    if predictor.label_set().len() <= label.idx() || n_points == 0 {
+    if predictor.labels().len() <= label.idx() || n_points == 0 {
         return miss;
     }
     let best = trace.paths_to(label).first().copied();

@@ -24,7 +24,7 @@ use crate::data::{DataSummary, LabelSet};
 use crate::ensemble::Merger;
 use crate::error::Result;
 use crate::events::Event;
-use crate::features::{FeatureScratch, Featurizer, Points};
+use crate::features::{FeatureScratch, Featurizer, PointSet, Points};
 use crate::ids::{LabelId, Scored};
 use crate::matrix::top_k;
 
@@ -126,7 +126,7 @@ impl Predictor {
         inputs: impl Into<Inputs<'a>>,
         query: impl Into<Query>,
     ) -> Result<Vec<Vec<Scored>>> {
-        let points = inputs.into().points(&self.parts.featurizer)?;
+        let points = self.points(inputs)?;
         self.rank_points(points.points(), query.into())
     }
 
@@ -179,6 +179,14 @@ impl Predictor {
     pub fn probability(&self, score: f32) -> Option<f32> {
         let calibration = self.parts.calibration.as_ref()?;
         Some(calibration.probabilities.predict(score))
+    }
+
+    /// The points of inputs, for `insight`.
+    ///
+    /// # Errors
+    /// [`crate::Error::CannotPredict`] if the inputs are not what the model was trained on.
+    pub fn points<'a>(&self, inputs: impl Into<Inputs<'a>>) -> Result<PointSet> {
+        inputs.into().points(&self.parts.featurizer)
     }
 
     pub(crate) fn featurizer(&self) -> &Featurizer {
