@@ -62,6 +62,7 @@ pub mod checkpoint;
 
 pub mod pipeline;
 
+pub mod bench;
 pub mod tools;
 
 pub use error::{Error, Result};
