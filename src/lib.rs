@@ -65,4 +65,10 @@ pub mod pipeline;
 pub mod bench;
 pub mod tools;
 
+pub use config::Config;
+pub use data::Dataset;
 pub use error::{Error, Result};
+pub use events::{Event, Observer, Phase};
+pub use ids::{LabelId, Scored};
+pub use pipeline::{PreparedTraining, Trainer};
+pub use predict::{Inputs, Level, Prediction, Predictor, Query};

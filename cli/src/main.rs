@@ -11,7 +11,7 @@ mod plan;
 mod presets;
 mod reading;
 mod settings;
-mod sgemm;
+
 mod ui;
 mod verbs;
 

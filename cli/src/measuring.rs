@@ -2,29 +2,28 @@
 
 use std::time::Instant;
 
-use elias::calibration::Reliability;
-use elias::data::Dataset;
+use elias::insight::Reliability;
 use elias::metrics::{
     DecilesBuilder, FilterPairs, MetricsBuilder, MetricsOptions, Propensity, inverse_propensities,
 };
-use elias::predict::Predictor;
+use elias::{Dataset, Level, Predictor, Query};
 
-use crate::sgemm::{median, percentile};
+use elias::bench::{median, percentile};
 use crate::ui::console::Console;
 use crate::ui::figures::{DECILE_K, Figures, Timing};
 use crate::ui::progress::{Progress, Unit};
 
-/// Answers a point: as many as the longest cut-off of the metrics.
+/// Answers per point: as many as the longest cut-off of the metrics.
 const N_ANSWERS: usize = 100;
-/// Answers a query when single queries are timed: what `elias predict` gives by default.
+/// Answers per query when single queries are timed: what `elias predict` gives by default.
 const N_QUERY_ANSWERS: usize = 10;
 /// Single queries timed at most.
 pub(crate) const N_QUERIES: usize = 2000;
 /// Single queries before the clock starts.
 const N_WARM_UP: usize = 100;
-/// Points a batch.
+/// Points per batch.
 const BATCH: usize = 8192;
-/// Best answers a point whose probabilities are held against what is true.
+/// Best answers per point whose probabilities are compared with the truth.
 pub(crate) const N_RELIABLE: usize = 5;
 /// Bins of the reliability curve.
 const N_BINS: usize = 10;
@@ -35,6 +34,8 @@ pub(crate) struct Measuring {
     pub(crate) propensity: Propensity,
     pub(crate) filter: FilterPairs,
     pub(crate) by_decile: bool,
+    /// The part of the model that answers.
+    pub(crate) level: Level,
     /// Single queries to time; 0 times none.
     pub(crate) n_queries: usize,
 }
@@ -65,6 +66,9 @@ impl Measuring {
             ..MetricsOptions::default()
         });
 
+        let level = self.level;
+        let at_level = |k| Query { k, level };
+        let is_calibrated = level == Level::Ensemble;
         let (mut probabilities, mut relevant) = (Vec::new(), Vec::new());
         let progress = Progress::start(console, "predicting", Unit::Items);
         let n_points = test.n_points();
@@ -73,12 +77,12 @@ impl Measuring {
             let points: Vec<usize> = (first..n_points.min(first + BATCH)).collect();
             let batch = test.select(&points);
             let started = Instant::now();
-            let rankings = predictor.predict_dataset(&batch, N_ANSWERS)?;
+            let rankings = predictor.rank(&batch, at_level(N_ANSWERS))?;
             seconds += started.elapsed().as_secs_f64();
             for (point_idx, ranking) in points.iter().zip(&rankings) {
                 let (truth, _) = test.labels().row(*point_idx);
                 metrics.push(truth, ranking);
-                for answer in ranking.iter().take(N_RELIABLE) {
+                for answer in ranking.iter().take(N_RELIABLE).filter(|_| is_calibrated) {
                     if let Some(probability) = predictor.probability(answer.score) {
                         probabilities.push(probability);
                         relevant.push(truth.binary_search(&answer.label.0).is_ok());
@@ -94,7 +98,7 @@ impl Measuring {
         let ms_per_query = match self.n_queries {
             0 => None,
             n_queries => {
-                let times = query_times(predictor, test, (n_queries, N_QUERY_ANSWERS))?;
+                let times = query_times(predictor, test, at_level(N_QUERY_ANSWERS), n_queries)?;
                 (!times.is_empty()).then(|| [median(&times), percentile(&times, 0.99)])
             }
         };
@@ -116,24 +120,25 @@ impl Measuring {
 pub(crate) fn query_times(
     predictor: &Predictor,
     test: &Dataset,
-    (n_queries, n_answers): (usize, usize),
+    query: Query,
+    n_queries: usize,
 ) -> anyhow::Result<Vec<f64>> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
     let stride = test.n_points().div_ceil(n_queries).max(1);
     let points: Vec<usize> = (0..test.n_points()).step_by(stride).collect();
     pool.install(|| {
-        let texts = test.texts().filter(|_| predictor.vectorizer().is_some());
+        let texts = test.texts().filter(|_| predictor.takes_texts());
         let time = |point_idx: usize| -> anyhow::Result<f64> {
             let started;
             match texts {
                 Some(texts) => {
                     started = Instant::now();
-                    std::hint::black_box(predictor.predict(texts.get(point_idx), n_answers)?);
+                    std::hint::black_box(predictor.predict(texts.get(point_idx), query)?);
                 }
                 None => {
                     let point = test.select(&[point_idx]);
                     started = Instant::now();
-                    std::hint::black_box(predictor.predict_dataset(&point, n_answers)?);
+                    std::hint::black_box(predictor.rank(&point, query)?);
                 }
             }
             Ok(1e3 * started.elapsed().as_secs_f64())

@@ -4,37 +4,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use elias::checkpoint::{self, DataSummary, SaveInfo};
-use elias::data::{Dataset, missing};
-use elias::predict::{Predictor, Stage};
-use elias::train::Event;
-
-pub(crate) use elias::checkpoint::Existing;
+use elias::data::missing;
+use elias::{Level, Predictor};
 
 use crate::ui::console::Misuse;
 
-/// Writes a model with what it was trained on and what training told.
-pub(crate) fn save(
-    predictor: &Predictor,
-    path: &Path,
-    (data, history, existing): (&Dataset, Vec<Event>, Existing),
-) -> anyhow::Result<()> {
-    let info = SaveInfo {
-        history,
-        data: DataSummary::of(data),
-        existing,
-    };
-    checkpoint::save(predictor, path, &info).context("while saving the model")
-}
-
-/// Where the times of a training are written, beside the model and no part of it.
+/// Where the times of a training are written, beside the model and not part of it.
 pub(crate) fn times_of(model: &Path) -> PathBuf {
     let mut name = model.file_name().unwrap_or_default().to_os_string();
     name.push("-times.json");
     model.with_file_name(name)
 }
 
-/// Reads a model.
+/// Loads a model.
 pub(crate) fn load(path: &Path) -> anyhow::Result<Predictor> {
     let name = path.display();
     if let Err(error) = fs::metadata(path) {
@@ -44,17 +26,27 @@ pub(crate) fn load(path: &Path) -> anyhow::Result<Predictor> {
     if !path.join("manifest.json").exists() {
         anyhow::bail!("{name} is not a model: it has no manifest.json");
     }
-    checkpoint::load(path).context("while loading the model")
+    Predictor::load(path).context("while loading the model")
 }
 
-/// Reads a model that shall answer as a part of it would, where one is named.
-pub(crate) fn load_stage(path: &Path, stage: Option<&str>) -> anyhow::Result<Predictor> {
-    let stage = match stage {
-        None => Stage::default(),
-        Some(name) => {
-            let parsed = name.parse();
-            parsed.map_err(|problem| Misuse(format!("--stage: {problem}")))?
-        }
+/// Saves a model, in the place of one that is there if that was asked for.
+pub(crate) fn save(predictor: &Predictor, path: &Path, overwrite: bool) -> anyhow::Result<()> {
+    let saved = if overwrite {
+        predictor.replace(path)
+    } else {
+        predictor.save(path)
     };
-    Ok(load(path)?.at_stage(stage)?)
+    saved.context("while saving the model")
+}
+
+/// The level that `--stage` names; it must be one the model has.
+pub(crate) fn parse_level(predictor: &Predictor, stage: Option<&str>) -> anyhow::Result<Level> {
+    let Some(name) = stage else {
+        return Ok(Level::default());
+    };
+    let level: Level = name
+        .parse()
+        .map_err(|problem| Misuse(format!("--stage: {problem}")))?;
+    predictor.check_level(level)?;
+    Ok(level)
 }

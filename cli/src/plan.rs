@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use elias::config::{EncoderKind, IndexMode, MemoryEstimate, Plan, StageConfig};
-use elias::pipeline::Prepared;
+use elias::PreparedTraining;
 
 use crate::memory::size;
 use crate::sgemm::{Sgemm, median};
@@ -31,15 +31,15 @@ pub(crate) fn in_words(plan: &Plan, estimate: &MemoryEstimate) -> String {
 /// The whole plan, a line each.
 pub(crate) fn write(
     out: &mut impl Write,
-    prepared: &Prepared,
+    prepared: &PreparedTraining,
     estimate: &MemoryEstimate,
 ) -> io::Result<()> {
     let plan = prepared.plan();
-    let n_encoder_parameters = match prepared.n_encoder_parameters() {
+    let n_encoder_parameters = match prepared.n_transformer_parameters() {
         Some(n_parameters) => n_parameters,
         None => n_bag_parameters(plan),
     };
-    let seconds = estimated_seconds(plan, prepared.encoder_flops());
+    let seconds = estimated_seconds(plan, prepared.transformer_flops());
     write_plan(out, plan, estimate, n_encoder_parameters, seconds)
 }
 

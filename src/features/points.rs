@@ -65,6 +65,11 @@ impl PointSet {
         self.len() == 0
     }
 
+    /// Number of words, or features, over all points.
+    pub fn n_words(&self) -> usize {
+        self.features.nnz()
+    }
+
     /// The points named, in that order.
     pub fn select_rows(&self, rows: &[usize]) -> PointSet {
         let embedded = |all: &Matrix| {

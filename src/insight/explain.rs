@@ -21,7 +21,7 @@ const CHUNK: usize = 1024;
 
 /// One answer and what led to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct AnswerStory {
+pub struct AnswerExplanation {
     /// The label's name.
     pub label: String,
     /// The final score.
@@ -31,12 +31,12 @@ pub struct AnswerStory {
     /// Training points of the label.
     pub n_points: u32,
     /// What each member of the ensemble made of it.
-    pub members: Vec<MemberStory>,
+    pub members: Vec<MemberExplanation>,
 }
 
 /// What one member made of a label.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct MemberStory {
+pub struct MemberExplanation {
     /// Place among the member's labels by p, from 1; none if the label is not in its shortlist.
     pub place: Option<usize>,
     /// Paths through the clusters searched, the best first; the first one counts.
@@ -48,7 +48,7 @@ pub struct MemberStory {
     /// p = σ·ŷ.
     pub model_score: f32,
     /// What the ranker says; none without a ranker, and for labels that are not among the candidates.
-    pub ranker: Option<RankerStory>,
+    pub ranker: Option<RankerExplanation>,
     /// The member's final score; none for labels that are not among its candidates.
     pub score: Option<f32>,
 }
@@ -66,7 +66,7 @@ pub struct LabelPath {
 
 /// What the ranker says of a label.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RankerStory {
+pub struct RankerExplanation {
     /// The margin z = words + embedding + intercept.
     pub margin: f32,
     /// q.
@@ -88,17 +88,16 @@ pub struct Neighbour {
     pub similarity: f32,
 }
 
-/// The `k` best answers for one row of features, each with its story.
+/// The `k` best answers for the first of the points, each with its explanation.
 ///
 /// # Errors
-/// [`Error::CannotPredict`](crate::error::Error::CannotPredict) if a weight that is not finite was met.
+/// [`Error::CannotPredict`](crate::Error::CannotPredict) if a weight that is not finite was met.
 pub fn explain(
     predictor: &Predictor,
     points: &PointSet,
-    row: u32,
     k: usize,
-) -> Result<Vec<AnswerStory>> {
-    let point = points.select_rows(&[row as usize]);
+) -> Result<Vec<AnswerExplanation>> {
+    let point = points.select_rows(&[0]);
     let answers = predictor.rank_points(point.points(), k.into())?;
     let search = Search::new(predictor.plan(), k, true);
     let traces: Vec<Trace<'_>> = predictor
@@ -106,39 +105,32 @@ pub fn explain(
         .iter()
         .map(|member| Trace::follow(member, &point, 0, &search))
         .collect();
-    let story = |label: LabelId| -> Vec<MemberStory> {
-        let members = predictor.members().iter().zip(&traces).enumerate();
-        members
-            .map(|(member_idx, (_, trace))| {
-                tell(
-                    predictor,
-                    (member_idx, trace),
-                    &point.features,
-                    label,
-                    search.n_candidates,
-                )
-            })
-            .collect()
+    let explain = |label: LabelId| -> Vec<MemberExplanation> {
+        let traces = traces.iter();
+        let explain = |trace| {
+            explain_member(predictor, trace, &point.features, label, search.n_candidates)
+        };
+        traces.map(explain).collect()
     };
     let answers = answers.into_iter().next().unwrap_or_default();
-    let stories = answers.iter().map(|answer| AnswerStory {
+    let explained = answers.iter().map(|answer| AnswerExplanation {
         label: predictor.labels().name(answer.label).to_owned(),
         score: answer.score,
         probability: predictor.probability(answer.score),
         n_points: predictor.label_counts()[answer.label.idx()],
-        members: story(answer.label),
+        members: explain(answer.label),
     });
-    Ok(stories.collect())
+    Ok(explained.collect())
 }
 
-fn tell(
+fn explain_member(
     predictor: &Predictor,
-    (member_idx, trace): (usize, &Trace<'_>),
+    trace: &Trace<'_>,
     point: &CsrMatrix,
     label: LabelId,
     n_candidates: usize,
-) -> MemberStory {
-    let member = &predictor.members()[member_idx];
+) -> MemberExplanation {
+    let member = trace.member;
     let steps = trace.paths_to(label);
     let shortlist_score = steps
         .first()
@@ -160,7 +152,7 @@ fn tell(
             None => format!("feature {column}"),
         };
         let words = all.words.iter().take(N_WORDS);
-        RankerStory {
+        RankerExplanation {
             margin,
             score: ranker.probability(margin),
             embedding: all.dense,
@@ -174,14 +166,14 @@ fn tell(
     let frequencies = frequencies.unwrap_or(predictor.label_counts());
     let candidate = CandidateScores {
         model: model_score,
-        ranker: ranker.as_ref().map_or(1.0, |story| story.score),
+        ranker: ranker.as_ref().map_or(1.0, |ranker| ranker.score),
         frequency: frequencies[label.idx()],
     };
     let score = is_candidate.then(|| match &member.calibrator {
         Some(calibrator) => calibrator.score(candidate),
         None => candidate.product(),
     });
-    MemberStory {
+    MemberExplanation {
         place: place.map(|place| place + 1),
         paths: steps
             .iter()
@@ -200,16 +192,16 @@ fn tell(
     }
 }
 
-/// The `n` training points whose embeddings by the first member are nearest to that of a point, nearest first.
+/// The `n` training points whose embeddings by the first member are nearest to that of the first of the points.
 pub fn neighbours(
     predictor: &Predictor,
-    (points, row): (&PointSet, u32),
+    points: &PointSet,
     training: &PointSet,
     n: usize,
 ) -> Vec<Neighbour> {
     let encoder = &predictor.members()[0].encoder;
     let mut own = Matrix::default();
-    encoder.encode(points.points(), &[row], &mut own);
+    encoder.encode(points.points(), &[0], &mut own);
     let own = own.row(0);
     let length = |values: &[f32]| Kernels::detect().dot(values, values).sqrt();
     let mut found: Vec<Neighbour> = Vec::with_capacity(training.len());

@@ -81,18 +81,19 @@ pub fn find_hardest(
     missed.sort_by(|&a, &b| confidence(b).total_cmp(&confidence(a)).then(a.cmp(&b)));
     missed.truncate(n);
     let search = Search::new(predictor.plan(), 0, true);
-    let tell = |point: usize| {
+    let trace = |point: usize| {
         let member = &predictor.members()[0];
         let trace = Trace::follow(member, points, point as u32, &search);
         let misses = truth.row(point).0.iter().map(|&label| {
             let place = rankings[point]
                 .iter()
                 .position(|scored| scored.label.0 == label);
-            judge(
+            find_reason(
                 predictor,
                 &trace,
                 LabelId(label),
-                (place, search.n_candidates),
+                place,
+                search.n_candidates,
             )
         });
         HardPoint {
@@ -105,14 +106,15 @@ pub fn find_hardest(
             misses: misses.collect(),
         }
     };
-    missed.into_iter().map(tell).collect()
+    missed.into_iter().map(trace).collect()
 }
 
-fn judge(
+fn find_reason(
     predictor: &Predictor,
     trace: &Trace<'_>,
     label: LabelId,
-    (place, n_candidates): (Option<usize>, usize),
+    place: Option<usize>,
+    n_candidates: usize,
 ) -> Miss {
     let n_points = predictor
         .label_counts()

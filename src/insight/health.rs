@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{ClusterId, LabelId};
 use crate::index::{Adjacency, Edges};
 use crate::metrics::decile_of_labels;
-use crate::predict::Member;
+use crate::predict::Predictor;
 
 /// Bins of the histogram of edge scores.
 const N_BINS: usize = 20;
@@ -18,10 +18,10 @@ pub const OVERLAP_CUTOFFS: [f64; 10] = [0.0, 0.01, 0.05, 0.1, 0.25, 0.4, 0.5, 0.
 ///
 /// The paper has 0.25 where an edge of average weight scores β/κ = 0.15; here it is as many times the average.
 /// Where that leaves no room below 1, nearly saturated edges count.
-pub fn assigning_score(adjacency: &Adjacency) -> f32 {
+pub(crate) fn assigning_score(adjacency: &Adjacency) -> f32 {
     let edges = adjacency.edges();
-    let edges_a_cluster = edges.len() as f32 / edges.n_clusters().max(1) as f32;
-    let average = adjacency.beta().unwrap_or(0.0) / edges_a_cluster.max(1.0);
+    let edges_per_cluster = edges.len() as f32 / edges.n_clusters().max(1) as f32;
+    let average = adjacency.beta().unwrap_or(0.0) / edges_per_cluster.max(1.0);
     (0.25 / 0.15 * average).clamp(0.25, 0.95)
 }
 
@@ -57,8 +57,12 @@ pub struct IndexHealth {
 }
 
 impl IndexHealth {
-    /// Looks at one member. `label_counts` are the training points of each label of the data set.
-    pub fn of(member: &Member, label_counts: &[u32]) -> Self {
+    /// The index of one member.
+    ///
+    /// # Panics
+    /// If there is no such member.
+    pub fn of(predictor: &Predictor, member_idx: usize) -> Self {
+        let member = &predictor.members()[member_idx];
         let adjacency = &member.model.adjacency;
         let edges = adjacency.edges();
         let clusters = || (0..edges.n_clusters()).map(|cluster_idx| ClusterId(cluster_idx as u32));
@@ -80,7 +84,11 @@ impl IndexHealth {
             labels_by_clusters[(n_clusters as usize).min(MOST_CLUSTERS)] += 1;
         }
         let numbering = &member.model.numbering;
-        let counts: Vec<usize> = label_counts.iter().map(|&count| count as usize).collect();
+        let counts: Vec<usize> = predictor
+            .label_counts()
+            .iter()
+            .map(|&count| count as usize)
+            .collect();
         let mut sums = [(0.0, 0.0); 10];
         for (label_idx, &decile) in decile_of_labels(&counts).iter().enumerate() {
             let row = numbering.row(LabelId(label_idx as u32));

@@ -9,7 +9,7 @@ use super::{TsneOptions, assigning_score, tsne};
 use crate::ids::{ClusterId, LabelId};
 use crate::kernels::Kernels;
 use crate::matrix::{CsrMatrix, Matrix};
-use crate::predict::Member;
+use crate::predict::{Member, Predictor};
 use crate::random::Random;
 
 /// How many maps of how many points.
@@ -65,11 +65,12 @@ pub struct MapPoint {
 
 /// Maps of labels with 2 to 5 clusters, and of labels with one.
 pub fn label_maps(
-    member: &Member,
+    predictor: &Predictor,
     points: &PointClusters,
     labels: &CsrMatrix,
     options: &MapOptions,
 ) -> [Vec<LabelMap>; 2] {
+    let member = &predictor.members()[0];
     let clusters_of = strong_clusters(&member.model.adjacency);
     let of_label = labels.transpose();
     let mut of_cluster: Vec<Vec<u32>> = vec![Vec::new(); member.model.clusters.n_clusters()];
@@ -189,11 +190,12 @@ pub struct Compactness {
 
 /// Compactness in bands of label frequency: frequent labels have more clusters and more varied points anyway.
 pub fn compactness(
-    member: &Member,
+    predictor: &Predictor,
     points: &PointClusters,
     labels: &CsrMatrix,
     bands: &[(usize, usize)],
 ) -> Vec<Compactness> {
+    let member = &predictor.members()[0];
     let clusters_of = strong_clusters(&member.model.adjacency);
     let of_label = labels.transpose();
     let mut found: Vec<Compactness> = bands

@@ -9,7 +9,7 @@ use super::STRONG;
 use crate::features::PointSet;
 use crate::ids::ClusterId;
 use crate::matrix::{CsrMatrix, Matrix};
-use crate::predict::Member;
+use crate::predict::Predictor;
 
 /// Points embedded at a time.
 const CHUNK: usize = 256;
@@ -18,13 +18,14 @@ const CHUNK: usize = 256;
 #[derive(Clone, Debug)]
 pub struct PointClusters {
     /// Clusters with ŝ_c above [`STRONG`], by falling score.
-    pub of_point: Vec<Vec<ClusterId>>,
+    pub(super) of_point: Vec<Vec<ClusterId>>,
     /// φ, N×d.
-    pub embeddings: Matrix,
+    pub(super) embeddings: Matrix,
 }
 
-/// Finds the clusters of all points.
-pub fn clusters_of_points(member: &Member, points: &PointSet) -> PointClusters {
+/// Finds the clusters of all points, by the first member.
+pub fn clusters_of_points(predictor: &Predictor, points: &PointSet) -> PointClusters {
+    let member = &predictor.members()[0];
     let clusters = &member.model.clusters;
     let (dim, n_clusters) = (member.encoder.dim(), clusters.n_clusters());
     let rows: Vec<u32> = (0..points.len() as u32).collect();
@@ -67,19 +68,41 @@ pub fn clusters_of_points(member: &Member, points: &PointSet) -> PointClusters {
 pub struct ClusterWords {
     /// Training points that belong to it.
     pub n_points: usize,
-    /// Columns of the words that weigh most in its points, the heaviest first.
-    pub columns: Vec<u32>,
+    /// The words that weigh most in its points, the heaviest first.
+    pub words: Vec<String>,
 }
 
-/// Points and words of every cluster: those of the largest summed tf-idf over its points, against all points.
+/// Points and words of every cluster of the first member: the words of the largest summed tf-idf over its points,
+/// against all points.
 ///
-/// A word counts by how much more of its weight lies in the cluster than the cluster's share of all points says.
+/// A word counts by how much more of its weight lies in the cluster than the cluster's share of all points.
 pub fn cluster_words(
+    predictor: &Predictor,
+    clusters: &PointClusters,
+    points: &PointSet,
+    n_words: usize,
+) -> Vec<ClusterWords> {
+    let n_clusters = predictor.members()[0].model.clusters.n_clusters();
+    let columns = cluster_columns(clusters, &points.features, n_clusters, n_words).into_iter();
+    let name = |column: u32| match predictor.featurizer().words() {
+        Some(words) => words.vocabulary().get(column as usize).to_owned(),
+        None => format!("feature {column}"),
+    };
+    columns
+        .map(|(n_points, columns)| ClusterWords {
+            n_points,
+            words: columns.into_iter().map(name).collect(),
+        })
+        .collect()
+}
+
+/// Points of every cluster, and the columns of its words.
+fn cluster_columns(
     points: &PointClusters,
     features: &CsrMatrix,
     n_clusters: usize,
     n_words: usize,
-) -> Vec<ClusterWords> {
+) -> Vec<(usize, Vec<u32>)> {
     let mut members: Vec<Vec<u32>> = vec![Vec::new(); n_clusters];
     for (point, clusters) in points.of_point.iter().enumerate() {
         for cluster in clusters {
@@ -115,10 +138,8 @@ pub fn cluster_words(
                 .collect();
             ranked.sort_unstable();
             seen.iter().for_each(|&column| sums[column as usize] = 0.0);
-            ClusterWords {
-                n_points: members.len(),
-                columns: ranked.iter().take(n_words).map(|entry| entry.1).collect(),
-            }
+            let columns = ranked.iter().take(n_words).map(|entry| entry.1).collect();
+            (members.len(), columns)
         },
     );
     words.collect()
@@ -147,9 +168,7 @@ mod tests {
             ],
             embeddings: Matrix::default(),
         };
-        let words = cluster_words(&points, &features, 3, 1);
-        assert_eq!((words[0].n_points, &words[0].columns[..]), (1, &[2][..]));
-        assert_eq!((words[1].n_points, &words[1].columns[..]), (2, &[1][..]));
-        assert_eq!(words[2], ClusterWords::default());
+        let columns = cluster_columns(&points, &features, 3, 1);
+        assert_eq!(columns, [(1, vec![2]), (2, vec![1]), (0, vec![])]);
     }
 }

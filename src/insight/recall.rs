@@ -31,7 +31,8 @@ pub fn measure_stage(
     stage: &str,
     truth: &CsrMatrix,
     rankings: &[Vec<Scored>],
-    (counts, propensities): (&[usize], InversePropensities),
+    counts: &[usize],
+    propensities: InversePropensities,
 ) -> StageFigures {
     let options = MetricsOptions {
         inverse_propensities: Some(propensities),

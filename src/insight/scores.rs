@@ -46,7 +46,7 @@ pub fn score_spread(
                 .map_or(9, |&decile| usize::from(decile));
             let Some(p) = find(model) else { continue };
             scores[decile][0].push(p);
-            if let Some(product) = find(ranker).filter(|_| 0.0 < p) {
+            if let Some(product) = find(ranker).filter(|_| p > 0.0) {
                 scores[decile][1].push((product / p).min(1.0));
             }
             scores[decile][2].extend(find(last));
@@ -72,7 +72,7 @@ fn quantiles(mut values: Vec<f64>) -> [f64; 5] {
 
 /// Probabilities against outcomes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Calibration {
+pub struct ReliabilityCurve {
     /// Bins: answers, mean probability, share that is right.
     pub bins: Vec<(usize, f64, f64)>,
     /// Expected calibration error.
@@ -85,7 +85,7 @@ pub fn reliability(
     truth: &CsrMatrix,
     rankings: &[Vec<Scored>],
     k: usize,
-) -> Option<Calibration> {
+) -> Option<ReliabilityCurve> {
     let (mut probabilities, mut relevant) = (Vec::new(), Vec::new());
     for (point_idx, ranking) in rankings.iter().enumerate() {
         let labels = truth.row(point_idx).0;
@@ -96,7 +96,7 @@ pub fn reliability(
     }
     let reliability = Reliability::new(&probabilities, &relevant, N_BINS);
     let bins = reliability.bins.iter();
-    Some(Calibration {
+    Some(ReliabilityCurve {
         bins: bins
             .map(|bin| (bin.n_answers, bin.mean_probability, bin.relevant_share))
             .collect(),

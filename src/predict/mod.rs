@@ -126,7 +126,8 @@ impl Predictor {
         inputs: impl Into<Inputs<'a>>,
         query: impl Into<Query>,
     ) -> Result<Vec<Vec<Scored>>> {
-        let points = self.points(inputs)?;
+        let inputs = inputs.into();
+        let points = inputs.points(&self.parts.featurizer)?;
         self.rank_points(points.points(), query.into())
     }
 
@@ -186,7 +187,8 @@ impl Predictor {
     /// # Errors
     /// [`crate::Error::CannotPredict`] if the inputs are not what the model was trained on.
     pub fn points<'a>(&self, inputs: impl Into<Inputs<'a>>) -> Result<PointSet> {
-        inputs.into().points(&self.parts.featurizer)
+        let inputs = inputs.into();
+        Ok(inputs.points(&self.parts.featurizer)?.into_owned())
     }
 
     pub(crate) fn featurizer(&self) -> &Featurizer {

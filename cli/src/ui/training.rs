@@ -6,8 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use elias::config::Config;
-use elias::train::{Event, Observer, Phase};
+use elias::{Config, Event, Observer, Phase};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::memory;

@@ -5,13 +5,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
-use elias::config::Config;
-use elias::data::Dataset;
-use elias::ids::{LabelId, Scored};
 use elias::metrics::{MetricsBuilder, MetricsOptions, label_counts};
-use elias::pipeline::Trainer;
-use elias::predict::Predictor;
-use elias::train::Event;
+use elias::{Config, Dataset, LabelId, Predictor, Scored, Trainer};
 
 use crate::measuring::Measuring;
 use crate::ui::console::Console;
@@ -51,13 +46,13 @@ impl Demo {
         out.flush()?;
 
         let started = Instant::now();
-        let (predictor, history) = self.train(&train, console)?;
+        let predictor = self.train(&train, console)?;
         console.say(format_args!(
             "trained in {:.1} s",
             started.elapsed().as_secs_f64()
         ));
         if let Some(path) = &self.out {
-            models::save(&predictor, path, (&train, history, models::Existing::Keep))?;
+            models::save(&predictor, path, false)?;
             console.say(format_args!("the model is in {}", path.display()));
         }
 
@@ -75,18 +70,18 @@ impl Demo {
         Ok(())
     }
 
-    fn train(&self, train: &Dataset, console: &Console) -> anyhow::Result<(Predictor, Vec<Event>)> {
+    fn train(&self, train: &Dataset, console: &Console) -> anyhow::Result<Predictor> {
         let mut config = Config::default();
         config.train.seed = self.seed;
         let [stage1, stage2] = EPOCHS.map(|epochs| self.epochs.unwrap_or(epochs));
         (config.stage1.epochs, config.stage2.epochs) = (stage1, stage2);
         let interrupt = Interrupt::listen(console)?;
         let progress = TrainingProgress::new(console, &config, Some(interrupt));
-        let trained = Trainer::new(config).train(train, None, &progress);
-        let history = progress.finish();
+        let trained = Trainer::new(config).observer(&progress).train(train);
+        progress.finish();
         match trained {
             Err(elias::Error::Stopped) => Err(Interrupted("stopped".into()).into()),
-            trained => Ok((trained?, history)),
+            trained => Ok(trained?),
         }
     }
 }
@@ -94,12 +89,12 @@ impl Demo {
 fn write_sizes(out: &mut impl Write, train: &Dataset, test: &Dataset) -> io::Result<()> {
     let mut table = Table::new(["part", "points", "labels", "labels/point"]);
     for (name, part) in [("train", train), ("test", test)] {
-        let labels_a_point = part.labels().nnz() as f64 / part.n_points().max(1) as f64;
+        let labels_per_point = part.labels().nnz() as f64 / part.n_points().max(1) as f64;
         table.row([
             name.to_string(),
             part.n_points().to_string(),
             part.n_labels().to_string(),
-            format!("{labels_a_point:.2}"),
+            format!("{labels_per_point:.2}"),
         ]);
     }
     table.write(out)
@@ -121,15 +116,14 @@ fn write_examples(
         let line = format!("  true:      {}", names.join(", "));
         writeln!(out, "{}", shorten(&line, MAX_WIDTH))?;
         let answers = predictor.predict(text, N_ANSWERS)?;
-        let said: Vec<String> = answers
+        let predicted: Vec<String> = answers
             .iter()
             .map(|answer| {
-                let name = predictor.label_set().name(answer.label);
-                let mark = if names.contains(&name) { "*" } else { "" };
-                format!("{name}{mark} {:.2}", answer.score)
+                let mark = if names.contains(&answer.label) { "*" } else { "" };
+                format!("{}{mark} {:.2}", answer.label, answer.score)
             })
             .collect();
-        let line = format!("  predicted: {}", said.join(", "));
+        let line = format!("  predicted: {}", predicted.join(", "));
         writeln!(out, "{}", shorten(&line, MAX_WIDTH))?;
     }
     Ok(())

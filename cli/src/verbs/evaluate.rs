@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use elias::data::{self, Dataset, Part, ReadOptions};
+use elias::Dataset;
+use elias::data::{self, Part, ReadOptions};
 use elias::metrics::{
     DecilesBuilder, FilterPairs, InversePropensities, MetricsBuilder, MetricsOptions, Propensity,
     inverse_propensities, label_counts,
@@ -93,11 +94,12 @@ impl Evaluate {
     }
 
     fn of_model(&self, model: &Path, data: &Path, console: &Console) -> anyhow::Result<Figures> {
-        let predictor = models::load_stage(model, self.stage.as_deref())?;
+        let predictor = models::load(model)?;
+        let level = models::parse_level(&predictor, self.stage.as_deref())?;
         let options = ReadOptions {
             format: self.format,
             part: Part::Test,
-            known_labels: Some(predictor.label_set()),
+            known_labels: Some(predictor.labels()),
             ..ReadOptions::default()
         };
         let test = reading::read(console, data, options)?;
@@ -105,6 +107,7 @@ impl Evaluate {
             propensity: self.propensity,
             filter: self.read_filter(&test, console)?,
             by_decile: self.by_decile,
+            level,
             n_queries: N_QUERIES,
         };
         measuring.measure(&predictor, &test, console)

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use elias::data::{Dataset, Part, ReadOptions, Texts};
-use elias::insight::{AnswerStory, MemberStory, Neighbour, explain, neighbours};
-use elias::predict::Predictor;
+use elias::data::{Part, ReadOptions};
+use elias::insight::{AnswerExplanation, MemberExplanation, Neighbour, explain, neighbours};
+use elias::{Dataset, Predictor};
 use serde_json::json;
 
 use crate::ui::console::{Console, Misuse};
@@ -42,23 +42,21 @@ const N_NEIGHBOURS: usize = 5;
 impl Explain {
     pub(crate) fn run(&self, console: &Console) -> anyhow::Result<()> {
         let predictor = models::load(&self.model)?;
-        if predictor.vectorizer().is_none() {
+        if !predictor.takes_texts() {
             let misuse =
                 "the model was trained on features, not on texts: there are no words to explain";
             return Err(Misuse(misuse.into()).into());
         }
-        let mut texts = Texts::default();
-        texts.push(&self.text);
-        let points = predictor.points_of_texts(&texts)?;
-        if points.features.nnz() == 0 {
+        let points = predictor.points(&[&self.text])?;
+        if points.n_words() == 0 {
             console.say("no word of the text is known: the answers come from biases alone");
         }
-        let stories = explain(&predictor, &points, 0, self.top_k)?;
+        let answers = explain(&predictor, &points, self.top_k)?;
         let train = self.read_train(&predictor, console)?;
         let near: Vec<Neighbour> = match &train {
             Some(train) => {
                 let training = predictor.points(train)?;
-                neighbours(&predictor, (&points, 0), &training, N_NEIGHBOURS)
+                neighbours(&predictor, &points, &training, N_NEIGHBOURS)
             }
             None => Vec::new(),
         };
@@ -70,12 +68,12 @@ impl Explain {
                        "text": text, "labels": labels})
             });
             let near: Vec<_> = near.collect();
-            let object = json!({"text": self.text, "answers": stories, "neighbours": near});
+            let object = json!({"text": self.text, "answers": answers, "neighbours": near});
             serde_json::to_writer_pretty(&mut out, &object)?;
             writeln!(out)?;
         } else {
-            for (place, story) in stories.iter().enumerate() {
-                write_story(&mut out, place + 1, story)?;
+            for (place, answer) in answers.iter().enumerate() {
+                write_answer(&mut out, place + 1, answer)?;
             }
             if !near.is_empty() {
                 writeln!(out, "\nnearest training points")?;
@@ -100,7 +98,7 @@ impl Explain {
         };
         let options = ReadOptions {
             part: Part::Train,
-            known_labels: Some(predictor.label_set()),
+            known_labels: Some(predictor.labels()),
             ..ReadOptions::default()
         };
         reading::read(console, path, options).map(Some)
@@ -116,21 +114,21 @@ fn describe(train: Option<&Dataset>, point: usize) -> (String, Vec<String>) {
     (text.to_owned(), labels)
 }
 
-fn write_story(out: &mut impl Write, place: usize, story: &AnswerStory) -> io::Result<()> {
-    if 1 < place {
+fn write_answer(out: &mut impl Write, place: usize, answer: &AnswerExplanation) -> io::Result<()> {
+    if place > 1 {
         writeln!(out)?;
     }
-    let probability = story.probability.map_or(String::new(), |probability| {
+    let probability = answer.probability.map_or(String::new(), |probability| {
         format!(", right with probability {probability:.2}")
     });
-    writeln!(out, "{place}. {}", shorten(&story.label, 76))?;
+    writeln!(out, "{place}. {}", shorten(&answer.label, 76))?;
     writeln!(
         out,
         "   score {:.4}{probability}; {} training points",
-        story.score, story.n_points
+        answer.score, answer.n_points
     )?;
-    for (member_idx, member) in story.members.iter().enumerate() {
-        if 1 < story.members.len() {
+    for (member_idx, member) in answer.members.iter().enumerate() {
+        if answer.members.len() > 1 {
             writeln!(out, "   member {}", member_idx + 1)?;
         }
         write_member(out, member)?;
@@ -138,7 +136,7 @@ fn write_story(out: &mut impl Write, place: usize, story: &AnswerStory) -> io::R
     Ok(())
 }
 
-fn write_member(out: &mut impl Write, member: &MemberStory) -> io::Result<()> {
+fn write_member(out: &mut impl Write, member: &MemberExplanation) -> io::Result<()> {
     let Some(place) = member.place else {
         return writeln!(out, "   not in the shortlist of this member");
     };

@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use elias::checkpoint::{self, Description};
+use elias::tools::{self, Description};
 use elias::insight::{IndexHealth, OVERLAP_CUTOFFS};
-use elias::predict::Predictor;
-use elias::train::Event;
+use elias::{Config, Event, Level, Predictor};
 use serde_json::{Value, json};
 
 use crate::ui::console::Console;
@@ -33,32 +32,31 @@ pub(crate) struct Inspect {
 
 impl Inspect {
     pub(crate) fn run(&self, console: &Console) -> anyhow::Result<()> {
-        let predictor = match self.verify {
-            false => models::load(&self.model)?,
-            true => {
-                let verified =
-                    checkpoint::verify(&self.model).context("while checking the model")?;
-                console.say("every byte is as the manifest says");
-                verified
-            }
+        let predictor = if self.verify {
+            let verified = tools::verify(&self.model).context("while checking the model")?;
+            console.say("every byte matches the manifest");
+            verified
+        } else {
+            models::load(&self.model)?
         };
-        let description = checkpoint::describe(&self.model)?;
-        let counts = predictor.label_counts();
-        let members = predictor.members().iter();
-        let health: Vec<IndexHealth> = members.map(|one| IndexHealth::of(one, counts)).collect();
+        let description = tools::describe(&self.model)?;
+        let members = 0..predictor.n_members();
+        let health: Vec<_> = members.map(|at| IndexHealth::of(&predictor, at)).collect();
         let mut out = io::stdout().lock();
-        match self.json {
-            true => write_json(&mut out, &description, &predictor, &health)?,
-            false => write_words(&mut out, (&self.model, &description), &predictor, &health)?,
+        if self.json {
+            write_json(&mut out, &description, &predictor, &health)?;
+        } else {
+            write_tables(&mut out, &self.model, &description, &predictor, &health)?;
         }
         out.flush()?;
         Ok(())
     }
 }
 
-fn write_words(
+fn write_tables(
     out: &mut impl Write,
-    (path, description): (&Path, &Description),
+    path: &Path,
+    description: &Description,
     predictor: &Predictor,
     health: &[IndexHealth],
 ) -> io::Result<()> {
@@ -80,13 +78,13 @@ fn write_words(
         .into(),
     );
     row("members", description.n_members.to_string());
-    row("parts", parts(predictor).join(", "));
+    row("parts", levels(predictor).join(", "));
     row("trained on points", description.data.n_points.to_string());
     row("labels", counts.n_labels.to_string());
     row("words or features", counts.n_features.to_string());
     row("encoder dimensions", plan.config().encoder.dim.to_string());
     row("clusters C", plan.n_clusters().to_string());
-    row("edges a cluster at most, kappa", plan.kappa().to_string());
+    row("most edges per cluster, kappa", plan.kappa().to_string());
     row(
         "beam, shortlist",
         format!("{}, {}", plan.beam_size(), plan.shortlist_size()),
@@ -95,13 +93,13 @@ fn write_words(
     table.write(out)?;
     write_history(out, &description.history)?;
     for (member_idx, health) in health.iter().enumerate() {
-        let of = match health_count(predictor) {
+        let of = match predictor.n_members() {
             1 => String::new(),
             n => format!(" of member {} of {n}", member_idx + 1),
         };
         write_health(out, &of, health)?;
     }
-    let changed = elias::config::Config::default().differences(plan.config());
+    let changed = Config::default().differences(plan.config());
     if !changed.is_empty() {
         writeln!(out, "\nsettings that are not the defaults")?;
         for difference in changed {
@@ -111,28 +109,14 @@ fn write_words(
     Ok(())
 }
 
-fn health_count(predictor: &Predictor) -> usize {
-    predictor.members().len()
-}
-
-/// What can answer by itself.
-fn parts(predictor: &Predictor) -> Vec<&'static str> {
-    let first = &predictor.members()[0];
-    let mut parts = Vec::new();
-    if first.stage1.whole.is_some() {
-        parts.push("stage1");
-    }
-    parts.push("stage2");
-    if first.ranker.is_some() {
-        parts.push("ranker");
-    }
-    if first.calibrator.is_some() {
-        parts.push("calibrated");
-    }
-    if 1 < predictor.members().len() {
-        parts.push("ensemble");
-    }
-    parts
+/// The levels the model can answer at.
+fn levels(predictor: &Predictor) -> Vec<&'static str> {
+    let is_there = |level: &Level| match level {
+        Level::Ensemble => predictor.n_members() > 1,
+        level => predictor.check_level(*level).is_ok(),
+    };
+    let levels = Level::ALL.into_iter().filter(is_there);
+    levels.map(Level::name).collect()
 }
 
 fn write_history(out: &mut impl Write, history: &[Event]) -> io::Result<()> {
@@ -156,14 +140,14 @@ fn write_history(out: &mut impl Write, history: &[Event]) -> io::Result<()> {
                 n_repaired,
             } => writeln!(
                 out,
-                "stage 2 began with {n_edges} edges; {n_repaired} labels were kept reachable by repair"
+                "stage 2 started with {n_edges} edges; {n_repaired} labels were kept reachable by repair"
             )?,
             Event::CalibrationReady {
                 n_points,
                 precision_at_1,
             } => writeln!(
                 out,
-                "calibrated on {n_points} points held out: P@1 {precision_at_1:.2} on them"
+                "calibrated on {n_points} held-out points: P@1 {precision_at_1:.2} on them"
             )?,
             Event::CalibrationSkipped { .. } => writeln!(out, "not calibrated: too few points")?,
             _ => {}
@@ -183,9 +167,9 @@ fn write_health(out: &mut impl Write, of: &str, health: &IndexHealth) -> io::Res
             high.to_string(),
         ]
     };
-    table.row(cells("edges of a cluster", health.edges_of_cluster));
+    table.row(cells("edges per cluster", health.edges_of_cluster));
     let assigned = format!(
-        "labels of a cluster (edge score above {:.2})",
+        "labels per cluster (edge score above {:.2})",
         health.assigned_above
     );
     table.row(cells(&assigned, health.labels_of_cluster));
@@ -212,11 +196,11 @@ fn write_health(out: &mut impl Write, of: &str, health: &IndexHealth) -> io::Res
         writeln!(out, "{low:.2}-{:.2} {count:>9} {bar}", low + 1.0 / n_bins)?;
     }
     match &health.stage1_overlap {
-        None => writeln!(out, "\nthe model does not know the clusters of stage 1")?,
+        None => writeln!(out, "\nthe model does not hold the clusters of stage 1")?,
         Some(overlap) => {
             writeln!(
                 out,
-                "\nedges of stage 1 that are left, in percent, by edge score at least"
+                "\nstage-1 edges that remain, in percent, by minimum edge score"
             )?;
             let mut table = Table::new(OVERLAP_CUTOFFS.map(|cutoff| cutoff.to_string()));
             table.row(overlap.iter().map(|percent| format!("{percent:.1}")));
@@ -225,7 +209,7 @@ fn write_health(out: &mut impl Write, of: &str, health: &IndexHealth) -> io::Res
     }
     writeln!(
         out,
-        "\nclusters a label is in, by decile of label frequency"
+        "\nclusters per label, by decile of label frequency"
     )?;
     let mut table = Table::new((1..=10).map(|decile| decile.to_string()));
     table.row(
@@ -254,7 +238,7 @@ fn write_json(
         "written_by": description.written_by,
         "takes_texts": description.takes_texts,
         "n_members": description.n_members,
-        "parts": parts(predictor),
+        "parts": levels(predictor),
         "n_points": description.data.n_points,
         "n_labels": plan.counts().n_labels,
         "n_features": plan.counts().n_features,

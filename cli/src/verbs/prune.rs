@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use elias::checkpoint::{self, Existing, SaveInfo};
-use elias::index::Cut;
+use elias::insight::{Cut, prune};
 
 use crate::models;
 use crate::ui::console::{Console, Misuse};
@@ -12,7 +11,7 @@ use crate::ui::console::{Console, Misuse};
 /// Remove weak edges from a model's index
 ///
 /// An edge goes if its score is below --threshold, or if it is not among the --top-k strongest of its cluster. Every
-/// label keeps its strongest edge, so none becomes unreachable. `elias report` shows what which cut costs.
+/// label keeps its strongest edge, so none becomes unreachable. `elias report` shows the cost of each cut.
 #[derive(Args)]
 pub(crate) struct Prune {
     /// The model
@@ -28,7 +27,7 @@ pub(crate) struct Prune {
         required_unless_present = "top_k"
     )]
     threshold: Option<f32>,
-    /// Keep this many edges a cluster
+    /// Keep this many edges per cluster
     #[arg(long, value_name = "N")]
     top_k: Option<usize>,
     /// Replace the model if there is one
@@ -49,32 +48,23 @@ impl Prune {
             }
         };
         let mut predictor = models::load(&self.model)?;
-        let description = checkpoint::describe(&self.model)?;
-        for (member_idx, member) in predictor.members_mut().iter_mut().enumerate() {
-            let pruned = member.model.adjacency.pruned(cut)?;
-            let n_before = member.model.adjacency.edges().len();
-            let n_labels = pruned.adjacency.edges().n_labels();
+        let n_labels = predictor.labels().len();
+        for (member_idx, pruned) in prune(&mut predictor, cut)?.iter().enumerate() {
             console.say(format_args!(
-                "member {}: {} of {n_before} edges removed ({:.2} %); {} of {n_labels} labels \
-                 kept only because their strongest edge stays",
+                "member {}: {} of {} edges removed ({:.2} %); {} of {n_labels} labels kept only \
+                 because their strongest edge stays",
                 member_idx + 1,
                 pruned.n_removed,
-                100.0 * pruned.n_removed as f64 / n_before.max(1) as f64,
+                pruned.n_edges,
+                100.0 * pruned.n_removed as f64 / pruned.n_edges.max(1) as f64,
                 pruned.n_rescued,
             ));
-            let n_lost = pruned.adjacency.edges().unreachable().len();
-            console.say(format_args!("{n_lost} labels cannot be reached"));
-            member.model.adjacency = pruned.adjacency;
+            console.say(format_args!(
+                "{} labels cannot be reached",
+                pruned.n_unreachable
+            ));
         }
-        let info = SaveInfo {
-            history: description.history,
-            data: description.data,
-            existing: match self.overwrite {
-                true => Existing::Replace,
-                false => Existing::Keep,
-            },
-        };
-        checkpoint::save(&predictor, &self.out, &info)?;
+        models::save(&predictor, &self.out, self.overwrite)?;
         console.say(format_args!("the model is in {}", self.out.display()));
         Ok(())
     }

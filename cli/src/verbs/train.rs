@@ -5,11 +5,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use elias::checkpoint::{self, Destination, Existing, SnapshotPace, Start};
-use elias::config::{Config, DataCounts, EncoderKind, MemoryEstimate};
-use elias::data::{Dataset, Format, Part, ReadOptions};
-use elias::pipeline::Trainer;
-use elias::train::{Event, Observer, Phase};
+use elias::config::{DataCounts, EncoderKind, MemoryEstimate};
+use elias::data::{Format, Part, ReadOptions};
+use elias::{Config, Dataset, Trainer, tools};
 
 use crate::measuring::Measuring;
 use crate::settings::Settings;
@@ -24,7 +22,7 @@ use crate::{memory, models, plan, presets, reading};
 /// DATA is a file, or a directory with a train part, in any format; the format is recognised by content.
 /// Settings come from the defaults, --preset, --config and --set, each over the one before; `elias config` prints
 /// and explains them. Checkpoints go into MODEL while it runs: after Ctrl-C, which ends the training after the step it
-/// is at, or a crash, the same command with --resume goes on and ends with the same bytes.
+/// is at, or a crash, the same command with --resume continues and ends with the same bytes.
 #[derive(Args)]
 pub(crate) struct Train {
     /// Training data: a file, or a directory with a train part
@@ -53,7 +51,7 @@ pub(crate) struct Train {
     /// Refuse to start if more memory would be needed
     #[arg(long, value_name = "GiB", hide_short_help = true, value_parser = parse_gibibytes)]
     memory_limit: Option<f64>,
-    /// Go on where an interrupted training left off
+    /// Continue an interrupted training
     #[arg(long, conflicts_with = "overwrite")]
     resume: bool,
     /// Seconds between checkpoints; by default 60, if that costs less than 2 % of the time
@@ -87,16 +85,23 @@ impl Train {
 
         let interrupt = Interrupt::listen(console)?;
         let progress = TrainingProgress::new(console, &config, Some(interrupt.clone()));
-        let trainer = Trainer::new(config);
-        let _ = progress.on_event(&Event::PhaseStarted {
-            phase: Phase::Features,
-            n_steps: 0,
-        });
+        let mut trainer = Trainer::new(config).observer(&progress);
+        if let Some(test) = &test {
+            trainer = trainer.validate_on(test);
+        }
+        if self.resume {
+            trainer = trainer.resume();
+        }
+        if self.overwrite {
+            trainer = trainer.overwrite();
+        }
+        if let Some(seconds) = self.checkpoint_every {
+            trainer = trainer.checkpoint_every(Duration::from_secs(seconds));
+        }
         let prepared = trainer.prepare(&train);
         progress.finish();
         let prepared = prepared?;
-        let n_threads = rayon::current_num_threads();
-        let estimate = prepared.peak_memory(&train, test.as_ref(), n_threads);
+        let estimate = prepared.peak_memory(rayon::current_num_threads());
         if self.dry_run {
             plan::write(&mut std::io::stdout().lock(), &prepared, &estimate)?;
         }
@@ -106,14 +111,12 @@ impl Train {
         };
         console.say(plan::in_words(prepared.plan(), &estimate));
 
-        let destination = self.destination(out);
-        let trained =
-            trainer.train_prepared_to(&destination, prepared, &train, test.as_ref(), &progress);
+        let trained = prepared.train_to(out);
         progress.finish();
         let predictor = match trained {
             Err(elias::Error::Stopped) => {
                 let kept = format!(
-                    "stopped; the same command with --resume goes on in {}",
+                    "stopped; the same command with --resume continues in {}",
                     out.display()
                 );
                 return Err(Interrupted(kept).into());
@@ -169,7 +172,7 @@ impl Train {
         if let Some(switch) = self.calibration {
             config.calibration.enabled = switch == Switch::On;
         }
-        // Values that no data could use are told before any is read.
+        // Values that no data could use are reported before any is read.
         let smallest = DataCounts {
             n_points: 1,
             n_labels: 1,
@@ -211,41 +214,20 @@ impl Train {
         Ok(config)
     }
 
-    fn destination(&self, out: &Path) -> Destination {
-        let pace = match self.checkpoint_every {
-            None => SnapshotPace::default(),
-            Some(seconds) => SnapshotPace {
-                interval: Duration::from_secs(seconds),
-                max_share: f64::INFINITY,
-            },
-        };
-        Destination {
-            directory: out.into(),
-            existing: match self.overwrite {
-                true => Existing::Replace,
-                false => Existing::Keep,
-            },
-            start: match self.resume {
-                true => Start::Resume,
-                false => Start::Afresh,
-            },
-            pace,
-        }
-    }
-
     fn check_out(&self, out: &Path) -> anyhow::Result<()> {
         let is_taken = out.exists() && !is_empty_folder(out);
         if is_taken && !self.overwrite && !self.resume {
-            let problem = match checkpoint::is_unfinished(out) {
-                true => "holds an unfinished training; --resume continues it, --overwrite drops it",
-                false => "exists; --overwrite replaces it",
+            let problem = if tools::is_unfinished(out) {
+                "holds an unfinished training; --resume continues it, --overwrite drops it"
+            } else {
+                "exists; --overwrite replaces it"
             };
             return Err(Misuse(format!("{} {problem}", out.display())).into());
         }
         let parent = out.parent().filter(|parent| *parent != Path::new(""));
         match parent {
             Some(parent) if !parent.is_dir() => {
-                anyhow::bail!("{}: there is no such directory", parent.display())
+                anyhow::bail!("{}: no such directory", parent.display())
             }
             _ => Ok(()),
         }

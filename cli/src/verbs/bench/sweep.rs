@@ -11,12 +11,8 @@ use std::time::Instant;
 
 use anyhow::Context;
 use clap::Args;
-use elias::checkpoint::{Destination, Existing, Start};
-use elias::config::Config;
-use elias::data::{Dataset, Part, ReadOptions};
-use elias::pipeline::Trainer;
-use elias::predict::Stage;
-use elias::random::Random;
+use elias::data::{Part, ReadOptions};
+use elias::{Config, Dataset, Level, Trainer};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -49,7 +45,7 @@ pub(super) struct BenchSweep {
     out: PathBuf,
     /// Measure a part of the models: stage2, ranker, calibrated or ensemble
     #[arg(long, value_name = "NAME", default_value = "ensemble")]
-    stage: Stage,
+    stage: Level,
     /// Keep the models in DIR
     #[arg(long)]
     keep_models: bool,
@@ -146,22 +142,21 @@ impl BenchSweep {
         let directory = self.out.join(directory_name(settings));
         let started = Instant::now();
         let progress = TrainingProgress::new(console, &config, Some(interrupt.clone()));
-        let destination = Destination {
-            existing: Existing::Keep,
-            start: Start::Resume,
-            ..Destination::new(&directory)
-        };
-        let trained = Trainer::new(config).train_to(&destination, train, None, &progress);
+        let trainer = Trainer::new(config).observer(&progress).resume();
+        let trained = trainer.train_to(&directory, train);
         progress.finish();
         let predictor = match trained {
             Err(elias::Error::Stopped) => {
-                return Err(Interrupted("stopped; the same command goes on".into()).into());
+                return Err(Interrupted("stopped; the same command continues".into()).into());
             }
             trained => trained?,
         };
         let seconds = started.elapsed().as_secs_f64();
-        let figures =
-            Measuring::default().measure(&predictor.at_stage(self.stage)?, test, console)?;
+        let measuring = Measuring {
+            level: self.stage,
+            ..Measuring::default()
+        };
+        let figures = measuring.measure(&predictor, test, console)?;
         if !self.keep_models {
             fs::remove_dir_all(&directory)
                 .with_context(|| format!("cannot remove {}", directory.display()))?;

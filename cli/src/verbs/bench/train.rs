@@ -10,15 +10,14 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use clap::Args;
-use elias::config::{Config, Plan};
+use elias::bench::{Sgemm, median};
+use elias::config::Plan;
 use elias::data::Part;
-use elias::pipeline::Trainer;
-use elias::train::{Event, Observer, Phase};
+use elias::{Config, Event, Observer, Phase, Trainer};
 
 use super::{Groups, read, write_groups};
 use crate::memory::peak_rss;
 use crate::settings::Settings;
-use crate::sgemm::{Sgemm, median};
 use crate::ui::console::Console;
 
 /// Steps of a stage that are not counted.
@@ -29,7 +28,7 @@ const SGEMM_EVERY: usize = 10;
 /// Steps of both stages against the plain matrix product
 ///
 /// One epoch of stage 1 and two of stage 2, unless --set stage1.epochs and stage2.epochs say otherwise.
-/// gflops counts 6·B·(K_used + C)·d a step, with K_used the labels scored a point.
+/// gflops counts 6·B·(K_used + C)·d per step, with K_used the labels scored per point.
 #[derive(Args)]
 pub(super) struct BenchTrain {
     /// Training data; the bundled set unless given
@@ -50,11 +49,11 @@ impl BenchTrain {
         (base.stage1.epochs, base.stage2.epochs) = (1, 2);
         let config = self.settings.over(base)?;
         let data = read(self.data.as_deref(), Part::Train, console)?;
-        let trainer = Trainer::new(config);
+        let watch = Watch::new(self.steps);
+        let trainer = Trainer::new(config).observer(&watch);
         let prepared = trainer.prepare(&data)?;
         let plan = prepared.plan().clone();
-        let watch = Watch::new(self.steps);
-        match trainer.train_prepared(prepared, &data, None, &watch) {
+        match prepared.train() {
             Ok(_) | Err(elias::Error::Stopped) => {}
             Err(error) => return Err(error.into()),
         }
@@ -143,7 +142,7 @@ impl Observer for Watch {
                     return ControlFlow::Continue(());
                 };
                 let stage = &mut stages[stage];
-                if N_WARM_UP < step {
+                if step > N_WARM_UP {
                     stage.step_ms.push(1e3 * (now - *last).as_secs_f64());
                     stage.points.push(n_points as f64);
                 }
@@ -152,7 +151,7 @@ impl Observer for Watch {
                 }
                 stage.peak = peak_rss();
                 let is_last = phase == Phase::Stage2 && self.most_steps == Some(step);
-                is_enough = is_last && 0.0 < stage.labels_scored;
+                is_enough = is_last && stage.labels_scored > 0.0;
             }
             Event::Epoch {
                 phase,
@@ -170,9 +169,10 @@ impl Observer for Watch {
             _ => {}
         }
         *last = Instant::now();
-        match is_enough {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        if is_enough {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
     }
 }

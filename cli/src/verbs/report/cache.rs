@@ -8,7 +8,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-use elias::checkpoint::Description;
+use elias::tools::Description;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

@@ -60,7 +60,7 @@ impl Report {
             let options = ReadOptions {
                 format: self.format,
                 part,
-                known_labels: Some(predictor.label_set()),
+                known_labels: Some(predictor.labels()),
                 ..ReadOptions::default()
             };
             reading::read(console, path, options)
