@@ -6,7 +6,7 @@ use elias::config::{EncoderKind, IndexMode, MemoryEstimate, Plan, StageConfig};
 use elias::PreparedTraining;
 
 use crate::memory::size;
-use crate::sgemm::{Sgemm, median};
+use elias::bench::{Sgemm, median};
 use crate::ui::table::Table;
 
 /// Share of the plain matrix product's rate that training steps are assumed to reach.

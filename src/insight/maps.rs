@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::health::strong_clusters;
 use super::members::PointClusters;
-use super::{TsneOptions, assigning_score, tsne};
+use super::health::assigning_score;
+use super::tsne::{TsneOptions, tsne};
 use crate::ids::{ClusterId, LabelId};
 use crate::kernels::Kernels;
 use crate::matrix::{CsrMatrix, Matrix};

@@ -16,7 +16,7 @@ pub(super) struct Step {
 
 /// One point inside of one member. Labels are those of the data set.
 pub(super) struct Trace<'a> {
-    member: &'a Member,
+    pub(super) member: &'a Member,
     pub(super) embedding: Vec<f32>,
     /// Clusters searched, best first.
     pub(super) selected: Vec<Selection>,

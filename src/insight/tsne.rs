@@ -13,13 +13,13 @@ use crate::random::Random;
 
 /// How a map is made.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TsneOptions {
+pub(super) struct TsneOptions {
     /// About how many neighbours count; at most a third of the points is used.
-    pub perplexity: f64,
+    pub(super) perplexity: f64,
     /// Steps.
-    pub n_steps: usize,
+    pub(super) n_steps: usize,
     /// Seeds the first positions.
-    pub seed: u64,
+    pub(super) seed: u64,
 }
 
 /// Steps with exaggerated attraction.
@@ -27,7 +27,7 @@ const N_EARLY: usize = 100;
 const EXAGGERATION: f64 = 12.0;
 
 /// Positions of the rows in the plane; rows are compared by the angle between them.
-pub fn tsne(rows: &Matrix, options: TsneOptions) -> Vec<[f64; 2]> {
+pub(super) fn tsne(rows: &Matrix, options: TsneOptions) -> Vec<[f64; 2]> {
     let n = rows.n_rows();
     let mut random = Random::new(options.seed, "t-SNE", 0);
     let mut first = || f64::from(random.normal()) * 1e-2;

@@ -9,8 +9,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use elias::data::{
     Part, PredictionFormat, PredictionWriter, ReadOptions, Sink, TextInput, TextInputs, Texts,
 };
-use elias::ids::Scored;
-use elias::predict::Predictor;
+use elias::{Predictor, Scored};
 
 use crate::ui::console::Console;
 use crate::{models, reading};
@@ -66,9 +65,9 @@ impl Predict {
         console: &Console,
     ) -> anyhow::Result<()> {
         let probability = |score| predictor.probability(score);
-        let writer = PredictionWriter::new(out, self.output_format, predictor.label_set())
+        let writer = PredictionWriter::new(out, self.output_format, predictor.labels())
             .with_probability(&probability);
-        if predictor.vectorizer().is_none() {
+        if !predictor.takes_texts() {
             return self.answer_dataset(predictor, writer, console);
         }
         let is_stdin = self.input == Path::new("-");
@@ -99,7 +98,7 @@ impl Predict {
                 break;
             }
             let texts: Texts = batch.iter().map(|input| &input.text).collect();
-            let answers = predictor.predict_texts(&texts, self.top_k)?;
+            let answers = predictor.rank(&texts, self.top_k)?;
             for (input, answers) in batch.iter().zip(&answers) {
                 writer.push(
                     input.id.as_deref(),
@@ -120,11 +119,11 @@ impl Predict {
     ) -> anyhow::Result<()> {
         let options = ReadOptions {
             part: Part::Test,
-            known_labels: Some(predictor.label_set()),
+            known_labels: Some(predictor.labels()),
             ..ReadOptions::default()
         };
         let data = reading::read(console, &self.input, options)?;
-        let answers = predictor.predict_dataset(&data, self.top_k)?;
+        let answers = predictor.rank(&data, self.top_k)?;
         for (point_idx, answers) in answers.iter().enumerate() {
             let id = data.ids().map(|ids| ids.get(point_idx));
             writer.push(id, self.above_threshold(predictor, answers))?;

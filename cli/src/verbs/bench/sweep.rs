@@ -295,8 +295,10 @@ fn directory_name(settings: &[String]) -> String {
     let all = settings.join("_");
     let plain = all.chars().map(|c| if is_plain(c) { c } else { '-' });
     let mut name: String = "cell-".chars().chain(plain).collect();
-    if LONGEST_NAME < name.len() {
-        let hash = Random::new(0, &all, 0).u64();
+    if name.len() > LONGEST_NAME {
+        // FNV-1a: the same name in every run.
+        let fnv = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        let hash = all.bytes().fold(0xcbf2_9ce4_8422_2325, fnv);
         name = format!("{}-{hash:016x}", &name[..LONGEST_NAME - 17]);
     }
     name

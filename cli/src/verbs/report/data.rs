@@ -48,8 +48,6 @@ pub(super) struct Pruning {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct TrainFigures {
     pub(super) clusters: Vec<ClusterWords>,
-    /// The words of [`ClusterWords::columns`], cluster by cluster.
-    pub(super) words: Vec<Vec<String>>,
     /// Maps of labels with several clusters, and with one.
     pub(super) maps: [Vec<LabelMap>; 2],
     /// The beginning of the text of every point on a map, by map kind, map and point.

@@ -77,7 +77,7 @@ fn table_data(data: &ReportData) -> Value {
     }
     let train = data.train.as_ref();
     let members = |cluster: usize| train.map(|train| train.clusters[cluster].n_points);
-    let words = |cluster: usize| train.map_or(&[][..], |train| &train.words[cluster][..]);
+    let words = |cluster: usize| train.map_or(&[][..], |train| &train.clusters[cluster].words[..]);
     let clusters = 0..data.strongest.len();
     json!({
         "rows": (0..order.len()).collect::<Vec<_>>(),
