@@ -58,7 +58,7 @@ fn write_plan(
     row("words", counts.n_features.to_string());
     row("d: embedding size", plan.config().encoder.dim.to_string());
     row("C: clusters", plan.n_clusters().to_string());
-    row("κ: edges a cluster", plan.kappa().to_string());
+    row("κ: edges per cluster", plan.kappa().to_string());
     row("β: scale of edge scores", format!("{:.1}", plan.beta()));
     row("b: clusters searched", plan.beam_size().to_string());
     row(
@@ -69,7 +69,7 @@ fn write_plan(
         format!(
             "{} epochs of {} steps",
             stage.epochs,
-            counts.n_points.div_ceil(stage.batch_size)
+            counts.n_points.div_ceil(plan.config().train.batch_size)
         )
     };
     let config = plan.config();
@@ -86,7 +86,7 @@ fn write_plan(
     }
     row("members", config.ensemble.members.to_string());
     let n_parameters = n_encoder_parameters + n_head_parameters(plan);
-    row("parameters a member", n_parameters.to_string());
+    row("parameters per member", n_parameters.to_string());
     table.write(out)?;
 
     writeln!(out)?;
@@ -109,7 +109,7 @@ pub(crate) fn advice(estimate: &MemoryEstimate) -> &'static str {
     } else if training < estimate.clustering {
         "lower features.max_features or raise features.min_df: clustering takes the most"
     } else if parameters < estimate.step {
-        "lower stage1.batch_size and stage2.batch_size, or index.shortlist_size"
+        "lower train.batch_size or index.shortlist_size"
     } else {
         "lower encoder.dim, features.max_features or index.kappa, or raise features.min_df"
     }
@@ -155,10 +155,10 @@ fn estimated_seconds(plan: &Plan, encoder_flops: f64) -> f64 {
     let mut sgemm = Sgemm::new();
     let rate = median(&[sgemm.measure(), sgemm.measure(), sgemm.measure()]);
     let (n_points, dim) = (plan.counts().n_points as f64, plan.config().encoder.dim);
-    let labels_a_cluster = plan.counts().n_labels.div_ceil(plan.n_clusters());
+    let labels_per_cluster = plan.counts().n_labels.div_ceil(plan.n_clusters());
     // Stage 1 scores the labels of the searched clusters, stage 2 mostly fewer than its shortlist holds.
     let scored = [
-        (plan.beam_size() * labels_a_cluster).min(plan.shortlist_size()),
+        (plan.beam_size() * labels_per_cluster).min(plan.shortlist_size()),
         plan.shortlist_size().div_ceil(2),
     ];
     let config = plan.config();

@@ -136,7 +136,7 @@ impl Trainer {
             .map(|one| Moments::for_parameter(one, kind));
         Trainer {
             moments: moments.collect(),
-            schedule: Schedule::new(1_000, 0.1),
+            schedule: Schedule::new(1_000),
             embeddings: Matrix::default(),
             gradient: Matrix::default(),
         }

@@ -3,7 +3,7 @@
 //! T has as many values as the tree has leaves, so the second term orders the candidates within a leaf. With powers of
 //! 1, the paper's, it is too small to tell the weaker ones apart.
 
-use crate::config::CalibrationConfig;
+use crate::config::MixingRule;
 use crate::error::{Error, Result};
 
 use super::tree::DecisionTree;
@@ -52,16 +52,27 @@ pub struct Mixing {
     pub ranker_power: f32,
 }
 
-impl From<&CalibrationConfig> for Mixing {
-    fn from(config: &CalibrationConfig) -> Self {
+impl From<MixingRule> for Mixing {
+    fn from(rule: MixingRule) -> Self {
+        let (tree_weight, product_weight, model_power, ranker_power) = match rule {
+            MixingRule::Powers => (1.0, 1.0, 0.33, 0.17),
+            MixingRule::Paper => (1.0, 1.0, 1.0, 1.0),
+            MixingRule::Released => (0.3, 0.7, 1.0, 1.0),
+        };
         Mixing {
-            tree_weight: config.tree_weight,
-            product_weight: config.product_weight,
-            model_power: config.model_power,
-            ranker_power: config.ranker_power,
+            tree_weight,
+            product_weight,
+            model_power,
+            ranker_power,
         }
     }
 }
+
+/// Limits of the tree: the depth of the released code, as the paper does not give one.
+pub(crate) const TREE_LIMITS: TreeLimits = TreeLimits {
+    max_depth: 5,
+    min_samples_leaf: 1,
+};
 
 /// A fitted tree and how it is mixed with p and q.
 ///
@@ -76,26 +87,22 @@ impl Calibrator {
     /// Fits the tree on candidates of held-out points and whether each is relevant.
     ///
     /// # Errors
-    /// [`Error::Config`] for an unusable setting; [`Error::CannotTrain`] without candidates, if the lengths differ,
+    /// [`Error::CannotTrain`] without candidates, if the lengths differ,
     /// or if a score is not finite.
     pub fn fit(
         candidates: &[CandidateScores],
         relevant: &[bool],
-        config: &CalibrationConfig,
+        limits: TreeLimits,
+        mixing: Mixing,
     ) -> Result<Self> {
-        config.validate()?;
         let mut columns: [Vec<f32>; 4] = Default::default();
         for candidate in candidates {
             for (column, value) in columns.iter_mut().zip(candidate.features()) {
                 column.push(value);
             }
         }
-        let limits = TreeLimits {
-            max_depth: config.max_depth,
-            min_samples_leaf: config.min_samples_leaf,
-        };
         let tree = DecisionTree::fit(&columns.each_ref().map(Vec::as_slice), relevant, limits)?;
-        Calibrator::from_parts(tree, config.into())
+        Calibrator::from_parts(tree, mixing)
     }
 
     /// A calibrator over these parts.

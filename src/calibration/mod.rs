@@ -12,6 +12,7 @@ mod tree;
 mod tree_fit;
 
 pub use calibrator::{Calibrator, CandidateScores, Mixing};
+pub(crate) use calibrator::TREE_LIMITS;
 pub use isotonic::Isotonic;
 pub use reliability::{Reliability, ReliabilityBin};
 pub use tree::{DecisionTree, Node};

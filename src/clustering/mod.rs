@@ -9,7 +9,6 @@ mod node;
 mod quality;
 mod two_means;
 
-use crate::config::ClusteringConfig;
 use crate::error::{Error, Result};
 use crate::ids::{ClusterId, LabelId};
 use crate::matrix::CsrMatrix;
@@ -40,7 +39,6 @@ pub struct Clustering {
 pub fn cluster_labels(
     centroids: &CsrMatrix,
     n_clusters: usize,
-    config: &ClusteringConfig,
     seed: u64,
 ) -> Result<Clustering> {
     let n_labels = centroids.n_rows();
@@ -51,7 +49,7 @@ pub fn cluster_labels(
             expected: format!("1 to {n_labels}, the number of labels"),
         });
     }
-    let (order, sizes) = two_means::halve_into(centroids, n_clusters, config, seed);
+    let (order, sizes) = two_means::halve_into(centroids, n_clusters, seed);
     Ok(Clustering::from_order(order, &sizes))
 }
 

@@ -10,7 +10,6 @@ use std::borrow::Cow;
 use rayon::prelude::*;
 
 use crate::clustering::node::Node;
-use crate::config::ClusteringConfig;
 use crate::ids::LabelId;
 use crate::matrix::CsrMatrix;
 use crate::random::Random;
@@ -21,7 +20,6 @@ use crate::random::Random;
 pub(super) fn halve_into(
     centroids: &CsrMatrix,
     n_clusters: usize,
-    config: &ClusteringConfig,
     seed: u64,
 ) -> (Vec<LabelId>, Vec<usize>) {
     let root = Node {
@@ -29,7 +27,7 @@ pub(super) fn halve_into(
         rows: Cow::Borrowed(centroids),
     };
     let mut clusters = Vec::with_capacity(n_clusters);
-    halve(root, n_clusters, 1, config, seed, &mut clusters);
+    halve(root, n_clusters, 1, seed, &mut clusters);
     let sizes = clusters.iter().map(Vec::len).collect();
     (clusters.concat(), sizes)
 }
@@ -39,7 +37,6 @@ fn halve(
     node: Node,
     n_clusters: usize,
     place: u64,
-    config: &ClusteringConfig,
     seed: u64,
     clusters: &mut Vec<Vec<LabelId>>,
 ) {
@@ -53,7 +50,6 @@ fn halve(
     let order = split(
         &node,
         n_left,
-        config,
         Random::new(seed, "clustering", place),
     );
     let (left, right) = rayon::join(
@@ -63,14 +59,13 @@ fn halve(
     drop(node);
     let mut right_clusters = Vec::with_capacity(n_right_clusters);
     rayon::join(
-        || halve(left, n_left_clusters, 2 * place, config, seed, clusters),
+        || halve(left, n_left_clusters, 2 * place, seed, clusters),
         || {
             halve(
                 right,
                 n_right_clusters,
                 2 * place + 1,
-                config,
-                seed,
+                        seed,
                 &mut right_clusters,
             )
         },
@@ -88,7 +83,7 @@ fn left_size(n_labels: usize, n_clusters: usize, n_left_clusters: usize) -> usiz
 /// The rows of a node, the `n_left` of one side before those of the other; both sides ascend.
 ///
 /// A few starts are followed for a few rounds, the best of them to the end.
-fn split(node: &Node, n_left: usize, config: &ClusteringConfig, mut random: Random) -> Vec<u32> {
+fn split(node: &Node, n_left: usize, mut random: Random) -> Vec<u32> {
     let mut order: Vec<u32> = (0..node.labels.len() as u32).collect();
     let mut best_order = order.clone();
     let mut best_cosine = f64::NEG_INFINITY;
@@ -97,25 +92,30 @@ fn split(node: &Node, n_left: usize, config: &ClusteringConfig, mut random: Rand
         node,
         n_left,
         total: &total,
-        tolerance: f64::from(config.tolerance),
+        tolerance: f64::from(TOLERANCE),
     };
-    let n_first_rounds = config.max_iterations.min(FIRST_ROUNDS);
-    for _ in 0..config.n_starts.max(1) {
+        for _ in 0..N_STARTS {
         halving.assign(&mut order, &first_direction(node, &mut random));
-        let cosine = halving.two_means(&mut order, n_first_rounds);
+        let cosine = halving.two_means(&mut order, FIRST_ROUNDS);
         if best_cosine < cosine {
             best_cosine = cosine;
             best_order.copy_from_slice(&order);
         }
     }
-    halving.two_means(&mut best_order, config.max_iterations - n_first_rounds);
+    halving.two_means(&mut best_order, MAX_ROUNDS - FIRST_ROUNDS);
     best_order[..n_left].sort_unstable();
     best_order[n_left..].sort_unstable();
     best_order
 }
 
+/// Random starts per split.
+const N_STARTS: usize = 4;
 /// Rounds after which the starts of a split are compared.
 const FIRST_ROUNDS: usize = 3;
+/// Most rounds per split.
+const MAX_ROUNDS: usize = 20;
+/// A split ends once its mean cosine grows by less than this per round.
+const TOLERANCE: f32 = 1e-5;
 
 /// A label drawn at random minus the label least like it, of a sample.
 fn first_direction(node: &Node, random: &mut Random) -> Vec<f32> {

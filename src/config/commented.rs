@@ -112,18 +112,13 @@ fn struct_fields(type_name: &str) -> Vec<Item> {
 
 /// The values an enum of the configuration can take, as TOML spells them.
 fn enum_variants(type_name: &str) -> Vec<Item> {
-    let is_kebab = SOURCES.iter().any(|source| {
-        let declaration = format!("kebab-case\")]\npub enum {type_name} {{");
-        source.contains(&declaration)
-    });
-    let separator = if is_kebab { '-' } else { '_' };
     items(&format!("pub enum {type_name} {{"), |line| {
         let name = line.strip_suffix(',')?;
         name.chars().all(char::is_alphanumeric).then(|| {
             let mut spelled = String::new();
             for c in name.chars() {
                 if c.is_uppercase() && !spelled.is_empty() {
-                    spelled.push(separator);
+                    spelled.push('_');
                 }
                 spelled.extend(c.to_lowercase());
             }
@@ -218,7 +213,7 @@ mod tests {
             let variants = enum_variants(of).into_iter();
             variants.map(|variant| variant.name).collect()
         };
-        assert_eq!(names("TokenPattern"), ["words", "sklearn-words"]);
+        assert_eq!(names("MixingRule"), ["powers", "paper", "released"]);
         assert_eq!(names("RankerLoss"), ["squared_hinge", "logistic"]);
         assert!(names("f32").is_empty());
     }

@@ -19,17 +19,17 @@ pub enum IndexMode {
 pub struct IndexConfig {
     /// Learned index, or none.
     pub mode: IndexMode,
-    /// C: number of clusters; left out: 2^⌈log2(L/100)⌉.
+    /// C: number of clusters; unset: 2^⌈log2(L/100)⌉.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub n_clusters: Option<usize>,
     /// α: how many clusters can be fully relevant at once.
     pub alpha: f32,
-    /// β: how many labels can be fully assigned to a cluster; left out: beta_factor·L/C.
+    /// β: how many labels can be fully assigned to a cluster; unset: beta_factor·L/C.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beta: Option<f32>,
-    /// β where it is left out, by the labels of a cluster.
+    /// β per label of an average cluster, where beta is unset.
     pub beta_factor: f32,
-    /// κ: edges a cluster may learn; left out: 10·L/C.
+    /// κ: edges per cluster; unset: 10·L/C.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kappa: Option<usize>,
     /// b: clusters searched.

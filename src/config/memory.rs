@@ -83,9 +83,7 @@ const N_RANGES: usize = 16;
 impl Plan {
     /// The most points a step has.
     pub fn largest_batch(&self) -> usize {
-        let stages = self.config().stages();
-        let largest = stages.iter().map(|stage| stage.batch_size).max();
-        largest.unwrap_or(0).min(self.counts().n_points)
+        self.config().train.batch_size.min(self.counts().n_points)
     }
 
     /// Predicts the most memory that training will take.

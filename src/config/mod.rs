@@ -1,8 +1,8 @@
-//! Configuration: what the user wrote (`Config`) and what will run (`Plan`).
+//! Configuration: what the user wrote ([`Config`]) and what will run ([`Plan`]).
 //!
-//! `Config` is plain and nested by component; its `Default` is what the experiments in `docs/experiments.md`
-//! chose, and the paper's values stand beside each field where they differ. Unknown keys are errors. A missing
-//! optional value is derived from the data by [`Config::resolve`], which is the only maker of a [`Plan`].
+//! The defaults were chosen by the experiments in `docs/experiments.md`; where the paper's value differs, the field's
+//! documentation gives it. Unknown keys are errors. Values that are unset are derived from the data by
+//! [`Config::resolve`].
 
 mod calibration;
 mod clustering;
@@ -15,20 +15,22 @@ mod memory;
 mod optim;
 mod plan;
 mod ranker;
+mod removed;
 mod stage;
 
-pub use calibration::{CalibrationConfig, HoldOutConfig};
+pub use calibration::{CalibrationConfig, HoldOutConfig, MixingRule};
 pub use clustering::ClusteringConfig;
-pub use encoder::{Activation, EncoderConfig, EncoderKind, Pooling};
+pub use encoder::{EncoderConfig, EncoderKind, Pooling};
 pub use ensemble::EnsembleConfig;
-pub use features::{FeaturesConfig, TokenPattern};
+pub use features::FeaturesConfig;
 pub use index::{IndexConfig, IndexMode};
 pub use memory::{DataSizes, EncoderSizes, MemoryEstimate};
 pub use optim::{OptimConfig, SecondMoments};
 pub use plan::{DataCounts, Decided, Plan, default_n_clusters};
 pub use ranker::{RankerConfig, RankerLoss};
+pub(crate) use removed::migrate;
 pub use stage::{
-    LabelInit, LabelPrecision, LearningRates, LossConfig, Reduction, StageConfig, TrainConfig,
+    LabelPrecision, LearningRates, LossConfig, Reduction, StageConfig, TrainConfig,
 };
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -87,7 +89,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The stages to train, in order: one against all has no index to learn and trains both stages' epochs in one.
+    /// The stages to train, in order; one against all has no index to learn and trains the epochs of both in one.
     pub fn stages(&self) -> Vec<StageConfig> {
         match self.index.mode {
             IndexMode::Learned => vec![self.stage1.clone(), self.stage2.clone()],
@@ -117,6 +119,7 @@ impl Config {
             expected: "a valid configuration, see `elias config`".into(),
         };
         let overlay: toml::Table = toml::from_str(text).map_err(broken)?;
+        removed::check(&overlay)?;
         let mut table = toml::Table::try_from(self).expect("a configuration is a TOML table");
         merge(&mut table, overlay);
         table.try_into().map_err(broken)
@@ -140,12 +143,13 @@ impl Config {
         let quoted = toml::Value::String(value.to_owned());
         let as_written = format!("{key} = {value}");
         let is_toml = toml::from_str::<toml::Table>(&as_written).is_ok();
-        let text = match is_toml {
-            true => as_written,
-            false => format!("{key} = {quoted}"),
+        let text = if is_toml {
+            as_written
+        } else {
+            format!("{key} = {quoted}")
         };
         self.with_toml(&text).map_err(|error| match error {
-            Error::Config { found, .. } => misused(found),
+            Error::Config { key, found, .. } if key == "(TOML)" => misused(found),
             error => error,
         })
     }

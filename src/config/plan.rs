@@ -94,9 +94,9 @@ impl Config {
     /// [`Error::Config`] for values that cannot be used.
     pub fn restore(&self, counts: DataCounts, decided: Decided) -> Result<Plan> {
         self.check()?;
-        let up_to = |key: &str, value: usize, most: usize| match (1..=most).contains(&value) {
-            true => Ok(()),
-            false => Err(unusable(key, value as f64, &format!("1 to {most}"))),
+        let up_to = |key: &str, value: usize, most: usize| {
+            let is_usable = (1..=most).contains(&value);
+            check(is_usable, key, value as f64, &format!("1 to {most}"))
         };
         up_to("plan.n_clusters", decided.n_clusters, counts.n_labels)?;
         up_to("plan.kappa", decided.kappa, counts.n_labels)?;
@@ -106,7 +106,7 @@ impl Config {
             decided.shortlist_size,
             counts.n_labels,
         )?;
-        if !(0.0 < decided.beta && decided.beta.is_finite()) {
+        if !(decided.beta > 0.0 && decided.beta.is_finite()) {
             return Err(unusable(
                 "plan.beta",
                 decided.beta.into(),
@@ -124,80 +124,71 @@ impl Config {
         })
     }
 
+    /// Checks every value.
     fn check(&self) -> Result<()> {
         toml::Table::try_from(self).map_err(|error| Error::Config {
             key: "(TOML)".into(),
             found: error.to_string(),
             expected: format!("integers of at most {}", i64::MAX),
         })?;
-        let positive = |key: &str, value: f64| match 0.0 < value && value.is_finite() {
-            true => Ok(()),
-            false => Err(unusable(key, value, "a positive number")),
+        let positive = |key: &str, value: f64| {
+            let is_usable = value > 0.0 && value.is_finite();
+            check(is_usable, key, value, "a positive number")
         };
-        let share = |key: &str, value: f64| match (0.0..1.0).contains(&value) {
-            true => Ok(()),
-            false => Err(unusable(key, value, "a share from 0 to below 1")),
+        let share = |key: &str, value: f64| {
+            let is_usable = (0.0..1.0).contains(&value);
+            check(is_usable, key, value, "a share from 0 to below 1")
+        };
+        let not_negative = |key: &str, value: f64| {
+            let is_usable = value >= 0.0 && value.is_finite();
+            check(is_usable, key, value, "0 or a positive number")
         };
         positive("encoder.dim", self.encoder.dim as f64)?;
         share("encoder.dropout", self.encoder.dropout.into())?;
-        share("encoder.word_dropout", self.encoder.word_dropout.into())?;
-        self.encoder.check_transformer(positive, share)?;
-        positive(
-            "index.n_clusters",
-            self.index.n_clusters.unwrap_or(1) as f64,
-        )?;
+        // Two tokens are added to each text.
+        let max_len = self.encoder.max_len;
+        check(max_len > 2, "encoder.max_len", max_len as f64, "at least 3")?;
+        let projection = self.encoder.projection.unwrap_or(1);
+        positive("encoder.projection", projection as f64)?;
+        positive("features.ngrams", self.features.ngrams as f64)?;
+        let n_clusters = self.index.n_clusters.unwrap_or(1);
+        positive("index.n_clusters", n_clusters as f64)?;
         positive("index.alpha", self.index.alpha.into())?;
         positive("index.beta", self.index.beta.unwrap_or(1.0).into())?;
         positive("index.beta_factor", self.index.beta_factor.into())?;
         positive("index.kappa", self.index.kappa.unwrap_or(1) as f64)?;
         positive("index.beam_size", self.index.beam_size as f64)?;
         positive("index.shortlist_size", self.index.shortlist_size as f64)?;
-        share("optim.beta1", self.optim.beta1.into())?;
-        share("optim.beta2", self.optim.beta2.into())?;
-        positive("optim.epsilon", self.optim.epsilon.into())?;
-        share("optim.warmup", self.optim.warmup.into())?;
-        share("optim.averaging", self.optim.averaging.into())?;
-        if 0.0 < self.optim.averaging && self.train.keep_best {
-            let expected = "0 where train.keep_best is set: an average or a single epoch, not both";
-            return Err(unusable(
-                "optim.averaging",
-                self.optim.averaging.into(),
-                expected,
-            ));
-        }
-        positive(
-            "optim.update_every_labels",
-            self.optim.update_every_labels as f64,
-        )?;
-        positive(
-            "optim.update_every_clusters",
-            self.optim.update_every_clusters as f64,
-        )?;
-        positive(
-            "optim.update_every_encoder",
-            self.optim.update_every_encoder as f64,
-        )?;
+        not_negative("loss.lambda", self.loss.lambda.into())?;
+        not_negative("optim.weight_decay", self.optim.weight_decay.into())?;
+        let decay = self.optim.weight_decay_index;
+        not_negative("optim.weight_decay_index", decay.into())?;
+        positive("optim.update_every", self.optim.update_every as f64)?;
         positive("ensemble.members", self.ensemble.members as f64)?;
-        self.ranker.validate()?;
-        self.calibration.validate()?;
-        positive("train.validate_every", self.train.validate_every as f64)?;
+        positive("ranker.cost", self.ranker.cost.into())?;
+        positive("ranker.n_candidates", self.ranker.n_candidates as f64)?;
+        let near_duplicates = self.calibration.hold_out.near_duplicates;
+        let is_cosine = near_duplicates > 0.0;
+        let key = "calibration.hold_out.near_duplicates";
+        check(is_cosine, key, near_duplicates.into(), "a cosine above 0")?;
+        let batch_size = self.train.batch_size;
+        let is_usable = (1..usize::from(u16::MAX)).contains(&batch_size);
+        check(is_usable, "train.batch_size", batch_size as f64, "1 to 65534")?;
         for (name, stage) in [("stage1", &self.stage1), ("stage2", &self.stage2)] {
-            positive(&format!("{name}.batch_size"), stage.batch_size as f64)?;
-            if u16::MAX as usize <= stage.batch_size {
-                return Err(unusable(
-                    &format!("{name}.batch_size"),
-                    stage.batch_size as f64,
-                    "below 65535",
-                ));
-            }
-            positive(&format!("{name}.rates.encoder"), stage.rates.encoder.into())?;
-            positive(&format!("{name}.rates.labels"), stage.rates.labels.into())?;
-            positive(
-                &format!("{name}.rates.clusters"),
-                stage.rates.clusters.into(),
-            )?;
+            let rates = &stage.rates;
+            positive(&format!("{name}.rates.encoder"), rates.encoder.into())?;
+            positive(&format!("{name}.rates.labels"), rates.labels.into())?;
+            positive(&format!("{name}.rates.clusters"), rates.clusters.into())?;
         }
         Ok(())
+    }
+}
+
+fn check(is_usable: bool, key: &str, found: f64, expected: &str) -> Result<()> {
+    if is_usable {
+        Ok(())
+    } else {
+        Err(unusable(key, found, expected))
     }
 }
 
@@ -240,7 +231,7 @@ impl Plan {
     /// own, which leads to clusters of its own.
     pub fn of_member(&self, member_idx: usize) -> Plan {
         let mut plan = self.clone();
-        if 0 < member_idx {
+        if member_idx > 0 {
             let seed = self.config.train.seed;
             plan.config.train.seed = Random::new(seed, "member", member_idx as u64).u64();
         }

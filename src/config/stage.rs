@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reduction {
-    /// Summed over a point's labels, averaged over the points (the paper).
+    /// Summed over the labels of a point, averaged over the points (the paper).
     #[default]
     Sum,
     /// Averaged over all shortlisted labels and over all positives of the batch (the released code).
@@ -14,22 +14,22 @@ pub enum Reduction {
 }
 
 /// The loss L_c + λ L_s.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LossConfig {
     /// How the losses of a batch are combined; λ weighs the two sums or the two means alike.
     pub reduction: Reduction,
+    /// λ: weight of the shortlist loss (paper: 0.05, for mean reduction).
+    pub lambda: f32,
 }
 
-/// What stage 2 starts W_L from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LabelInit {
-    /// Random rows, as the released code does.
-    Reset,
-    /// The rows that stage 1 trained.
-    #[default]
-    Warm,
+impl Default for LossConfig {
+    fn default() -> Self {
+        LossConfig {
+            reduction: Reduction::default(),
+            lambda: 0.05,
+        }
+    }
 }
 
 /// Learning rates of the three parameter groups.
@@ -60,24 +60,15 @@ impl Default for LearningRates {
 pub struct StageConfig {
     /// Passes over the training points.
     pub epochs: usize,
-    /// Points a step.
-    pub batch_size: usize,
-    /// λ: weight of the shortlist loss (paper: 0.05, grid-searched for mean reduction).
-    pub lambda: f32,
     /// Learning rates.
     pub rates: LearningRates,
-    /// What W_L starts from; read by stage 2 only.
-    pub label_classifiers: LabelInit,
 }
 
 impl Default for StageConfig {
     fn default() -> Self {
         StageConfig {
             epochs: 2,
-            batch_size: 256,
-            lambda: 0.05,
             rates: LearningRates::default(),
-            label_classifiers: LabelInit::default(),
         }
     }
 }
@@ -93,34 +84,21 @@ impl StageConfig {
 }
 
 /// What both stages share.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TrainConfig {
     /// Seed of every random stream.
     pub seed: u64,
-    /// Paths with a lower shortlist score ŷ are not scored in training (positives always are): a negative's
-    /// gradient is at most ŷ. 0 scores all.
-    pub score_floor: f32,
-    /// A negative whose |∂L/∂z| and |∂L/∂log ŷ| are both lower passes no gradient; 0 lets all pass.
-    pub gradient_floor: f32,
-    /// What U(±√(6/d)), from which W_L starts, is multiplied by.
-    pub label_scale: f32,
-    /// What b_L starts from (released code: random in (0, 1)).
-    pub label_bias: f32,
-    /// Points held out to watch the training; 0 holds out none.
-    pub validation_points: usize,
-    /// Epochs between validations.
-    pub validate_every: usize,
-    /// Whether the epoch with the best validation P@1 is kept instead of the last.
-    pub keep_best: bool,
-    /// Whether the model keeps encoder, clusters and classifiers as they were after stage 1 beside the final ones, for
-    /// `evaluate --stage stage1` and reports; answers do not change.
+    /// Points per step.
+    pub batch_size: usize,
+    /// Whether the model also keeps encoder, clusters and classifiers of stage 1, for `evaluate --stage stage1` and
+    /// reports; answers do not change.
     pub keep_stage1: bool,
-    /// How W_L is kept once it is trained.
+    /// How W_L is stored.
     pub label_precision: LabelPrecision,
 }
 
-/// Bits of a label classifier's weights in a model.
+/// Bits per weight of W_L in a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LabelPrecision {
@@ -135,13 +113,7 @@ impl Default for TrainConfig {
     fn default() -> Self {
         TrainConfig {
             seed: 42,
-            score_floor: 1e-4,
-            gradient_floor: 1e-3,
-            label_scale: 0.1,
-            label_bias: -4.0,
-            validation_points: 0,
-            validate_every: 2,
-            keep_best: false,
+            batch_size: 256,
             keep_stage1: false,
             label_precision: LabelPrecision::Full,
         }

@@ -8,6 +8,11 @@ use crate::config::HoldOutConfig;
 use crate::matrix::CsrMatrix;
 use crate::random::Random;
 
+/// Share of all points held out at most.
+const MAX_SHARE: f32 = 0.1;
+/// Training points that every label keeps, if it has them.
+const MIN_POINTS_PER_LABEL: usize = 1;
+
 /// Which points train, which are held out and which are set aside; each ascending, together all points.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HoldOut {
@@ -27,7 +32,7 @@ impl HoldOut {
     /// Points with many labels can be spared less often than others. So that those held out have as many labels as
     /// the rest, each number of labels has its share of them; fewer are held out where it cannot be filled.
     ///
-    /// Every label keeps `min_points_per_label` training points, or all it has. Points without a label always
+    /// Every label keeps [`MIN_POINTS_PER_LABEL`] training points, or all it has. Points without a label always
     /// train: nothing can be calibrated on them. The same seed gives the same points.
     pub fn choose(
         features: &CsrMatrix,
@@ -36,7 +41,7 @@ impl HoldOut {
         seed: u64,
     ) -> HoldOut {
         let n_points = labels.n_rows();
-        let share = (f64::from(config.max_share) * n_points as f64) as usize;
+        let share = (f64::from(MAX_SHARE) * n_points as f64) as usize;
         let wanted = config.n_points.min(share);
         let mut n_training = vec![0usize; labels.n_cols()];
         for &label in labels.indices() {
@@ -58,7 +63,7 @@ impl HoldOut {
             let n_labels = own.len();
             // Near duplicates are not worth looking for where the point itself cannot be spared.
             let can_lose_one =
-                |&label: &u32| config.min_points_per_label < n_training[label as usize];
+                |&label: &u32| MIN_POINTS_PER_LABEL < n_training[label as usize];
             if uses[point_idx] != Use::Train
                 || quotas[n_labels] == 0
                 || !own.iter().all(can_lose_one)
@@ -73,7 +78,7 @@ impl HoldOut {
             let of_group = || group.iter().flat_map(|&member| labels.row(member).0);
             of_group().for_each(|&label| n_training[label as usize] -= 1);
             let can_spare =
-                |label: &u32| config.min_points_per_label <= n_training[*label as usize];
+                |label: &u32| MIN_POINTS_PER_LABEL <= n_training[*label as usize];
             if share < n_set_aside + group.len() - 1 || !of_group().all(can_spare) {
                 of_group().for_each(|&label| n_training[label as usize] += 1);
                 continue;

@@ -1,13 +1,12 @@
-//! The `bag` encoder: tf-idf-weighted word embeddings, a non-linearity and a residual block.
+//! The `bag` encoder: tf-idf-weighted word embeddings and an optional residual block.
 //!
-//! h = f(Σ_w tfidf_w·E_w + b),   φ = h + ReLU(R h + c), where f is the identity or ReLU. A point without a known
-//! word has h = f(b).
+//! h = Σ_w tfidf_w·E_w + b,   φ = h, or h + ReLU(R h + c) with the block. A point without a known word has h = b.
 //! Work is split into shards of points, whose bounds do not depend on the number of threads; the gradient of E is
 //! gathered word by word, so that only the words of a batch are touched.
 
 use rayon::prelude::*;
 
-use crate::config::{Activation, EncoderConfig};
+use crate::config::EncoderConfig;
 use crate::encoder::{Encoder, Gradient, Parameter, StepSeed, TakeTensor, Tensor, TrainableEncoder};
 use crate::features::Points;
 use crate::error::Result;
@@ -20,6 +19,11 @@ const SHARD: usize = 32;
 /// Words a task when gradients are gathered.
 const WORDS_PER_TASK: usize = 256;
 
+/// Standard deviation that word embeddings start with.
+const EMBEDDING_SCALE: f32 = 0.1;
+/// What the encoder's learning rate is multiplied by for word embeddings, whose rows are seldom touched.
+const EMBEDDING_RATE: f32 = 6.0;
+
 /// A trainable bag of words.
 #[derive(Clone, Debug)]
 pub struct BagEncoder {
@@ -28,9 +32,6 @@ pub struct BagEncoder {
     /// b, d.
     bias: Vec<f32>,
     residual: Option<Residual>,
-    activation: Activation,
-    word_dropout: f32,
-    embedding_rate: f32,
     pass: Pass,
 }
 
@@ -73,7 +74,7 @@ impl BagEncoder {
                 // Rows have norm 1 in L2, so a bag of independent N(0, 1) embeddings has entries of variance 1.
                 let mut random = Random::new(seed, "word embedding", word as u64);
                 row.iter_mut()
-                    .for_each(|value| *value = config.embedding_scale * random.normal());
+                    .for_each(|value| *value = EMBEDDING_SCALE * random.normal());
             });
         let residual = config.residual.then(|| {
             let mut random = Random::new(seed, "residual block", 0);
@@ -92,9 +93,6 @@ impl BagEncoder {
             embeddings,
             bias: vec![0.0; dim],
             residual,
-            activation: config.activation,
-            word_dropout: config.word_dropout,
-            embedding_rate: config.embedding_rate,
             pass,
         }
     }
@@ -122,9 +120,6 @@ impl BagEncoder {
             embeddings,
             bias,
             residual,
-            activation: config.activation,
-            word_dropout: config.word_dropout,
-            embedding_rate: config.embedding_rate,
             pass: Pass {
                 by_word: Groups::new(n_words),
                 ..Pass::default()
@@ -136,7 +131,7 @@ impl BagEncoder {
     fn hidden(&self, words: &[u32], values: &[f32], out: &mut [f32]) {
         Kernels::detect().sum_rows(values, self.embeddings.values(), words, out);
         for (out, bias) in out.iter_mut().zip(&self.bias) {
-            *out = self.activation.of(*out + bias);
+            *out += bias;
         }
     }
 
@@ -189,10 +184,10 @@ impl Encoder for BagEncoder {
 }
 
 impl TrainableEncoder for BagEncoder {
-    fn forward(&mut self, points: Points<'_>, rows: &[u32], step: StepSeed, out: &mut Matrix) {
+    fn forward(&mut self, points: Points<'_>, rows: &[u32], _step: StepSeed, out: &mut Matrix) {
         let dim = self.dim();
         let mut pass = std::mem::take(&mut self.pass);
-        pass.gather_words(points, rows, self.word_dropout, step);
+        pass.gather_words(points, rows);
         out.reshape(rows.len(), dim);
         pass.hidden.reshape(rows.len(), dim);
         pass.block.reshape(rows.len(), dim);
@@ -222,7 +217,7 @@ impl TrainableEncoder for BagEncoder {
         if let Some(residual) = &self.residual {
             pass.backward_block(residual, gradient);
         }
-        pass.backward_bag(self.dim(), self.activation);
+        pass.backward_bag(self.dim());
         self.pass = pass;
     }
 
@@ -236,7 +231,7 @@ impl TrainableEncoder for BagEncoder {
                 values: self.embeddings.values_mut(),
                 gradient: Gradient::Rows(pass.by_word.keys(), &pass.embedding_gradient),
                 decays: true,
-                rate_factor: self.embedding_rate,
+                rate_factor: EMBEDDING_RATE,
             },
             Parameter {
                 name: "encoder.bias",
@@ -294,28 +289,16 @@ impl TrainableEncoder for BagEncoder {
 }
 
 impl Pass {
-    /// The batch's words, values and row offsets, after word dropout.
-    fn gather_words(
-        &mut self,
-        points: Points<'_>,
-        rows: &[u32],
-        word_dropout: f32,
-        step: StepSeed,
-    ) {
+    /// The batch's words, values and row offsets.
+    fn gather_words(&mut self, points: Points<'_>, rows: &[u32]) {
         self.words.clear();
         self.values.clear();
         self.points.clear();
         self.points.push(0);
-        let mut random = Random::new(step.seed, "word dropout", step.step);
-        let scale = 1.0 / (1.0 - word_dropout);
         for &row_idx in rows {
             let (words, values) = points.features.row(row_idx as usize);
-            for (&word, &value) in words.iter().zip(values) {
-                if word_dropout <= 0.0 || word_dropout <= random.f32() {
-                    self.words.push(word);
-                    self.values.push(value * scale);
-                }
-            }
+            self.words.extend_from_slice(words);
+            self.values.extend_from_slice(values);
             self.points.push(self.words.len() as u32);
         }
     }
@@ -358,16 +341,8 @@ impl Pass {
         sum_columns(d_block, dim, &mut self.block_bias_gradient);
     }
 
-    /// Through h = ReLU(bag + b), to b and to the words of the batch.
-    fn backward_bag(&mut self, dim: usize, activation: Activation) {
-        let relu = self
-            .d_hidden
-            .values_mut()
-            .iter_mut()
-            .zip(self.hidden.values());
-        for (gradient, &hidden) in relu {
-            *gradient *= activation.slope(hidden);
-        }
+    /// Through h = bag + b, to b and to the words of the batch.
+    fn backward_bag(&mut self, dim: usize) {
         sum_columns(self.d_hidden.values(), dim, &mut self.bias_gradient);
 
         let points = self.points.windows(2).zip(0u32..);

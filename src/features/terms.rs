@@ -1,17 +1,13 @@
-//! From a text to its terms: words that are not stop words, and runs of neighbouring words.
+//! From a text to its terms: words, and runs of neighbouring words.
 
-use crate::config::{FeaturesConfig, TokenPattern};
-use crate::data::Texts;
-use crate::features::token_table::TokenTable;
+use crate::config::FeaturesConfig;
 use crate::features::tokens::{for_each_token, lowercase_into};
 
 /// Cuts texts into terms.
 #[derive(Clone, Debug)]
 pub(super) struct Terms {
-    pattern: TokenPattern,
     lowercase: bool,
     ngrams: usize,
-    stop_words: TokenTable,
 }
 
 /// Buffers that cutting a text into terms needs; reused, they cost no allocation.
@@ -26,17 +22,14 @@ pub struct TokenScratch {
 
 impl Terms {
     pub(super) fn new(config: &FeaturesConfig) -> Self {
-        let stop_words: Texts = config.stop_words.iter().collect();
         Terms {
-            pattern: config.tokens,
             lowercase: config.lowercase,
             ngrams: config.ngrams,
-            stop_words: TokenTable::from(&stop_words),
         }
     }
 
     /// Calls `visit` with each term: the words in order, then the pairs in order, and so on. The words of an n-gram
-    /// are joined by one space; stop words are gone before neighbours are sought.
+    /// are joined by one space.
     pub(super) fn for_each(
         &self,
         text: &str,
@@ -49,18 +42,16 @@ impl Terms {
         } else {
             text
         };
-        if self.ngrams == 1 && self.stop_words.len() == 0 {
-            for_each_token(text, self.pattern, visit);
+        if self.ngrams == 1 {
+            for_each_token(text, visit);
             return;
         }
         let bytes = text.as_bytes();
         scratch.words.clear();
-        for_each_token(text, self.pattern, |word| {
-            if self.stop_words.find(word).is_none() {
-                let start = word.as_ptr().addr() - bytes.as_ptr().addr();
-                scratch.words.push((start, start + word.len()));
-                visit(word);
-            }
+        for_each_token(text, |word| {
+            let start = word.as_ptr().addr() - bytes.as_ptr().addr();
+            scratch.words.push((start, start + word.len()));
+            visit(word);
         });
         for n_words in 2..=self.ngrams.min(scratch.words.len()) {
             for run in scratch.words.windows(n_words) {
@@ -90,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn terms_are_words_then_longer_runs_without_stop_words() {
+    fn terms_are_words_then_longer_runs() {
         let config = FeaturesConfig::default();
         check("To be, TO be", config.clone(), &["to", "be", "to", "be"]);
         let as_written = FeaturesConfig {
@@ -100,7 +91,7 @@ mod tests {
         check("To be", as_written, &["To", "be"]);
         let trigrams = FeaturesConfig {
             ngrams: 3,
-            ..config.clone()
+            ..config
         };
         check(
             "a b c",
@@ -108,15 +99,5 @@ mod tests {
             &["a", "b", "c", "a b", "b c", "a b c"],
         );
         check("a", trigrams, &["a"]);
-        let bigrams_without_of = FeaturesConfig {
-            ngrams: 2,
-            stop_words: vec!["of".into()],
-            ..config
-        };
-        check(
-            "Point of view of",
-            bigrams_without_of,
-            &["point", "view", "point view"],
-        );
     }
 }

@@ -1,12 +1,11 @@
 //! Splits a text into words.
 //!
 //! The text is lower-cased as a whole, then cut into maximal runs of word characters; what a word character is, and
-//! which runs count, is the choice of [`TokenPattern`]. Lower-casing comes first, as in scikit-learn, because it can
+//! which characters are words by themselves, follows Unicode. Lower-casing comes first, as in scikit-learn, because it can
 //! make a character that ends a word ("İ" becomes "i" and a combining dot). Nothing is stemmed or normalised.
 //! ASCII, the bulk of most texts, is handled bytewise.
 
-use crate::config::TokenPattern;
-use crate::features::word_chars::{is_mark, is_sklearn_word_char, is_word_by_itself, is_word_char};
+use crate::features::word_chars::{is_mark, is_word_by_itself, is_word_char};
 
 /// Writes the text into `lowered`, in lower case.
 ///
@@ -31,19 +30,7 @@ pub(super) fn lowercase_into(text: &str, lowered: &mut String) {
 }
 
 /// Calls `visit` with each word of the text, in order.
-#[inline]
-pub(super) fn for_each_token<'text>(
-    text: &'text str,
-    pattern: TokenPattern,
-    visit: impl FnMut(&'text [u8]),
-) {
-    match pattern {
-        TokenPattern::Words => for_each_word(text, visit),
-        TokenPattern::SklearnWords => for_each_sklearn_word(text, visit),
-    }
-}
-
-fn for_each_word<'text>(text: &'text str, mut visit: impl FnMut(&'text [u8])) {
+pub(super) fn for_each_token<'text>(text: &'text str, mut visit: impl FnMut(&'text [u8])) {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
@@ -73,31 +60,6 @@ fn for_each_word<'text>(text: &'text str, mut visit: impl FnMut(&'text [u8])) {
             }
             at = after;
         }
-    }
-}
-
-fn for_each_sklearn_word<'text>(text: &'text str, mut visit: impl FnMut(&'text [u8])) {
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    while at < bytes.len() {
-        let start = at;
-        let mut n_characters = 0;
-        loop {
-            let run_start = at;
-            at = end_of_ascii_run(bytes, at);
-            n_characters += at - run_start;
-            match non_ascii_at(text, at).filter(|&character| is_sklearn_word_char(character)) {
-                Some(character) => {
-                    at += character.len_utf8();
-                    n_characters += 1;
-                }
-                None => break,
-            }
-        }
-        if 2 <= n_characters {
-            visit(&bytes[start..at]);
-        }
-        at += non_ascii_at(text, at).map_or(1, char::len_utf8);
     }
 }
 

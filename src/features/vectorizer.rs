@@ -197,8 +197,7 @@ impl Vectorizer {
     fn weight(&self, column: u32, count: usize) -> f32 {
         let term_frequency = match count {
             1 => 1.0,
-            _ if self.config.sublinear_tf => 1.0 + (count as f32).ln(),
-            _ => count as f32,
+            _ => 1.0 + (count as f32).ln(),
         };
         term_frequency * self.idf[column as usize]
     }

@@ -76,7 +76,7 @@ pub type RatePoints = Vec<(f64, [f32; 3])>;
 /// Learning rates of encoder, labels and clusters at `n_samples` even places of each stage, with the epoch of each.
 pub fn rates_by_epoch(config: &Config, n_samples: usize) -> Vec<(&'static str, RatePoints)> {
     let sample = |(name, stage): (&'static str, StageConfig)| {
-        let schedule = Schedule::new(n_samples, config.optim.warmup);
+        let schedule = Schedule::new(n_samples);
         let rates = (0..n_samples).map(|step| {
             let factor = schedule.factor(step);
             let LearningRates {

@@ -3,10 +3,8 @@
 //! Dense parameters are updated as the paper does. Rows of W_L, A and the word embeddings are updated only in the
 //! steps that touch them ("lazy" AdamW): moments, decay and bias correction of a row count its own updates.
 
-mod accumulate;
 mod adamw;
 mod schedule;
 
-pub use accumulate::GradientSum;
 pub use adamw::{DenseMoments, Moments, RowMoments, update_parameter};
 pub use schedule::{Pace, Schedule, StepRates};

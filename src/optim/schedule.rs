@@ -1,7 +1,14 @@
-//! The learning-rate schedule: linear warm-up, then linear to zero, once a stage.
+//! The learning-rate schedule: linear warm-up, then linear to zero, once per stage.
 
 use crate::config::{LearningRates, OptimConfig};
 use crate::kernels::AdamWStep;
+
+/// Share of a stage's steps over which the rates rise, as in the released code.
+const WARMUP: f32 = 0.1;
+/// AdamW's usual constants: decays of the two moments, and what is added to the root of the second.
+const BETA1: f32 = 0.9;
+const BETA2: f32 = 0.999;
+const EPSILON: f32 = 1e-8;
 
 /// A schedule over the steps of one stage.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,7 +27,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// The same rate; decays only if told to.
+    /// The same rate; without decay unless asked for.
     pub fn decaying_if(self, decays: bool) -> Pace {
         let decay = if decays { self.decay } else { 0.0 };
         Pace { decay, ..self }
@@ -42,11 +49,11 @@ pub struct StepRates {
 }
 
 impl Schedule {
-    /// A schedule over `n_steps` steps, of which the share `warmup` rises.
-    pub fn new(n_steps: usize, warmup: f32) -> Self {
+    /// A schedule over `n_steps` steps.
+    pub fn new(n_steps: usize) -> Self {
         Schedule {
             n_steps,
-            n_warmup: (n_steps as f32 * warmup).round() as usize,
+            n_warmup: (n_steps as f32 * WARMUP).round() as usize,
         }
     }
 
@@ -69,9 +76,9 @@ impl Schedule {
         let factor = self.factor(step);
         let template = AdamWStep {
             learning_rate: 0.0,
-            beta1: config.beta1,
-            beta2: config.beta2,
-            epsilon: config.epsilon,
+            beta1: BETA1,
+            beta2: BETA2,
+            epsilon: EPSILON,
             weight_decay: 0.0,
             bias_correction1: 1.0,
             bias_correction2: 1.0,
@@ -110,12 +117,12 @@ mod tests {
 
     #[test]
     fn rates_rise_to_one_and_fall_towards_zero() {
-        let schedule = Schedule::new(20, 0.1);
+        let schedule = Schedule::new(20);
         assert_eq!(schedule.factor(0), 0.5);
         assert_eq!(schedule.factor(1), 1.0);
         assert_eq!(schedule.factor(2), 1.0);
         assert!((schedule.factor(19) - 1.0 / 18.0).abs() < 1e-6);
         assert_eq!(schedule.factor(20), 0.0);
-        assert_eq!(Schedule::new(0, 0.1).factor(0), 0.0);
+        assert_eq!(Schedule::new(0).factor(0), 0.0);
     }
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use rayon::prelude::*;
 
 use super::split::{HeldOut, LabelledPoints};
-use crate::calibration::{Calibrator, CandidateScores, Isotonic};
+use crate::calibration::{Calibrator, CandidateScores, Isotonic, TREE_LIMITS};
 use crate::config::Plan;
 use crate::ensemble::Merger;
 use crate::error::Result;
@@ -71,7 +71,7 @@ pub(super) fn train_ranker(
     };
     let mut progress = Steps::start(Phase::Ranker, train.labels.n_cols(), observer)?;
     let seed = plan.config().train.seed;
-    Ranker::train(&problem, config, seed, |n_done, _| {
+    Ranker::train(&problem, &config.into(), seed, |n_done, _| {
         match progress.advance(n_done - progress.done) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
@@ -138,7 +138,8 @@ pub(super) fn calibrate(
                 relevant.push(held_out.has(point, label));
             }
         }
-        let calibrator = Calibrator::fit(&candidates, &relevant, &plan.config().calibration)?;
+        let mixing = plan.config().calibration.mixing.into();
+        let calibrator = Calibrator::fit(&candidates, &relevant, TREE_LIMITS, mixing)?;
         let mut scores = candidates.iter().map(|&scores| calibrator.score(scores));
         let rescored = listed.iter().map(|list| {
             let labels = list.iter().map(|candidate| candidate.scored.label);

@@ -9,6 +9,7 @@
 
 mod candidates;
 mod logistic;
+mod options;
 mod rows;
 mod score;
 mod solver;
@@ -17,6 +18,7 @@ mod train;
 mod weights;
 
 pub use candidates::CandidateLists;
+pub(crate) use options::RankerOptions;
 pub use score::{Explanation, PointView, RankerScratch};
 pub use train::RankerProblem;
 pub use weights::{Ranker, RankerParts};

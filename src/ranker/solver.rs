@@ -1,6 +1,7 @@
 //! What both dual solvers share: when to stop, and the memory they work in.
 
-use crate::config::{RankerConfig, RankerLoss};
+use super::RankerOptions;
+use crate::config::RankerLoss;
 use crate::random::Random;
 
 use super::rows::{Rows, Weights};
@@ -37,7 +38,7 @@ impl Solver {
         &mut self,
         rows: &Rows<'_>,
         weights: &mut Weights<'_>,
-        config: &RankerConfig,
+        config: &RankerOptions,
         random: &mut Random,
     ) {
         let stopping = Stopping {

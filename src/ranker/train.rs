@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use rayon::prelude::*;
 
-use crate::config::RankerConfig;
+use super::RankerOptions;
 use crate::error::{Error, Result};
 use crate::matrix::{CsrBuilder, CsrMatrix, Matrix};
 use crate::random::Random;
@@ -102,15 +102,14 @@ impl Ranker {
     /// points gets zero weights.
     ///
     /// # Errors
-    /// [`Error::Config`] for an unusable setting, [`Error::CannotTrain`] if the parts of the problem do not fit each
+    /// [`Error::CannotTrain`] if the parts of the problem do not fit each
     /// other, [`Error::Stopped`] if `progress` says so.
-    pub fn train(
+    pub(crate) fn train(
         problem: &RankerProblem<'_>,
-        config: &RankerConfig,
+        config: &RankerOptions,
         seed: u64,
         mut progress: impl FnMut(usize, usize) -> ControlFlow<()>,
     ) -> Result<Ranker> {
-        config.validate()?;
         let problem = RankerProblem {
             dense: problem.dense.filter(|_| config.use_embedding),
             ..*problem
@@ -153,7 +152,7 @@ impl Ranker {
 /// Solves one label's problem and keeps what is above the threshold.
 fn train_label(
     prepared: Prepared<'_>,
-    config: &RankerConfig,
+    config: &RankerOptions,
     random: &mut Random,
     solver: &mut Solver,
 ) -> Trained {
@@ -184,7 +183,7 @@ fn train_label(
 fn assemble(
     trained: Vec<Option<Trained>>,
     problem: &RankerProblem<'_>,
-    config: &RankerConfig,
+    config: &RankerOptions,
 ) -> Result<Ranker> {
     let n_labels = trained.len();
     let n_kept = trained.iter().flatten().map(|row| row.words.len()).sum();
@@ -210,9 +209,9 @@ mod tests {
 
     /// The weights of label 0, words by shared column.
     fn solve(problem: &RankerProblem<'_>, max_copied_bytes: usize) -> Trained {
-        let config = RankerConfig {
+        let config = RankerOptions {
             threshold: 0.0,
-            ..RankerConfig::default()
+            ..RankerOptions::default()
         };
         let label_points = LabelPoints::invert(problem.candidates, problem.labels, 100).unwrap();
         let mut rows = RowScratch::new(max_copied_bytes);

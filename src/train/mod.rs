@@ -4,7 +4,6 @@
 //! the index and the classifiers. Nothing here knows what runs inside the encoder.
 
 mod adjacency;
-mod copies;
 pub(crate) mod head;
 mod stage;
 mod stage1;
@@ -17,7 +16,7 @@ use rayon::prelude::*;
 
 use crate::classifiers::LabelClassifiers;
 use crate::clustering::{Clustering, PointFeatures, cluster_labels, label_centroids};
-use crate::config::{LabelInit, Plan, StageConfig};
+use crate::config::{Plan, StageConfig};
 use crate::encoder::{EncoderOrigin, TrainableEncoder};
 use crate::features::Points;
 use crate::error::Result;
@@ -119,7 +118,7 @@ fn begin_phase(
         model,
         encoder,
         position: Position::start_of(phase),
-        copies: copies::Copies::default(),
+        stage1: Vec::new(),
         parents: Vec::new(),
         history: Vec::new(),
     })
@@ -208,16 +207,11 @@ fn learn_adjacency(stage: &Stage<'_>, state: &mut TrainState) -> Result<()> {
         n_repaired,
     };
     state.history.push(event.clone());
-    let stage1 = match plan.config().train.keep_stage1 {
-        true => state.copy_parameters(),
-        false => Vec::new(),
-    };
-    state.model.adjacency = adjacency;
-    if plan.config().stage2.label_classifiers == LabelInit::Reset {
-        state.model.classifiers = random_classifiers(plan, seed.wrapping_add(1));
+    if plan.config().train.keep_stage1 {
+        state.stage1 = state.copy_parameters();
     }
+    state.model.adjacency = adjacency;
     state.enter(Phase::Stage2, plan.config());
-    state.copies.stage1 = stage1;
     emit(observer, event)
 }
 
@@ -238,13 +232,7 @@ fn initial_clusters(
         dense,
     };
     let centroids = label_centroids(data.labels, features);
-    let config = plan.config();
-    cluster_labels(
-        &centroids,
-        plan.n_clusters(),
-        &config.clustering,
-        config.train.seed,
-    )
+    cluster_labels(&centroids, plan.n_clusters(), plan.config().train.seed)
 }
 
 /// Labels cluster after cluster.
@@ -274,10 +262,15 @@ fn random_clusters(plan: &Plan, seed: u64) -> ClusterClassifiers {
     }
 }
 
-/// W_L ~ U(±√(6/d)) as in the released code.
+/// What U(±√(6/d)), from which W_L starts in the released code, is multiplied by.
+const LABEL_SCALE: f32 = 0.1;
+/// What b_L starts from (released code: U(0, 1)): a negative start saves unlearning thousands of false positives.
+const LABEL_BIAS: f32 = -4.0;
+
+/// W_L ~ U(±√(6/d)) times a constant.
 fn random_classifiers(plan: &Plan, seed: u64) -> LabelClassifiers {
     let (dim, n_labels) = (plan.config().encoder.dim, plan.counts().n_labels);
-    let bound = (6.0 / dim as f32).sqrt() * plan.config().train.label_scale;
+    let bound = (6.0 / dim as f32).sqrt() * LABEL_SCALE;
     let mut weights = Matrix::zeros(n_labels, dim);
     weights
         .values_mut()
@@ -291,7 +284,7 @@ fn random_classifiers(plan: &Plan, seed: u64) -> LabelClassifiers {
         });
     LabelClassifiers {
         weights: weights.into(),
-        bias: vec![plan.config().train.label_bias; n_labels],
+        bias: vec![LABEL_BIAS; n_labels],
         coarse: None,
     }
 }

@@ -17,8 +17,14 @@ use crate::model::{Model, RankScratch};
 use crate::optim::{Schedule, StepRates};
 use crate::random::Random;
 
-/// Points that a task matches with clusters.
+/// Points per task when points are matched with clusters.
 const CHUNK: usize = 64;
+/// Epochs between validations.
+const VALIDATE_EVERY: usize = 2;
+/// Negatives with a lower shortlist score ŷ are not scored in training: their gradient is at most ŷ.
+const SCORE_FLOOR: f32 = 1e-4;
+/// A negative whose |∂L/∂z| and |∂L/∂log ŷ| are both lower passes no gradient: it is below Adam's noise.
+const GRADIENT_FLOOR: f32 = 1e-3;
 
 /// What a stage works on.
 pub(super) struct Stage<'a> {
@@ -40,10 +46,11 @@ impl Stage<'_> {
         keep: &mut Keep<'_>,
     ) -> Result<()> {
         let phase = state.position.phase;
-        let n_batches = self.rows.len().div_ceil(config.batch_size);
+        let batch_size = self.plan.config().train.batch_size;
+        let n_batches = self.rows.len().div_ceil(batch_size);
         let n_steps = n_batches * config.epochs;
         emit(self.observer, Event::PhaseStarted { phase, n_steps })?;
-        let schedule = Schedule::new(n_steps, self.plan.config().optim.warmup);
+        let schedule = Schedule::new(n_steps);
         let mut head = Head::new(state.model.classifiers.n_labels());
         let mut buffers = StepBuffers::default();
         let mut order = self.rows.to_vec();
@@ -56,7 +63,7 @@ impl Stage<'_> {
                 state.position.sums = EpochSums::default();
             }
             let done = state.position.step % n_batches;
-            for rows in order.chunks(config.batch_size).skip(done) {
+            for rows in order.chunks(batch_size).skip(done) {
                 let event = self.next_step(rows, config, &schedule, state, &mut head, &mut buffers);
                 told = emit(self.observer, event?);
                 if !state.position.step.is_multiple_of(n_batches) {
@@ -67,7 +74,6 @@ impl Stage<'_> {
             told = told.and(self.end_epoch(epoch, config, state));
             boundary(&mut told, state, keep)?;
         }
-        state.use_copies();
         keep(state, Boundary::PhaseEnd)
     }
 
@@ -95,7 +101,7 @@ impl Stage<'_> {
         let job = StepJob {
             rows,
             parents: &state.parents,
-            lambda: config.lambda,
+            lambda: self.plan.config().loss.lambda,
             rates: schedule.rates(step, &config.rates, &self.plan.config().optim),
             seed,
             steps: (step + 1, schedule.n_steps()),
@@ -134,18 +140,15 @@ impl Stage<'_> {
             return Err(diverged(step, what));
         }
         state.parents.clear();
-        let share = self.plan.config().optim.averaging;
-        state.average_epoch(epoch, config.epochs, share);
         let event = sums.event(phase, epoch + 1);
         state.history.push(event.clone());
         let mut told = emit(self.observer, event);
-        let train = &self.plan.config().train;
-        let is_due = (epoch + 1).is_multiple_of(train.validate_every) || epoch + 1 == config.epochs;
+        let is_last = epoch + 1 == config.epochs;
+        let is_due = is_last || (epoch + 1).is_multiple_of(VALIDATE_EVERY);
         if let Some(validation) = self.data.validation.filter(|_| is_due) {
             let encoder = state.encoder.as_encoder();
             let event = self.validate(phase, epoch + 1, validation, &state.model, encoder);
             state.history.push(event.clone());
-            state.keep_if_best();
             told = told.and(emit(self.observer, event));
         }
         told
@@ -181,8 +184,8 @@ impl Stage<'_> {
         let weights =
             |counts: &BatchCounts| loss_weights(config.loss.reduction, job.lambda, counts);
         let options = HeadOptions {
-            shortlist: self.shortlist_options(config.train.score_floor),
-            gradient_floor: config.train.gradient_floor,
+            shortlist: self.shortlist_options(SCORE_FLOOR),
+            gradient_floor: GRADIENT_FLOOR,
             weights: &weights,
         };
         let batch = Batch {
@@ -210,11 +213,10 @@ impl Stage<'_> {
 
         buffers.undo_drop_out(&mut head.gradients.embeddings);
         encoder.backward(self.data.points, job.rows, &head.gradients.embeddings);
-        let every = &config.optim;
-        optimiser.update_encoder(encoder, job.is_due(every.update_every_encoder), &job.rates);
-        let is_due = job.is_due(every.update_every_clusters);
+        optimiser.update_encoder(encoder, &job.rates);
+        let is_due = job.is_due(config.optim.update_every);
         optimiser.update_clusters(&mut model.clusters, &head.gradients, is_due, &job.rates);
-        if job.is_due(every.update_every_labels) {
+        if is_due {
             if let Some(waiting) = &mut optimiser.waiting.labels {
                 waiting.apply(&mut model.classifiers, &mut optimiser.labels, job.rates);
             }
@@ -345,7 +347,7 @@ fn loss_weights(reduction: Reduction, lambda: f32, counts: &BatchCounts) -> Loss
 }
 
 fn diverged(step: usize, what: String) -> Error {
-    let remedy = "lower stage1.rates and stage2.rates, or raise lambda".into();
+    let remedy = "lower stage1.rates and stage2.rates, or raise loss.lambda".into();
     Error::Diverged { step, what, remedy }
 }
 

@@ -4,7 +4,6 @@
 //! the state of every random stream. Whoever stores a [`TrainState`] and restores it goes on as if nothing had
 //! happened. What a step needs only within itself is not here.
 
-use super::copies::Copies;
 use super::head::{EdgeState, LabelGradients, LabelMoments};
 use super::cluster_order;
 use crate::classifiers::LabelClassifiers;
@@ -17,7 +16,7 @@ use crate::ids::ClusterId;
 use crate::index::{Adjacency, ClusterClassifiers};
 use crate::matrix::Matrix;
 use crate::model::Model;
-use crate::optim::{DenseMoments, GradientSum, Moments};
+use crate::optim::{DenseMoments, Moments};
 
 /// A training between two steps.
 pub struct TrainState {
@@ -34,7 +33,8 @@ pub struct TrainState {
     /// What was told so far: epochs, validations and the adjacency.
     pub history: Vec<Event>,
     pub(super) optimiser: Optimiser,
-    pub(super) copies: Copies,
+    /// Every parameter as it was after stage 1, in the order of [`TrainState::parameters`]; empty unless kept.
+    pub(super) stage1: Vec<Vec<f32>>,
 }
 
 /// Where a training stands.
@@ -154,9 +154,11 @@ impl TrainState {
             parents: parts.parents,
             history: parts.history,
             optimiser,
-            copies: Copies::default(),
+            stage1: Vec::new(),
         };
-        state.make_room_for_copies(plan.config());
+        if state.position.phase == Phase::Stage2 && plan.config().train.keep_stage1 {
+            state.stage1 = state.copy_parameters();
+        }
         for (name, array) in state.arrays() {
             fill(&name, array)?;
         }
@@ -179,24 +181,37 @@ impl TrainState {
         add("clusters.bias", Array::Floats(&mut model.clusters.bias));
         self.optimiser
             .add_arrays(self.encoder.parameters(), &mut add);
-        for (kind, copies) in [
-            ("average", &mut self.copies.average),
-            ("best", &mut self.copies.best),
-            ("stage1", &mut self.copies.stage1),
-        ] {
-            for (at, copy) in copies.iter_mut().enumerate() {
-                add(&format!("{kind}.{at}"), Array::Floats(copy));
-            }
+        for (at, copy) in self.stage1.iter_mut().enumerate() {
+            add(&format!("stage1.{at}"), Array::Floats(copy));
         }
         arrays
     }
 
-    /// Begins a stage: the moments of AdamW start anew.
+    /// Begins a stage: the moments of AdamW start from zero.
     pub(super) fn enter(&mut self, phase: Phase, config: &Config) {
         self.position = Position::start_of(phase);
         self.parents.clear();
         self.optimiser = Optimiser::new(&self.model, self.encoder.as_mut(), &config.optim);
-        self.make_room_for_copies(config);
+    }
+
+    /// A copy of every parameter but A.
+    pub(super) fn copy_parameters(&mut self) -> Vec<Vec<f32>> {
+        let copies = self.parameters().into_iter().map(|values| values.to_vec());
+        copies.collect()
+    }
+
+    /// W_L, b_L, W_C, b_C and the parameters of the encoder.
+    fn parameters(&mut self) -> Vec<&mut [f32]> {
+        let model = &mut self.model;
+        let mut parameters = vec![
+            model.classifiers.weights.values_mut(),
+            model.classifiers.bias.as_mut_slice(),
+            model.clusters.weights.values_mut(),
+            model.clusters.bias.as_mut_slice(),
+        ];
+        let encoder = self.encoder.parameters().into_iter();
+        parameters.extend(encoder.map(|parameter| parameter.values));
+        parameters
     }
 }
 
@@ -216,26 +231,19 @@ pub(super) struct Waiting {
     pub(super) labels: Option<LabelGradients>,
     pub(super) cluster_weights: Vec<f32>,
     pub(super) cluster_bias: Vec<f32>,
-    pub(super) encoder: Vec<GradientSum>,
 }
 
 impl Waiting {
-    fn new(model: &Model, encoder: &mut dyn TrainableEncoder, config: &OptimConfig) -> Self {
+    fn new(model: &Model, config: &OptimConfig) -> Self {
         let (n_labels, dim) = (
             model.classifiers.n_labels(),
             model.classifiers.weights.n_cols(),
         );
         let mut waiting = Waiting::default();
-        if 1 < config.update_every_labels {
+        if config.update_every > 1 {
             waiting.labels = Some(LabelGradients::new(n_labels, dim));
-        }
-        if 1 < config.update_every_clusters {
             waiting.cluster_weights = vec![0.0; model.clusters.n_clusters() * dim];
             waiting.cluster_bias = vec![0.0; model.clusters.n_clusters()];
-        }
-        if 1 < config.update_every_encoder {
-            let parameters = encoder.parameters();
-            waiting.encoder = parameters.iter().map(GradientSum::for_parameter).collect();
         }
         waiting
     }
@@ -245,7 +253,6 @@ impl Waiting {
             labels,
             cluster_weights,
             cluster_bias,
-            encoder,
         } = self;
         if let Some(LabelGradients {
             weights,
@@ -259,10 +266,6 @@ impl Waiting {
         }
         add("clusters.weight.sum", Array::Floats(cluster_weights));
         add("clusters.bias.sum", Array::Floats(cluster_bias));
-        for (at, GradientSum { sums, touched }) in encoder.iter_mut().enumerate() {
-            add(&format!("encoder.{at}.sum"), Array::Floats(sums));
-            add(&format!("encoder.{at}.touched"), Array::Flags(touched));
-        }
     }
 }
 
@@ -290,7 +293,7 @@ impl Optimiser {
                 .iter()
                 .map(|parameter| Moments::for_parameter(parameter, config.second_moments))
                 .collect(),
-            waiting: Waiting::new(model, encoder, config),
+            waiting: Waiting::new(model, config),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Updates of the encoder and of W_C: at once, or after their gradients have been added up over some steps.
+//! Updates of the encoder, and of W_C at once or after its gradients have been added up over some steps.
 
 use super::head::HeadGradients;
 use super::state::Optimiser;
@@ -8,27 +8,13 @@ use crate::kernels::Kernels;
 use crate::optim::{StepRates, update_parameter};
 
 impl Optimiser {
-    /// Hands the encoder's gradients on; updates it if that is due.
-    pub(super) fn update_encoder(
-        &mut self,
-        encoder: &mut dyn TrainableEncoder,
-        is_due: bool,
-        rates: &StepRates,
-    ) {
+    /// Updates the encoder.
+    pub(super) fn update_encoder(&mut self, encoder: &mut dyn TrainableEncoder, rates: &StepRates) {
         let parameters = encoder.parameters().into_iter().zip(&mut self.encoder);
-        if self.waiting.encoder.is_empty() {
-            parameters.for_each(|(parameter, moments)| update_parameter(parameter, moments, rates));
-            return;
-        }
-        for ((parameter, moments), waiting) in parameters.zip(&mut self.waiting.encoder) {
-            waiting.add(&parameter.gradient);
-            if is_due {
-                waiting.apply(parameter, moments, rates);
-            }
-        }
+        parameters.for_each(|(parameter, moments)| update_parameter(parameter, moments, rates));
     }
 
-    /// Hands the gradients of W_C and b_C on; updates them if that is due.
+    /// Adds up the gradients of W_C and b_C, and updates them if that is due.
     pub(super) fn update_clusters(
         &mut self,
         clusters: &mut ClusterClassifiers,

@@ -38,12 +38,18 @@ const INFER_TOKENS: usize = 4096;
 /// Texts that a thread embeds at once while others do the same.
 const TASK_TEXTS: usize = 64;
 
+/// Share of hidden values and attention weights dropped in training, as BERT was trained with.
+const LAYER_DROPOUT: f32 = 0.1;
+/// What the encoder's learning rate is multiplied by for the projection, which starts untrained.
+const PROJECTION_RATE: f32 = 10.0;
+
 /// A pretrained transformer with its pooling.
 #[derive(Clone, Debug)]
 pub struct TransformerEncoder {
     body: Body,
     projection: Option<Linear>,
     config: EncoderConfig,
+    layer_dropout: f32,
     /// `config.json`, for whoever saves it.
     json: String,
     pass: Pass,
@@ -138,6 +144,7 @@ impl TransformerEncoder {
             body: Body::new(shape, weights, config.trained_layers),
             projection,
             config: config.clone(),
+            layer_dropout: LAYER_DROPOUT,
             json: json.into(),
             pass: Pass::default(),
             pooled: Matrix::default(),
@@ -180,7 +187,7 @@ impl TransformerEncoder {
     }
 
     fn dropout(&self, seed: StepSeed) -> Dropout {
-        let share = self.config.layer_dropout;
+        let share = self.layer_dropout;
         Dropout { share, seed }
     }
 
@@ -315,7 +322,9 @@ impl TrainableEncoder for TransformerEncoder {
     fn parameters(&mut self) -> Vec<Parameter<'_>> {
         let mut parameters = self.body.parameters(&self.pass);
         if let Some(projection) = &mut self.projection {
-            let rate = self.config.projection_rate;
+            // Over a frozen body the projection is all there is: it learns at the rate that was set.
+            let is_alone = self.config.trained_layers == Some(0);
+            let rate = if is_alone { 1.0 } else { PROJECTION_RATE };
             let weights = [&mut projection.weight, &mut projection.bias];
             parameters.extend(weights.into_iter().flat_map(|w| w.parameters(rate)));
         }

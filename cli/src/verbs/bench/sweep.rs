@@ -31,7 +31,7 @@ const METRICS: [&str; 6] = ["p@1", "p@3", "p@5", "r@10", "r@20", "r@100"];
 /// Train and measure a grid of settings
 ///
 /// Every --set KEY=V1,V2,... is one axis of the grid; with one value the key is set for all. The paper's Table 6 is
-/// --set stage2.lambda=0,0.01,0.05,0.1,0.5 and --set index.kappa=100,200,500. Stopped at any time, the same command
+/// --set loss.lambda=0,0.01,0.05,0.1,0.5 and --set index.kappa=100,200,500. Stopped at any time, the same command
 /// goes on. Results are in DIR/results.jsonl, the plot in DIR/sweep.svg.
 #[derive(Args)]
 pub(super) struct BenchSweep {
