@@ -1,66 +1,69 @@
 //! Extreme multi-label classification: given a text, find the right few among thousands to millions of labels.
 //!
-//! The crate implements ELIAS (End-to-End Learning to Index and Search in Large Output Spaces) and its
-//! extension ELIAS++: an encoder φ, a learned cluster→label graph as search index, and label classifiers,
-//! trained together.
+//! The crate implements ELIAS (End-to-End Learning to Index and Search in Large Output Spaces) and its extension
+//! ELIAS++: an encoder φ, a learned cluster→label graph as search index, and label classifiers, trained together.
 //!
 //! ```
-//! use elias::{config::Config, data::Dataset, pipeline::Trainer, train::Silent};
+//! # let directory = tempfile::tempdir().unwrap();
+//! # let model = directory.path().join("model");
+//! use elias::{Config, Dataset, Predictor, Trainer};
 //!
-//! let texts = Dataset::from_texts([
-//!     ("ripe red apple", vec!["fruit", "red"]),
-//!     ("fast red car", vec!["vehicle", "red"]),
-//!     ("ripe green pear", vec!["fruit", "green"]),
-//!     ("fast green bike", vec!["vehicle", "green"]),
+//! let data = Dataset::from_texts([
+//!     ("ripe red apple", ["fruit", "red"]),
+//!     ("fast red car", ["vehicle", "red"]),
+//!     ("ripe green pear", ["fruit", "green"]),
+//!     ("fast green bike", ["vehicle", "green"]),
 //! ]);
 //! let config = Config::from_toml("stage1.epochs = 50")?; // few texts need many passes
-//! let predictor = Trainer::new(config).train(&texts, None, &Silent)?;
-//! let answers = predictor.predict("a ripe plum", 1)?;
-//! assert_eq!(predictor.label_set().name(answers[0].label), "fruit");
+//! Trainer::new(config).train(&data)?.save(&model)?;
+//!
+//! let predictor = Predictor::load(&model)?;
+//! assert_eq!(predictor.predict("a ripe plum", 1)?[0].label, "fruit");
 //! # Ok::<(), elias::Error>(())
 //! ```
 //!
-//! [`pipeline::Trainer`] reports through a [`train::Observer`]; [`predict::Predictor`] is `Send + Sync`.
+//! [`Trainer::train_to`] writes checkpoints and can be resumed; an [`Observer`] follows a training and can stop it.
+//! [`data`] reads files in any common format, [`metrics`] measures rankings, [`insight`] shows what a model learned.
 //!
-//! Modules stand in reading order; each may use only those above it.
 //! The library never prints, reads the environment, exits, or configures a global thread pool: work runs on the
 //! caller's rayon pool.
 
-pub mod error;
-pub mod events;
-pub mod ids;
-pub mod random;
+// In reading order: a module uses only those above it.
+mod error;
+mod events;
+mod ids;
+mod random;
 
 pub mod config;
-pub mod kernels;
-pub mod matrix;
+mod kernels;
+mod matrix;
 
 pub mod data;
-pub mod features;
+mod features;
 pub mod metrics;
 
-pub mod classifiers;
-pub mod clustering;
-pub mod encoder;
-pub mod index;
+mod classifiers;
+mod clustering;
+mod encoder;
+mod index;
 
-pub mod loss;
-pub mod model;
-pub mod optim;
+mod loss;
+mod model;
+mod optim;
 
-pub mod calibration;
-pub mod ranker;
-pub mod train;
+mod calibration;
+mod ranker;
+mod train;
 
-pub mod ensemble;
+mod ensemble;
 
-pub mod predict;
+mod predict;
 
 pub mod insight;
 
-pub mod checkpoint;
+mod checkpoint;
 
-pub mod pipeline;
+mod pipeline;
 
 pub mod bench;
 pub mod tools;
@@ -72,3 +75,8 @@ pub use events::{Event, Observer, Phase};
 pub use ids::{LabelId, Scored};
 pub use pipeline::{PreparedTraining, Trainer};
 pub use predict::{Inputs, Level, Prediction, Predictor, Query};
+
+/// The Rust of the README compiles.
+#[doc = include_str!("../README.md")]
+#[cfg(doctest)]
+struct Readme;

@@ -1,8 +1,8 @@
 //! Splits a text into words.
 //!
-//! The text is lower-cased as a whole, then cut into maximal runs of word characters; what a word character is, and
-//! which characters are words by themselves, follows Unicode. Lower-casing comes first, as in scikit-learn, because it can
-//! make a character that ends a word ("İ" becomes "i" and a combining dot). Nothing is stemmed or normalised.
+//! The text is lower-cased as a whole, then cut into maximal runs of letters, digits, underscores and marks on letters;
+//! a Han character is a word by itself. Lower-casing comes first because it can change what follows a letter ("İ"
+//! becomes "i" and a combining dot). Nothing is stemmed or normalised.
 //! ASCII, the bulk of most texts, is handled bytewise.
 
 use crate::features::word_chars::{is_mark, is_word_by_itself, is_word_char};
