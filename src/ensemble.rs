@@ -8,7 +8,7 @@ use crate::matrix::top_k;
 
 /// Merges rankings; keeps its memory from text to text.
 #[derive(Clone, Debug, Default)]
-pub struct Merger {
+pub(crate) struct Merger {
     /// Label, member and score of everything listed.
     listed: Vec<(LabelId, u32, f32)>,
 }
@@ -19,7 +19,7 @@ impl Merger {
     ///
     /// The order within a list does not matter. A member should list a label once; if it lists it twice, both
     /// scores count. Without members the result is empty.
-    pub fn merge(&mut self, members: &[&[Scored]], k: usize, out: &mut Vec<Scored>) {
+    pub(crate) fn merge(&mut self, members: &[&[Scored]], k: usize, out: &mut Vec<Scored>) {
         out.clear();
         self.listed.clear();
         for (member, list) in members.iter().enumerate() {

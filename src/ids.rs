@@ -12,12 +12,12 @@ pub struct LabelId(pub u32);
 /// A row of W_L. A model orders its rows by cluster; `Numbering` maps between rows and labels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Pod, Zeroable)]
 #[repr(transparent)]
-pub struct LabelRow(pub u32);
+pub(crate) struct LabelRow(pub u32);
 
 /// A cluster, as its row in W_C and in the adjacency A.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Pod, Zeroable)]
 #[repr(transparent)]
-pub struct ClusterId(pub u32);
+pub(crate) struct ClusterId(pub u32);
 
 impl LabelId {
     /// The id as an index into per-label arrays.
@@ -30,7 +30,7 @@ impl LabelId {
 impl LabelRow {
     /// The row as an index into per-row arrays.
     #[inline]
-    pub fn idx(self) -> usize {
+    pub(crate) fn idx(self) -> usize {
         self.0 as usize
     }
 }
@@ -38,7 +38,7 @@ impl LabelRow {
 impl ClusterId {
     /// The id as an index into per-cluster arrays.
     #[inline]
-    pub fn idx(self) -> usize {
+    pub(crate) fn idx(self) -> usize {
         self.0 as usize
     }
 }

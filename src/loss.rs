@@ -7,7 +7,7 @@
 
 /// One label's score and the derivatives of its loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Term {
+pub(crate) struct Term {
     /// How likely the label's own outcome is held to be: p for a positive, 1 − p for a negative. L_c is −log.
     pub score: f64,
     /// ∂L_c/∂z.
@@ -20,7 +20,7 @@ pub struct Term {
 ///
 /// `e` is exp(−z).
 #[inline]
-pub fn positive(e: f32, path_score: f32) -> Term {
+pub(crate) fn positive(e: f32, path_score: f32) -> Term {
     // ∂/∂z = −(1 − σ);   ∂/∂log ŷ = −1
     let sigma = 1.0 / (1.0 + f64::from(e));
     Term {
@@ -44,7 +44,7 @@ fn outcome(e: f32, path_score: f32) -> (f32, f32, f32) {
 ///
 /// The larger one is ∂L_c/∂log ŷ = p/(1−p); of nearly all negatives it is tiny.
 #[inline]
-pub fn is_faint(e: f32, path_score: f32, floor: f32) -> bool {
+pub(crate) fn is_faint(e: f32, path_score: f32, floor: f32) -> bool {
     let (p, complement, _) = outcome(e, path_score);
     p < 0.99 * floor * complement
 }
@@ -53,7 +53,7 @@ pub fn is_faint(e: f32, path_score: f32, floor: f32) -> bool {
 ///
 /// `e` is exp(−z).
 #[inline]
-pub fn negative(e: f32, path_score: f32) -> Term {
+pub(crate) fn negative(e: f32, path_score: f32) -> Term {
     let (p, complement, sigma_complement) = outcome(e, path_score);
     // ∂/∂z = ŷσ(1−σ)/(1−p);   ∂/∂ŷ = σ/(1−p), times ŷ for log ŷ. The latter has no bound as p → 1: it stops at
     // the resolution of f32.
@@ -74,7 +74,7 @@ pub fn negative(e: f32, path_score: f32) -> Term {
 
 /// Adds up −log of many scores, one logarithm for several of them.
 #[derive(Clone, Copy, Debug)]
-pub struct LogSum {
+pub(crate) struct LogSum {
     product: f64,
     sum: f64,
 }
@@ -91,7 +91,7 @@ impl Default for LogSum {
 impl LogSum {
     /// Adds −log of a score.
     #[inline]
-    pub fn add(&mut self, score: f64) {
+    pub(crate) fn add(&mut self, score: f64) {
         self.product *= score.max(SMALLEST);
         if self.product < 1e-200 {
             self.sum -= self.product.ln();
@@ -100,7 +100,7 @@ impl LogSum {
     }
 
     /// The sum so far.
-    pub fn sum(&self) -> f64 {
+    pub(crate) fn sum(&self) -> f64 {
         self.sum - self.product.ln()
     }
 }
@@ -110,7 +110,7 @@ const SMALLEST: f64 = f32::MIN_POSITIVE as f64;
 
 /// The shortlist loss of a reached positive: −log ŷ; its derivative with respect to log ŷ is −1.
 #[inline]
-pub fn shortlist(path_score: f32) -> f64 {
+pub(crate) fn shortlist(path_score: f32) -> f64 {
     -f64::from(path_score).max(SMALLEST).ln()
 }
 

@@ -7,13 +7,13 @@
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
-pub struct Random {
+pub(crate) struct Random {
     state: [u64; 4],
 }
 
 impl Random {
     /// The stream for this seed, purpose and index.
-    pub fn new(seed: u64, purpose: &str, index: u64) -> Self {
+    pub(crate) fn new(seed: u64, purpose: &str, index: u64) -> Self {
         // Each part passes through the mixer before the next is added, so that (seed, index) and (index, seed)
         // or neighbouring seeds and indices do not meet.
         let mut mixer = mix(seed) ^ fnv1a(purpose.as_bytes());
@@ -32,7 +32,7 @@ impl Random {
 
     /// The next 64 random bits.
     #[inline]
-    pub fn u64(&mut self) -> u64 {
+    pub(crate) fn u64(&mut self) -> u64 {
         let state = &mut self.state;
         let result = state[0]
             .wrapping_add(state[3])
@@ -50,13 +50,13 @@ impl Random {
 
     /// A number in `[0, 1)`, a multiple of 2⁻²⁴.
     #[inline]
-    pub fn f32(&mut self) -> f32 {
+    pub(crate) fn f32(&mut self) -> f32 {
         (self.u64() >> 40) as f32 * (1.0 / (1u32 << 24) as f32)
     }
 
     /// A number in `[0, 1)`, a multiple of 2⁻⁵³.
     #[inline]
-    pub fn f64(&mut self) -> f64 {
+    pub(crate) fn f64(&mut self) -> f64 {
         (self.u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
@@ -65,7 +65,7 @@ impl Random {
     /// # Panics
     /// If `bound` is 0.
     #[inline]
-    pub fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         assert!(0 < bound, "no number is below 0");
         // Lemire's multiplication; the few products that would favour small numbers are drawn again.
         let bound = bound as u64;
@@ -79,14 +79,14 @@ impl Random {
     }
 
     /// A draw from the normal distribution with mean 0 and variance 1 (Box and Muller).
-    pub fn normal(&mut self) -> f32 {
+    pub(crate) fn normal(&mut self) -> f32 {
         let radius = (-2.0 * (1.0 - self.f64()).ln()).sqrt();
         let angle = std::f64::consts::TAU * self.f64();
         (radius * angle.cos()) as f32
     }
 
     /// Puts the items into random order, each order equally likely (Fisher and Yates).
-    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for end in (1..items.len()).rev() {
             items.swap(end, self.below(end + 1));
         }

@@ -8,10 +8,10 @@ use elias::metrics::{
 };
 use elias::{Dataset, Level, Predictor, Query};
 
-use elias::bench::{median, percentile};
 use crate::ui::console::Console;
 use crate::ui::figures::{DECILE_K, Figures, Timing};
 use crate::ui::progress::{Progress, Unit};
+use elias::bench::{median, percentile};
 
 /// Answers per point: as many as the longest cut-off of the metrics.
 const N_ANSWERS: usize = 100;

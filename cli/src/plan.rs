@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
-use elias::config::{EncoderKind, IndexMode, MemoryEstimate, Plan, StageConfig};
 use elias::PreparedTraining;
+use elias::config::{EncoderKind, IndexMode, MemoryEstimate, Plan, StageConfig};
 
 use crate::memory::size;
-use elias::bench::{Sgemm, median};
 use crate::ui::table::Table;
+use elias::bench::{Sgemm, median};
 
 /// Share of the plain matrix product's rate that training steps are assumed to reach.
 const ASSUMED_SHARE: f64 = 0.15;

@@ -11,7 +11,7 @@ use super::tree_fit::TreeLimits;
 
 /// What calibration knows of one candidate of one point.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CandidateScores {
+pub(crate) struct CandidateScores {
     /// The model's score p.
     pub model: f32,
     /// The ranker's score q.
@@ -23,7 +23,7 @@ pub struct CandidateScores {
 impl CandidateScores {
     /// p·q.
     #[inline]
-    pub fn product(&self) -> f32 {
+    pub(crate) fn product(&self) -> f32 {
         self.model * self.ranker
     }
 
@@ -41,7 +41,7 @@ impl CandidateScores {
 
 /// How T is mixed with p and q.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Mixing {
+pub(crate) struct Mixing {
     /// Weight of T.
     pub tree_weight: f32,
     /// Weight of the product.
@@ -78,7 +78,7 @@ pub(crate) const TREE_LIMITS: TreeLimits = TreeLimits {
 ///
 /// Invariants: the tree takes four features; weights and powers are finite and not negative.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Calibrator {
+pub(crate) struct Calibrator {
     tree: DecisionTree,
     mixing: Mixing,
 }
@@ -89,7 +89,7 @@ impl Calibrator {
     /// # Errors
     /// [`Error::CannotTrain`] without candidates, if the lengths differ,
     /// or if a score is not finite.
-    pub fn fit(
+    pub(crate) fn fit(
         candidates: &[CandidateScores],
         relevant: &[bool],
         limits: TreeLimits,
@@ -109,7 +109,7 @@ impl Calibrator {
     ///
     /// # Errors
     /// [`Error::InvalidMatrix`] if an invariant does not hold.
-    pub fn from_parts(tree: DecisionTree, mixing: Mixing) -> Result<Self> {
+    pub(crate) fn from_parts(tree: DecisionTree, mixing: Mixing) -> Result<Self> {
         if tree.n_features() != 4 {
             return Err(Error::InvalidMatrix(format!(
                 "calibration tree over {} features, expected 4",
@@ -133,18 +133,18 @@ impl Calibrator {
     }
 
     /// T.
-    pub fn tree(&self) -> &DecisionTree {
+    pub(crate) fn tree(&self) -> &DecisionTree {
         &self.tree
     }
 
     /// How T is mixed with p and q.
-    pub fn mixing(&self) -> Mixing {
+    pub(crate) fn mixing(&self) -> Mixing {
         self.mixing
     }
 
     /// The final score.
     #[inline]
-    pub fn score(&self, candidate: CandidateScores) -> f32 {
+    pub(crate) fn score(&self, candidate: CandidateScores) -> f32 {
         let Mixing {
             tree_weight,
             product_weight,

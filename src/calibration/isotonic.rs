@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 ///
 /// Invariants: at least one knot; scores strictly increase; probabilities never decrease and lie in 0..=1.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Isotonic {
+pub(crate) struct Isotonic {
     scores: Vec<f32>,
     probabilities: Vec<f32>,
 }
@@ -27,7 +27,7 @@ impl Isotonic {
     ///
     /// # Errors
     /// [`Error::CannotTrain`] without examples, if the lengths differ, or if a score is not finite.
-    pub fn fit(scores: &[f32], relevant: &[bool]) -> Result<Self> {
+    pub(crate) fn fit(scores: &[f32], relevant: &[bool]) -> Result<Self> {
         if scores.is_empty() || scores.len() != relevant.len() {
             return Err(Error::CannotTrain(format!(
                 "{} scores and {} outcomes to fit probabilities on",
@@ -79,7 +79,7 @@ impl Isotonic {
     ///
     /// # Errors
     /// [`Error::InvalidMatrix`] if an invariant does not hold.
-    pub fn from_parts(scores: Vec<f32>, probabilities: Vec<f32>) -> Result<Self> {
+    pub(crate) fn from_parts(scores: Vec<f32>, probabilities: Vec<f32>) -> Result<Self> {
         let fitting = !scores.is_empty() && scores.len() == probabilities.len();
         let finite = scores.iter().all(|score| score.is_finite());
         let rising = scores.windows(2).all(|pair| pair[0] < pair[1]);
@@ -99,12 +99,12 @@ impl Isotonic {
     }
 
     /// The knots: scores and probabilities.
-    pub fn parts(&self) -> (&[f32], &[f32]) {
+    pub(crate) fn parts(&self) -> (&[f32], &[f32]) {
         (&self.scores, &self.probabilities)
     }
 
     /// The probability of a score; the lowest one for NaN.
-    pub fn predict(&self, score: f32) -> f32 {
+    pub(crate) fn predict(&self, score: f32) -> f32 {
         let above = self.scores.partition_point(|&knot| knot <= score);
         if above == 0 {
             return self.probabilities[0];

@@ -11,9 +11,10 @@ mod reliability;
 mod tree;
 mod tree_fit;
 
-pub use calibrator::{Calibrator, CandidateScores, Mixing};
 pub(crate) use calibrator::TREE_LIMITS;
-pub use isotonic::Isotonic;
+pub(crate) use calibrator::{Calibrator, CandidateScores, Mixing};
+pub(crate) use isotonic::Isotonic;
 pub use reliability::{Reliability, ReliabilityBin};
-pub use tree::{DecisionTree, Node};
-pub use tree_fit::TreeLimits;
+pub(crate) use tree::{DecisionTree, Node};
+#[cfg(test)]
+pub(crate) use tree_fit::TreeLimits;

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 
 /// One node of a [`DecisionTree`]; the left child of a split is the node behind it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Node {
+pub(crate) enum Node {
     /// Goes left if the feature is at most the threshold, right otherwise.
     Split {
         /// Which feature.
@@ -27,7 +27,7 @@ pub enum Node {
 /// Invariants: nodes form one tree in preorder (a node, its left subtree, its right subtree); features are below
 /// `n_features`; thresholds are finite; probabilities lie in 0..=1.
 #[derive(Clone, Debug, PartialEq)]
-pub struct DecisionTree {
+pub(crate) struct DecisionTree {
     nodes: Vec<Node>,
     n_features: usize,
 }
@@ -37,7 +37,7 @@ impl DecisionTree {
     ///
     /// # Errors
     /// [`Error::InvalidMatrix`] if an invariant does not hold.
-    pub fn from_nodes(nodes: Vec<Node>, n_features: usize) -> Result<Self> {
+    pub(crate) fn from_nodes(nodes: Vec<Node>, n_features: usize) -> Result<Self> {
         let invalid =
             |problem: String| Err(Error::InvalidMatrix(format!("decision tree: {problem}")));
         // Positions at which the right subtrees of the splits above must begin, innermost last.
@@ -84,12 +84,12 @@ impl DecisionTree {
     }
 
     /// The nodes in preorder.
-    pub fn nodes(&self) -> &[Node] {
+    pub(crate) fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
     /// Number of features.
-    pub fn n_features(&self) -> usize {
+    pub(crate) fn n_features(&self) -> usize {
         self.n_features
     }
 
@@ -98,7 +98,7 @@ impl DecisionTree {
     /// # Panics
     /// If there are fewer features than the tree's.
     #[inline]
-    pub fn predict(&self, features: &[f32]) -> f32 {
+    pub(crate) fn predict(&self, features: &[f32]) -> f32 {
         let mut position = 0;
         loop {
             match self.nodes[position] {

@@ -16,7 +16,7 @@ const LEAST_GAP: f32 = 1e-7;
 
 /// When growing stops.
 #[derive(Clone, Copy, Debug)]
-pub struct TreeLimits {
+pub(crate) struct TreeLimits {
     /// Splits between the root and the deepest leaf.
     pub max_depth: usize,
     /// Fewest examples in a leaf.
@@ -30,7 +30,11 @@ impl DecisionTree {
     ///
     /// # Errors
     /// [`Error::CannotTrain`] without examples, if the lengths differ, or if a value is not finite.
-    pub fn fit(columns: &[&[f32]], relevant: &[bool], limits: TreeLimits) -> Result<DecisionTree> {
+    pub(crate) fn fit(
+        columns: &[&[f32]],
+        relevant: &[bool],
+        limits: TreeLimits,
+    ) -> Result<DecisionTree> {
         let n_examples = relevant.len();
         if n_examples == 0 || u32::MAX as usize <= n_examples {
             return Err(Error::CannotTrain(format!(

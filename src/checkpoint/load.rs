@@ -161,7 +161,8 @@ impl Loader<'_> {
         };
         let name = &transformer.tokenizer;
         let pieces = WordPieces::from_json(&self.files.text(name)?);
-        let pieces = pieces.map_err(|error| bad(self.files.directory.join(name), error.to_string()));
+        let pieces =
+            pieces.map_err(|error| bad(self.files.directory.join(name), error.to_string()));
         pieces.map(Some)
     }
 

@@ -40,7 +40,9 @@ impl MemberLoader<'_> {
     pub(super) fn member(&self, member: &v1::Member) -> Result<Member> {
         let is_positive = |value: f32| value > 0.0 && value.is_finite();
         if !is_positive(member.alpha) || !member.beta.is_none_or(is_positive) {
-            return Err(self.files.bad_manifest("alpha and beta must be positive".into()));
+            return Err(self
+                .files
+                .bad_manifest("alpha and beta must be positive".into()));
         }
         let ((encoder, ranker), (index, classifiers)) = rayon::join(
             || (self.encoder(&member.encoder), self.ranker(member)),
@@ -146,7 +148,9 @@ impl MemberLoader<'_> {
                 Box::new(encoder)
             }
             (EncoderKind::Transformer, None) => {
-                return Err(self.files.bad_manifest("it names no files of its transformer".into()));
+                return Err(self
+                    .files
+                    .bad_manifest("it names no files of its transformer".into()));
             }
         };
         file.finish()?;

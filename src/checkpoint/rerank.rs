@@ -153,7 +153,10 @@ pub(super) fn calibration_tensors(calibration: &EnsembleCalibration) -> Vec<Tens
 ///
 /// # Errors
 /// [`crate::Error::BadFile`]; others if the parts do not fit each other.
-pub(super) fn read_calibration(file: &mut TensorFile, n_labels: usize) -> Result<EnsembleCalibration> {
+pub(super) fn read_calibration(
+    file: &mut TensorFile,
+    n_labels: usize,
+) -> Result<EnsembleCalibration> {
     let n_knots = file.len("probabilities.score")?;
     let frequencies = file.numbers("frequencies", n_labels)?;
     let scores = file.floats("probabilities.score", n_knots)?;

@@ -169,6 +169,10 @@ fn write_calibrator(
 }
 
 /// Writes one file of tensors and returns its name.
-pub(super) fn write_tensors(writer: &mut Writer, stem: &str, all: Vec<Tensor<'_>>) -> Result<String> {
+pub(super) fn write_tensors(
+    writer: &mut Writer,
+    stem: &str,
+    all: Vec<Tensor<'_>>,
+) -> Result<String> {
     writer.write(stem, "safetensors", |out| tensors::write(all, out))
 }

@@ -136,7 +136,9 @@ pub(super) fn read(
     let parents = file.numbers("parents", n_parents)?;
     let is_parent = |parent: &u32| *parent as usize <= n_clusters;
     if ![0, n_labels].contains(&n_parents) || !parents.iter().all(is_parent) {
-        return Err(bad("tensor parents: it does not hold one cluster per label"));
+        return Err(bad(
+            "tensor parents: it does not hold one cluster per label",
+        ));
     }
     let parent = |parent: u32| parent.checked_sub(1).map(ClusterId);
     let parts = StateParts {

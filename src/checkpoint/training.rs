@@ -8,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::lock::Lock;
 use super::kept_member::{self, FinishedMember};
+use super::lock::Lock;
 use super::save::save;
 use super::snapshot::Turn;
 use super::v1_training::Snapshot;
@@ -336,7 +336,11 @@ impl TrainingFolder {
     /// # Errors
     /// [`Error::Io`]; the snapshots stay then.
     pub(crate) fn finish(self, predictor: &Predictor) -> Result<()> {
-        save(predictor, &self.destination.directory, self.destination.existing)?;
+        save(
+            predictor,
+            &self.destination.directory,
+            self.destination.existing,
+        )?;
         self.remove()
     }
 

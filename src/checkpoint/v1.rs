@@ -287,7 +287,11 @@ impl Member {
             names.extend([&stage1.encoder[..], &stage1.clusters, &stage1.classifiers]);
         }
         names.extend(self.ranker.iter().map(|ranker| &ranker.weights[..]));
-        names.extend(self.calibrator.iter().map(|calibrator| &calibrator.tree[..]));
+        names.extend(
+            self.calibrator
+                .iter()
+                .map(|calibrator| &calibrator.tree[..]),
+        );
         names
     }
 }
@@ -295,7 +299,9 @@ impl Member {
 /// Size and hash of files, as a manifest lists them.
 pub(super) fn wire_files(files: &BTreeMap<String, FileRecord>) -> BTreeMap<String, WireFile> {
     let files = files.iter();
-    files.map(|(name, record)| (name.clone(), record.into())).collect()
+    files
+        .map(|(name, record)| (name.clone(), record.into()))
+        .collect()
 }
 
 impl WireFile {

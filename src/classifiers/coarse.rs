@@ -17,7 +17,7 @@ const TYPE_LIMIT: f32 = 128.0;
 
 /// The rows of W_L in whole numbers of eight bits.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CoarseRows {
+pub(crate) struct CoarseRows {
     values: Matrix<i8>,
     /// What a whole number of a row stands for.
     scales: Vec<f32>,
@@ -27,14 +27,14 @@ pub struct CoarseRows {
 
 /// Buffers of [`CoarseRows::upper_bounds`]; one a thread.
 #[derive(Clone, Debug, Default)]
-pub struct CoarseScratch {
+pub(crate) struct CoarseScratch {
     embedding: Vec<i16>,
     products: Vec<i32>,
 }
 
 impl CoarseRows {
     /// Rounds every row.
-    pub fn new(weights: &LabelWeights) -> Self {
+    pub(crate) fn new(weights: &LabelWeights) -> Self {
         let (n_rows, dim) = (weights.n_rows(), weights.n_cols());
         let mut values: Matrix<i8> = Matrix::zeros(n_rows, dim);
         let coarse = values.values_mut().par_chunks_mut(dim.max(1)).enumerate();
@@ -51,7 +51,11 @@ impl CoarseRows {
     ///
     /// # Errors
     /// [`Error::InvalidMatrix`] if there is not one scale and one error of at least 0 a row.
-    pub fn from_parts(values: Matrix<i8>, scales: Vec<f32>, errors: Vec<f32>) -> Result<Self> {
+    pub(crate) fn from_parts(
+        values: Matrix<i8>,
+        scales: Vec<f32>,
+        errors: Vec<f32>,
+    ) -> Result<Self> {
         let n_rows = values.n_rows();
         let fits = |list: &[f32]| list.len() == n_rows && list.iter().all(|value| 0.0 <= *value);
         match fits(&scales) && fits(&errors) {
@@ -67,12 +71,12 @@ impl CoarseRows {
     }
 
     /// The rows in whole numbers, what those stand for, and ‖w − ŵ‖.
-    pub fn parts(&self) -> (&Matrix<i8>, &[f32], &[f32]) {
+    pub(crate) fn parts(&self) -> (&Matrix<i8>, &[f32], &[f32]) {
         (&self.values, &self.scales, &self.errors)
     }
 
     /// For each row named, a number that w·φ does not exceed, however it is summed. bounds: as many as rows
-    pub fn upper_bounds(
+    pub(crate) fn upper_bounds(
         &self,
         embedding: &[f32],
         rows: &[u32],

@@ -6,15 +6,15 @@
 mod coarse;
 mod weights;
 
-pub use coarse::{CoarseRows, CoarseScratch};
-pub use weights::LabelWeights;
+pub(crate) use coarse::{CoarseRows, CoarseScratch};
+pub(crate) use weights::LabelWeights;
 
 use crate::config::LabelPrecision;
 use crate::ids::LabelRow;
 
 /// Label classifiers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LabelClassifiers {
+pub(crate) struct LabelClassifiers {
     /// W_L, L×d.
     pub weights: LabelWeights,
     /// b_L, a label each.
@@ -26,7 +26,7 @@ pub struct LabelClassifiers {
 
 impl LabelClassifiers {
     /// The same classifiers as they are kept after training: in this precision, with their coarse rows.
-    pub fn into_inference(mut self, precision: LabelPrecision) -> Self {
+    pub(crate) fn into_inference(mut self, precision: LabelPrecision) -> Self {
         if precision == LabelPrecision::Half {
             self.weights = self.weights.into_half();
         }
@@ -35,13 +35,13 @@ impl LabelClassifiers {
     }
 
     /// Number of labels, L.
-    pub fn n_labels(&self) -> usize {
+    pub(crate) fn n_labels(&self) -> usize {
         self.bias.len()
     }
 
     /// σ(w·φ + b) of one label; NaN if the product is not finite, so that no damaged row looks like a sure label.
     #[inline]
-    pub fn score(&self, row: LabelRow, embedding: &[f32]) -> f32 {
+    pub(crate) fn score(&self, row: LabelRow, embedding: &[f32]) -> f32 {
         let z = self.weights.dot(row.idx(), embedding) + self.bias[row.idx()];
         match z.is_finite() {
             true => sigmoid(z),
@@ -52,6 +52,6 @@ impl LabelClassifiers {
 
 /// σ(z) = 1 / (1 + e^−z).
 #[inline]
-pub fn sigmoid(z: f32) -> f32 {
+pub(crate) fn sigmoid(z: f32) -> f32 {
     1.0 / (1.0 + (-z).exp())
 }

@@ -10,7 +10,7 @@ use crate::matrix::Matrix;
 
 /// The rows of W_L, L×d.
 #[derive(Clone, Debug, PartialEq)]
-pub enum LabelWeights {
+pub(crate) enum LabelWeights {
     /// 32 bits a value.
     Full(Matrix),
     /// 16 bits a value: half the file and half the memory, scores that differ in the fourth digit.
@@ -25,7 +25,7 @@ impl From<Matrix> for LabelWeights {
 
 impl LabelWeights {
     /// Number of labels, L.
-    pub fn n_rows(&self) -> usize {
+    pub(crate) fn n_rows(&self) -> usize {
         match self {
             LabelWeights::Full(matrix) => matrix.n_rows(),
             LabelWeights::Half(matrix) => matrix.n_rows(),
@@ -33,7 +33,7 @@ impl LabelWeights {
     }
 
     /// d.
-    pub fn n_cols(&self) -> usize {
+    pub(crate) fn n_cols(&self) -> usize {
         match self {
             LabelWeights::Full(matrix) => matrix.n_cols(),
             LabelWeights::Half(matrix) => matrix.n_cols(),
@@ -42,7 +42,7 @@ impl LabelWeights {
 
     /// w·φ of one row.
     #[inline]
-    pub fn dot(&self, row_idx: usize, embedding: &[f32]) -> f32 {
+    pub(crate) fn dot(&self, row_idx: usize, embedding: &[f32]) -> f32 {
         let kernels = Kernels::detect();
         match self {
             LabelWeights::Full(matrix) => kernels.dot(matrix.row(row_idx), embedding),
@@ -52,7 +52,7 @@ impl LabelWeights {
 
     /// Asks for a row that will be read soon.
     #[inline]
-    pub fn prefetch(&self, row_idx: usize) {
+    pub(crate) fn prefetch(&self, row_idx: usize) {
         match self {
             LabelWeights::Full(matrix) => prefetch(matrix.row(row_idx)),
             LabelWeights::Half(matrix) => prefetch(matrix.row(row_idx)),
@@ -60,7 +60,7 @@ impl LabelWeights {
     }
 
     /// One row, in 32 bits.
-    pub fn row(&self, row_idx: usize) -> Cow<'_, [f32]> {
+    pub(crate) fn row(&self, row_idx: usize) -> Cow<'_, [f32]> {
         match self {
             LabelWeights::Full(matrix) => matrix.row(row_idx).into(),
             LabelWeights::Half(matrix) => matrix.row(row_idx).iter().map(|w| w.to_f32()).collect(),
@@ -68,7 +68,7 @@ impl LabelWeights {
     }
 
     /// All values in 32 bits, writable; what is kept in 16 is widened for it.
-    pub fn values_mut(&mut self) -> &mut [f32] {
+    pub(crate) fn values_mut(&mut self) -> &mut [f32] {
         if let LabelWeights::Half(matrix) = self {
             let values = matrix.values().iter().map(|w| w.to_f32()).collect();
             *self = Matrix::from_vec(values, matrix.n_rows(), matrix.n_cols()).into();
@@ -80,7 +80,7 @@ impl LabelWeights {
     }
 
     /// The same rows in 16 bits; what is too large for them becomes the largest number.
-    pub fn into_half(self) -> Self {
+    pub(crate) fn into_half(self) -> Self {
         match self {
             LabelWeights::Full(matrix) => {
                 let (least, most) = (f16::MIN.to_f32(), f16::MAX.to_f32());

@@ -9,7 +9,7 @@ use crate::matrix::{CsrBuilder, CsrMatrix, Matrix};
 
 /// ψ, what is known of the points: sparse features and, once there is an encoder, dense ones behind them.
 #[derive(Clone, Copy, Debug)]
-pub struct PointFeatures<'a> {
+pub(crate) struct PointFeatures<'a> {
     /// bow, N×D; rows need not have length 1.
     pub sparse: &'a CsrMatrix,
     /// φ, N×d; rows need not have length 1.
@@ -22,7 +22,7 @@ pub struct PointFeatures<'a> {
 ///
 /// # Panics
 /// If the parts do not speak of the same number of points.
-pub fn label_centroids(labels: &CsrMatrix, points: PointFeatures) -> CsrMatrix {
+pub(crate) fn label_centroids(labels: &CsrMatrix, points: PointFeatures) -> CsrMatrix {
     let PointFeatures { sparse, dense } = points;
     assert_eq!(labels.n_rows(), sparse.n_rows(), "label and feature rows");
     if let Some(dense) = dense {

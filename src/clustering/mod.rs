@@ -6,6 +6,7 @@
 
 mod centroids;
 mod node;
+#[cfg(test)]
 mod quality;
 mod two_means;
 
@@ -13,14 +14,15 @@ use crate::error::{Error, Result};
 use crate::ids::{ClusterId, LabelId};
 use crate::matrix::CsrMatrix;
 
-pub use centroids::{PointFeatures, label_centroids};
-pub use quality::mean_cosine;
+pub(crate) use centroids::{PointFeatures, label_centroids};
+#[cfg(test)]
+pub(crate) use quality::mean_cosine;
 
 /// A partition of the labels.
 ///
 /// Invariants: every label is in exactly one cluster; no cluster is empty; members ascend by label.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Clustering {
+pub(crate) struct Clustering {
     cluster_of: Vec<ClusterId>,
     /// The members of cluster 0, then those of cluster 1, and so on.
     members: Vec<LabelId>,
@@ -36,7 +38,7 @@ pub struct Clustering {
 ///
 /// # Errors
 /// [`Error::Config`] if `n_clusters` is 0 or above the number of labels.
-pub fn cluster_labels(
+pub(crate) fn cluster_labels(
     centroids: &CsrMatrix,
     n_clusters: usize,
     seed: u64,
@@ -58,7 +60,7 @@ impl Clustering {
     ///
     /// # Errors
     /// [`Error::CannotTrain`] if a cluster is at or above `n_clusters`, or has no label.
-    pub fn new(cluster_of: Vec<ClusterId>, n_clusters: usize) -> Result<Clustering> {
+    pub(crate) fn new(cluster_of: Vec<ClusterId>, n_clusters: usize) -> Result<Clustering> {
         let mut sizes = vec![0; n_clusters];
         for (label_idx, cluster) in cluster_of.iter().enumerate() {
             let Some(size) = sizes.get_mut(cluster.idx()) else {
@@ -99,17 +101,17 @@ impl Clustering {
     }
 
     /// Number of clusters, C.
-    pub fn n_clusters(&self) -> usize {
+    pub(crate) fn n_clusters(&self) -> usize {
         self.ends.len()
     }
 
     /// Number of labels, L.
-    pub fn n_labels(&self) -> usize {
+    pub(crate) fn n_labels(&self) -> usize {
         self.cluster_of.len()
     }
 
     /// The cluster of each label.
-    pub fn cluster_of(&self) -> &[ClusterId] {
+    pub(crate) fn cluster_of(&self) -> &[ClusterId] {
         &self.cluster_of
     }
 
@@ -117,7 +119,7 @@ impl Clustering {
     ///
     /// # Panics
     /// If there is no such cluster.
-    pub fn members(&self, cluster: ClusterId) -> &[LabelId] {
+    pub(crate) fn members(&self, cluster: ClusterId) -> &[LabelId] {
         let start = match cluster.idx() {
             0 => 0,
             cluster_idx => self.ends[cluster_idx - 1],
@@ -126,7 +128,7 @@ impl Clustering {
     }
 
     /// The labels of each cluster, cluster after cluster.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[LabelId]> {
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &[LabelId]> {
         (0..self.n_clusters()).map(|cluster_idx| self.members(ClusterId(cluster_idx as u32)))
     }
 }

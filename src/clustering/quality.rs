@@ -10,7 +10,7 @@ use crate::matrix::CsrMatrix;
 ///
 /// `centroids` is L×D with rows of length 1 or empty. A centre is the normalised sum of its members' centroids, so a
 /// cluster's cosines sum to the length of that sum. 0 if no label has a centroid.
-pub fn mean_cosine(centroids: &CsrMatrix, clustering: &Clustering) -> f64 {
+pub(crate) fn mean_cosine(centroids: &CsrMatrix, clustering: &Clustering) -> f64 {
     let n_described = (0..centroids.n_rows())
         .filter(|&label_idx| !centroids.row(label_idx).0.is_empty())
         .count();

@@ -33,13 +33,7 @@ pub(super) fn halve_into(
 }
 
 /// Appends the clusters of a node. `place` numbers the nodes: the root is 1, the children of `i` are `2i`, `2i + 1`.
-fn halve(
-    node: Node,
-    n_clusters: usize,
-    place: u64,
-    seed: u64,
-    clusters: &mut Vec<Vec<LabelId>>,
-) {
+fn halve(node: Node, n_clusters: usize, place: u64, seed: u64, clusters: &mut Vec<Vec<LabelId>>) {
     if n_clusters == 1 {
         clusters.push(node.labels);
         return;
@@ -47,11 +41,7 @@ fn halve(
     let n_left_clusters = n_clusters.div_ceil(2);
     let n_right_clusters = n_clusters - n_left_clusters;
     let n_left = left_size(node.labels.len(), n_clusters, n_left_clusters);
-    let order = split(
-        &node,
-        n_left,
-        Random::new(seed, "clustering", place),
-    );
+    let order = split(&node, n_left, Random::new(seed, "clustering", place));
     let (left, right) = rayon::join(
         || node.select(&order[..n_left]),
         || node.select(&order[n_left..]),
@@ -65,7 +55,7 @@ fn halve(
                 right,
                 n_right_clusters,
                 2 * place + 1,
-                        seed,
+                seed,
                 &mut right_clusters,
             )
         },
@@ -94,7 +84,7 @@ fn split(node: &Node, n_left: usize, mut random: Random) -> Vec<u32> {
         total: &total,
         tolerance: f64::from(TOLERANCE),
     };
-        for _ in 0..N_STARTS {
+    for _ in 0..N_STARTS {
         halving.assign(&mut order, &first_direction(node, &mut random));
         let cosine = halving.two_means(&mut order, FIRST_ROUNDS);
         if best_cosine < cosine {

@@ -29,9 +29,7 @@ pub use optim::{OptimConfig, SecondMoments};
 pub use plan::{DataCounts, Decided, Plan, default_n_clusters};
 pub use ranker::{RankerConfig, RankerLoss};
 pub(crate) use removed::migrate;
-pub use stage::{
-    LabelPrecision, LearningRates, LossConfig, Reduction, StageConfig, TrainConfig,
-};
+pub use stage::{LabelPrecision, LearningRates, LossConfig, Reduction, StageConfig, TrainConfig};
 
 use std::collections::{BTreeMap, BTreeSet};
 

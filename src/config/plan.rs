@@ -173,7 +173,12 @@ impl Config {
         check(is_cosine, key, near_duplicates.into(), "a cosine above 0")?;
         let batch_size = self.train.batch_size;
         let is_usable = (1..usize::from(u16::MAX)).contains(&batch_size);
-        check(is_usable, "train.batch_size", batch_size as f64, "1 to 65534")?;
+        check(
+            is_usable,
+            "train.batch_size",
+            batch_size as f64,
+            "1 to 65534",
+        )?;
         for (name, stage) in [("stage1", &self.stage1), ("stage2", &self.stage2)] {
             let rates = &stage.rates;
             positive(&format!("{name}.rates.encoder"), rates.encoder.into())?;

@@ -140,9 +140,14 @@ mod tests {
     #[test]
     fn every_key_that_is_gone_is_refused_by_name_and_no_key_is_both_gone_and_there() {
         for (key, fate) in all() {
-            let error = Config::default().with_value(&format!("{key}=1")).unwrap_err();
+            let error = Config::default()
+                .with_value(&format!("{key}=1"))
+                .unwrap_err();
             let message = error.to_string();
-            assert!(message.contains(key) && message.contains("gone"), "{message}");
+            assert!(
+                message.contains(key) && message.contains("gone"),
+                "{message}"
+            );
             let now = toml::Table::try_from(Config::default()).unwrap();
             assert!(find(&now, key).is_none(), "{key}");
             if let Moved(other) = fate {

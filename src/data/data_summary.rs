@@ -43,7 +43,11 @@ impl DataSummary {
             n_points: data.n_points(),
             n_labels: data.n_labels(),
             n_positives: data.labels().indices().len(),
-            sha256: hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect(),
+            sha256: hash
+                .finalize()
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect(),
         }
     }
 }

@@ -62,8 +62,7 @@ impl HoldOut {
             let own = labels.row(point_idx).0;
             let n_labels = own.len();
             // Near duplicates are not worth looking for where the point itself cannot be spared.
-            let can_lose_one =
-                |&label: &u32| MIN_POINTS_PER_LABEL < n_training[label as usize];
+            let can_lose_one = |&label: &u32| MIN_POINTS_PER_LABEL < n_training[label as usize];
             if uses[point_idx] != Use::Train
                 || quotas[n_labels] == 0
                 || !own.iter().all(can_lose_one)
@@ -77,8 +76,7 @@ impl HoldOut {
             group.retain(|&member| uses[member] == Use::Train);
             let of_group = || group.iter().flat_map(|&member| labels.row(member).0);
             of_group().for_each(|&label| n_training[label as usize] -= 1);
-            let can_spare =
-                |label: &u32| MIN_POINTS_PER_LABEL <= n_training[*label as usize];
+            let can_spare = |label: &u32| MIN_POINTS_PER_LABEL <= n_training[*label as usize];
             if share < n_set_aside + group.len() - 1 || !of_group().all(can_spare) {
                 of_group().for_each(|&label| n_training[label as usize] += 1);
                 continue;

@@ -7,9 +7,11 @@
 use rayon::prelude::*;
 
 use crate::config::EncoderConfig;
-use crate::encoder::{Encoder, Gradient, Parameter, StepSeed, TakeTensor, Tensor, TrainableEncoder};
-use crate::features::Points;
+use crate::encoder::{
+    Encoder, Gradient, Parameter, StepSeed, TakeTensor, Tensor, TrainableEncoder,
+};
 use crate::error::Result;
+use crate::features::Points;
 use crate::kernels::Kernels;
 use crate::matrix::{Groups, Matrix, Output, View, product};
 use crate::random::Random;
@@ -26,7 +28,7 @@ const EMBEDDING_RATE: f32 = 6.0;
 
 /// A trainable bag of words.
 #[derive(Clone, Debug)]
-pub struct BagEncoder {
+pub(crate) struct BagEncoder {
     /// E, V×d.
     embeddings: Matrix,
     /// b, d.
@@ -63,7 +65,7 @@ struct Pass {
 
 impl BagEncoder {
     /// A randomly initialised encoder for `n_words` words.
-    pub fn new(n_words: usize, config: &EncoderConfig, seed: u64) -> Self {
+    pub(crate) fn new(n_words: usize, config: &EncoderConfig, seed: u64) -> Self {
         let dim = config.dim;
         let mut embeddings = Matrix::zeros(n_words, dim);
         embeddings
@@ -101,7 +103,7 @@ impl BagEncoder {
     ///
     /// # Errors
     /// Whatever `take` returns.
-    pub fn from_tensors(
+    pub(crate) fn from_tensors(
         n_words: usize,
         config: &EncoderConfig,
         take: &mut TakeTensor<'_>,

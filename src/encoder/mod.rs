@@ -8,16 +8,16 @@ mod bag;
 mod origin;
 mod transformer;
 
-pub use bag::BagEncoder;
-pub use origin::EncoderOrigin;
-pub use transformer::{Architecture, Shape, TransformerEncoder};
+pub(crate) use bag::BagEncoder;
+pub(crate) use origin::EncoderOrigin;
+pub(crate) use transformer::{Architecture, Shape, TransformerEncoder};
 
 use crate::error::Result;
 use crate::features::Points;
 use crate::matrix::Matrix;
 
 /// Maps points to embeddings.
-pub trait Encoder: Send + Sync {
+pub(crate) trait Encoder: Send + Sync {
     /// d: size of an embedding.
     fn dim(&self) -> usize;
 
@@ -37,7 +37,7 @@ pub trait Encoder: Send + Sync {
 }
 
 /// An encoder that can be trained.
-pub trait TrainableEncoder: Encoder {
+pub(crate) trait TrainableEncoder: Encoder {
     /// Embeds the rows named and remembers what [`TrainableEncoder::backward`] needs; `step` seeds its dropout.
     fn forward(&mut self, points: Points<'_>, rows: &[u32], step: StepSeed, out: &mut Matrix);
 
@@ -57,7 +57,7 @@ pub trait TrainableEncoder: Encoder {
 
 /// A named parameter to read.
 #[derive(Clone, Copy, Debug)]
-pub struct Tensor<'a> {
+pub(crate) struct Tensor<'a> {
     /// Its name in model files.
     pub name: &'a str,
     /// Its shape; row-major.
@@ -67,11 +67,11 @@ pub struct Tensor<'a> {
 }
 
 /// Hands out tensors by name and shape, as a model file does.
-pub type TakeTensor<'a> = dyn FnMut(&str, (usize, usize)) -> Result<Matrix> + 'a;
+pub(crate) type TakeTensor<'a> = dyn FnMut(&str, (usize, usize)) -> Result<Matrix> + 'a;
 
 /// What random choices of one step are seeded by.
 #[derive(Clone, Copy, Debug)]
-pub struct StepSeed {
+pub(crate) struct StepSeed {
     /// The seed of the configuration.
     pub seed: u64,
     /// The step since the start of training.
@@ -79,7 +79,7 @@ pub struct StepSeed {
 }
 
 /// A parameter and its gradient.
-pub struct Parameter<'a> {
+pub(crate) struct Parameter<'a> {
     /// Its name in model files.
     pub name: &'a str,
     /// Its shape; row-major.
@@ -95,7 +95,7 @@ pub struct Parameter<'a> {
 }
 
 /// A gradient, of all values or of some rows.
-pub enum Gradient<'a> {
+pub(crate) enum Gradient<'a> {
     /// One entry a value.
     Dense(&'a [f32]),
     /// The rows that have any, ascending, and their entries one after the other.

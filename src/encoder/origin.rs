@@ -5,7 +5,7 @@ use crate::config::Plan;
 
 /// What an encoder is before it has seen the data.
 #[derive(Clone, Debug, Default)]
-pub enum EncoderOrigin {
+pub(crate) enum EncoderOrigin {
     /// A bag of words with random embeddings.
     #[default]
     Bag,
@@ -15,7 +15,7 @@ pub enum EncoderOrigin {
 
 impl EncoderOrigin {
     /// An encoder that has learnt nothing of the data yet; the same at each call.
-    pub fn encoder(&self, plan: &Plan) -> Box<dyn TrainableEncoder> {
+    pub(crate) fn encoder(&self, plan: &Plan) -> Box<dyn TrainableEncoder> {
         match self {
             EncoderOrigin::Bag => {
                 let config = plan.config();

@@ -11,7 +11,7 @@ use crate::matrix::CsrMatrix;
 
 /// Turns data into points.
 #[derive(Clone, Debug)]
-pub struct Featurizer {
+pub(crate) struct Featurizer {
     words: Option<Vectorizer>,
     pieces: Option<WordPieces>,
     n_features: usize,
@@ -19,7 +19,7 @@ pub struct Featurizer {
 
 /// Buffers of one thread.
 #[derive(Default)]
-pub struct FeatureScratch {
+pub(crate) struct FeatureScratch {
     tokens: TokenScratch,
     words: Vec<(u32, f32)>,
 }
@@ -29,7 +29,7 @@ impl Featurizer {
     ///
     /// # Errors
     /// [`Error::CannotTrain`] if a transformer is to read data without texts; errors of [`Vectorizer::fit`].
-    pub fn fit(
+    pub(crate) fn fit(
         data: &Dataset,
         config: &FeaturesConfig,
         pieces: Option<WordPieces>,
@@ -79,7 +79,7 @@ impl Featurizer {
     ///
     /// # Errors
     /// [`Error::CannotPredict`] if the data lacks what the featurizer was fitted on.
-    pub fn points(&self, data: &Dataset) -> Result<PointSet> {
+    pub(crate) fn points(&self, data: &Dataset) -> Result<PointSet> {
         match (&self.words, data.texts(), data.features()) {
             (Some(_), Some(texts), _) => self.points_of_texts(texts),
             (Some(_), None, _) => Err(Error::CannotPredict(
@@ -94,7 +94,7 @@ impl Featurizer {
     ///
     /// # Errors
     /// [`Error::CannotPredict`] if the featurizer was fitted on features.
-    pub fn points_of_texts(&self, texts: &Texts) -> Result<PointSet> {
+    pub(crate) fn points_of_texts(&self, texts: &Texts) -> Result<PointSet> {
         let words = self.words.as_ref().ok_or_else(needs_features)?;
         let pieces = self.pieces.as_ref();
         Ok(PointSet {
@@ -107,7 +107,7 @@ impl Featurizer {
     ///
     /// # Errors
     /// [`Error::CannotPredict`] if the featurizer was fitted on texts or on fewer columns.
-    pub fn points_of_features(&self, features: &CsrMatrix) -> Result<PointSet> {
+    pub(crate) fn points_of_features(&self, features: &CsrMatrix) -> Result<PointSet> {
         if self.words.is_some() {
             return Err(Error::CannotPredict(
                 "the model was trained on texts, not on features: give it texts".into(),
@@ -127,7 +127,7 @@ impl Featurizer {
     ///
     /// # Errors
     /// As [`Featurizer::points_of_texts`].
-    pub fn point(&self, text: &str, scratch: &mut FeatureScratch) -> Result<PointSet> {
+    pub(crate) fn point(&self, text: &str, scratch: &mut FeatureScratch) -> Result<PointSet> {
         let words = self.words.as_ref().ok_or_else(needs_features)?;
         let FeatureScratch { tokens, words: row } = scratch;
         words.transform_one(text, tokens, row);
@@ -142,17 +142,17 @@ impl Featurizer {
     }
 
     /// Number of feature columns.
-    pub fn n_features(&self) -> usize {
+    pub(crate) fn n_features(&self) -> usize {
         self.n_features
     }
 
     /// Words and their weights; none if it was fitted on features.
-    pub fn words(&self) -> Option<&Vectorizer> {
+    pub(crate) fn words(&self) -> Option<&Vectorizer> {
         self.words.as_ref()
     }
 
     /// The tokeniser of a transformer, if there is one.
-    pub fn pieces(&self) -> Option<&WordPieces> {
+    pub(crate) fn pieces(&self) -> Option<&WordPieces> {
         self.pieces.as_ref()
     }
 }

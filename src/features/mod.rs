@@ -16,8 +16,9 @@ mod vectorizer;
 mod word_chars;
 mod word_pieces;
 
-pub use featurizer::{Featurizer, FeatureScratch};
-pub use points::{PointSet, Points};
-pub use terms::TokenScratch;
-pub use vectorizer::Vectorizer;
-pub use word_pieces::{TokenRows, WordPieces};
+pub(crate) use featurizer::{FeatureScratch, Featurizer};
+pub use points::PointSet;
+pub(crate) use points::Points;
+pub(crate) use terms::TokenScratch;
+pub(crate) use vectorizer::Vectorizer;
+pub(crate) use word_pieces::{TokenRows, WordPieces};

@@ -12,7 +12,7 @@ pub(super) struct Terms {
 
 /// Buffers that cutting a text into terms needs; reused, they cost no allocation.
 #[derive(Clone, Debug, Default)]
-pub struct TokenScratch {
+pub(crate) struct TokenScratch {
     lowered: String,
     /// First and one-past-last byte of each word of the text.
     words: Vec<(usize, usize)>,

@@ -16,7 +16,7 @@ use crate::matrix::CsrMatrix;
 /// Invariants: the words strictly ascend by bytes, so that a word's position, which is its column, is unique; every
 /// word has a positive, finite idf.
 #[derive(Clone, Debug)]
-pub struct Vectorizer {
+pub(crate) struct Vectorizer {
     vocabulary: Texts,
     idf: Vec<f32>,
     config: FeaturesConfig,
@@ -29,7 +29,7 @@ impl Vectorizer {
     ///
     /// # Errors
     /// [`Error::CannotTrain`] if no text holds a word, [`Error::Config`] if a setting cannot be used.
-    pub fn fit(texts: &Texts, config: &FeaturesConfig) -> Result<Vectorizer> {
+    pub(crate) fn fit(texts: &Texts, config: &FeaturesConfig) -> Result<Vectorizer> {
         Ok(Vectorizer::fit_transform(texts, config)?.0)
     }
 
@@ -39,7 +39,7 @@ impl Vectorizer {
     ///
     /// # Errors
     /// As [`Vectorizer::fit`].
-    pub fn fit_transform(
+    pub(crate) fn fit_transform(
         texts: &Texts,
         config: &FeaturesConfig,
     ) -> Result<(Vectorizer, CsrMatrix)> {
@@ -71,7 +71,11 @@ impl Vectorizer {
     ///
     /// # Errors
     /// [`Error::InvalidVocabulary`] if an invariant does not hold, [`Error::Config`] if a setting cannot be used.
-    pub fn from_parts(vocabulary: Texts, idf: Vec<f32>, config: FeaturesConfig) -> Result<Self> {
+    pub(crate) fn from_parts(
+        vocabulary: Texts,
+        idf: Vec<f32>,
+        config: FeaturesConfig,
+    ) -> Result<Self> {
         check_config(&config)?;
         let invalid = |problem: String| Err(Error::InvalidVocabulary(problem));
         if vocabulary.len() != idf.len() {
@@ -107,7 +111,7 @@ impl Vectorizer {
     }
 
     /// The rows of texts, N×D. A text without a known word gets an empty row.
-    pub fn transform(&self, texts: &Texts) -> CsrMatrix {
+    pub(crate) fn transform(&self, texts: &Texts) -> CsrMatrix {
         let parts = chunks(texts)
             .into_par_iter()
             .map(|chunk| {
@@ -129,7 +133,12 @@ impl Vectorizer {
     ///
     /// Once `scratch` and `out` are as large as the texts need, nothing is allocated, save for the rare text with a
     /// capital sigma.
-    pub fn transform_one(&self, text: &str, scratch: &mut TokenScratch, out: &mut Vec<(u32, f32)>) {
+    pub(crate) fn transform_one(
+        &self,
+        text: &str,
+        scratch: &mut TokenScratch,
+        out: &mut Vec<(u32, f32)>,
+    ) {
         let mut columns = std::mem::take(&mut scratch.columns);
         columns.clear();
         self.terms.for_each(text, scratch, |term| {
@@ -145,27 +154,27 @@ impl Vectorizer {
     }
 
     /// Number of columns, D.
-    pub fn n_columns(&self) -> usize {
+    pub(crate) fn n_columns(&self) -> usize {
         self.vocabulary.len()
     }
 
     /// The words (or n-grams) of the columns, in column order, which is the order of their bytes.
-    pub fn vocabulary(&self) -> &Texts {
+    pub(crate) fn vocabulary(&self) -> &Texts {
         &self.vocabulary
     }
 
     /// The column of a word (or n-gram), written as it comes out of the tokeniser.
-    pub fn column(&self, word: &str) -> Option<u32> {
+    pub(crate) fn column(&self, word: &str) -> Option<u32> {
         self.column_of.find(word.as_bytes())
     }
 
     /// Inverse document frequencies, one a column.
-    pub fn idf(&self) -> &[f32] {
+    pub(crate) fn idf(&self) -> &[f32] {
         &self.idf
     }
 
     /// The settings it was fitted with.
-    pub fn config(&self) -> &FeaturesConfig {
+    pub(crate) fn config(&self) -> &FeaturesConfig {
         &self.config
     }
 

@@ -76,7 +76,7 @@ impl<T: AsRef<[u32]>> FromIterator<T> for TokenRows {
 
 /// A tokeniser that cuts texts at a number of tokens.
 #[derive(Clone, Debug)]
-pub struct WordPieces {
+pub(crate) struct WordPieces {
     tokenizer: Tokenizer,
 }
 
@@ -85,7 +85,7 @@ impl WordPieces {
     ///
     /// # Errors
     /// [`Error::InvalidVocabulary`] if the file is not one of a tokeniser.
-    pub fn new(file: &TokenizerSource, max_len: usize) -> Result<Self> {
+    pub(crate) fn new(file: &TokenizerSource, max_len: usize) -> Result<Self> {
         let tokenizer = match file {
             TokenizerSource::Json(text) => Tokenizer::from_bytes(text).map_err(invalid)?,
             TokenizerSource::Vocabulary(text, lowercase) => of_vocabulary(text, *lowercase)?,
@@ -101,13 +101,13 @@ impl WordPieces {
     ///
     /// # Errors
     /// As [`WordPieces::new`].
-    pub fn from_json(text: &str) -> Result<Self> {
+    pub(crate) fn from_json(text: &str) -> Result<Self> {
         let tokenizer = Tokenizer::from_bytes(text).map_err(invalid)?;
         Ok(WordPieces { tokenizer })
     }
 
     /// The tokeniser with its rules, as `tokenizer.json`.
-    pub fn to_json(&self) -> String {
+    pub(crate) fn to_json(&self) -> String {
         self.tokenizer
             .to_string(false)
             .expect("a tokeniser that was read can be written")
@@ -126,7 +126,7 @@ impl WordPieces {
     }
 
     /// One more than the highest id it gives.
-    pub fn n_ids(&self) -> usize {
+    pub(crate) fn n_ids(&self) -> usize {
         let vocabulary = self.tokenizer.get_vocab(true);
         vocabulary.values().max().map_or(0, |&id| id as usize + 1)
     }
@@ -135,7 +135,7 @@ impl WordPieces {
     ///
     /// # Errors
     /// [`Error::InvalidVocabulary`] if the tokeniser has no answer, such as no token for unknown words.
-    pub fn ids(&self, text: &str) -> Result<Vec<u32>> {
+    pub(crate) fn ids(&self, text: &str) -> Result<Vec<u32>> {
         let encoding = self.tokenizer.encode_fast(text, true).map_err(invalid)?;
         Ok(encoding.get_ids().to_vec())
     }
@@ -144,7 +144,7 @@ impl WordPieces {
     ///
     /// # Errors
     /// As [`WordPieces::ids`].
-    pub fn rows(&self, texts: &Texts) -> Result<TokenRows> {
+    pub(crate) fn rows(&self, texts: &Texts) -> Result<TokenRows> {
         let all: Vec<usize> = (0..texts.len()).collect();
         let chunks = all.par_chunks(CHUNK).map(|chunk| {
             let rows = chunk.iter().map(|&text| self.ids(texts.get(text)));

@@ -13,7 +13,7 @@ use crate::kernels::Kernels;
 /// Invariants: `indptr` starts at 0, never decreases and ends at the number of edges; within a row labels
 /// strictly increase and are below `n_labels`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Edges {
+pub(crate) struct Edges {
     indptr: Vec<usize>,
     labels: Vec<LabelRow>,
     n_labels: usize,
@@ -24,7 +24,7 @@ impl Edges {
     ///
     /// # Errors
     /// [`Error::InvalidMatrix`] if an invariant does not hold.
-    pub fn new(indptr: Vec<usize>, labels: Vec<LabelRow>, n_labels: usize) -> Result<Self> {
+    pub(crate) fn new(indptr: Vec<usize>, labels: Vec<LabelRow>, n_labels: usize) -> Result<Self> {
         let starts_and_ends = indptr.first() == Some(&0) && indptr.last() == Some(&labels.len());
         let ascends = indptr.windows(2).all(|ends| ends[0] <= ends[1]);
         if !starts_and_ends || !ascends {
@@ -54,7 +54,7 @@ impl Edges {
     ///
     /// # Errors
     /// [`Error::InvalidMatrix`] if a label is out of range or stands twice in a list.
-    pub fn from_lists(mut lists: Vec<Vec<LabelRow>>, n_labels: usize) -> Result<Self> {
+    pub(crate) fn from_lists(mut lists: Vec<Vec<LabelRow>>, n_labels: usize) -> Result<Self> {
         let mut indptr = vec![0];
         let mut labels = Vec::new();
         for list in &mut lists {
@@ -66,44 +66,44 @@ impl Edges {
     }
 
     /// Number of clusters, C.
-    pub fn n_clusters(&self) -> usize {
+    pub(crate) fn n_clusters(&self) -> usize {
         self.indptr.len() - 1
     }
 
     /// Number of labels, L.
-    pub fn n_labels(&self) -> usize {
+    pub(crate) fn n_labels(&self) -> usize {
         self.n_labels
     }
 
     /// Number of edges.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.labels.len()
     }
 
     /// Whether there is no edge.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.labels.is_empty()
     }
 
     /// Where the edges of a cluster stand in per-edge arrays.
     #[inline]
-    pub fn range(&self, cluster: ClusterId) -> std::ops::Range<usize> {
+    pub(crate) fn range(&self, cluster: ClusterId) -> std::ops::Range<usize> {
         self.indptr[cluster.idx()]..self.indptr[cluster.idx() + 1]
     }
 
     /// The labels of all edges, cluster after cluster.
     #[inline]
-    pub fn rows(&self) -> &[LabelRow] {
+    pub(crate) fn rows(&self) -> &[LabelRow] {
         &self.labels
     }
 
     /// Row offsets: one more than clusters.
-    pub fn indptr(&self) -> &[usize] {
+    pub(crate) fn indptr(&self) -> &[usize] {
         &self.indptr
     }
 
     /// Labels that no cluster leads to.
-    pub fn unreachable(&self) -> Vec<LabelRow> {
+    pub(crate) fn unreachable(&self) -> Vec<LabelRow> {
         let mut reached = vec![false; self.n_labels];
         for label in &self.labels {
             reached[label.idx()] = true;
@@ -117,7 +117,7 @@ impl Edges {
 
 /// The adjacency matrix A of the search index.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Adjacency {
+pub(crate) struct Adjacency {
     edges: Edges,
     kind: Kind,
     /// ŝ(c,ℓ), an edge each.
@@ -141,7 +141,7 @@ enum Kind {
 
 impl Adjacency {
     /// Fixed edges of score 1 (stage 1).
-    pub fn fixed(edges: Edges) -> Self {
+    pub(crate) fn fixed(edges: Edges) -> Self {
         let best = (0..edges.n_clusters())
             .map(|c| {
                 if edges.range(ClusterId(c as u32)).is_empty() {
@@ -163,7 +163,7 @@ impl Adjacency {
     ///
     /// # Errors
     /// [`Error::InvalidMatrix`] if there is not one finite weight an edge or β is not positive.
-    pub fn learned(edges: Edges, weights: Vec<f32>, beta: f32) -> Result<Self> {
+    pub(crate) fn learned(edges: Edges, weights: Vec<f32>, beta: f32) -> Result<Self> {
         let valid =
             weights.len() == edges.len() && weights.iter().all(|a| a.is_finite()) && 0.0 < beta;
         if !valid {
@@ -193,7 +193,7 @@ impl Adjacency {
     ///
     /// # Errors
     /// [`Error::InvalidMatrix`] if the edges are fixed, or there is not one share of 0 to below 1 a cluster.
-    pub fn with_removed(mut self, shares: Vec<f32>) -> Result<Self> {
+    pub(crate) fn with_removed(mut self, shares: Vec<f32>) -> Result<Self> {
         let n_clusters = self.edges.n_clusters();
         let is_valid = shares.len() == n_clusters && shares.iter().all(|s| (0.0..1.0).contains(s));
         match &mut self.kind {
@@ -210,7 +210,7 @@ impl Adjacency {
     }
 
     /// The share of each cluster's softmax that removed edges had; none if none were removed.
-    pub fn removed(&self) -> Option<&[f32]> {
+    pub(crate) fn removed(&self) -> Option<&[f32]> {
         match &self.kind {
             Kind::Learned { removed, .. } if !removed.is_empty() => Some(removed),
             _ => None,
@@ -224,24 +224,24 @@ impl Adjacency {
     }
 
     /// The edges.
-    pub fn edges(&self) -> &Edges {
+    pub(crate) fn edges(&self) -> &Edges {
         &self.edges
     }
 
     /// Edge scores ŝ(c,ℓ), in the order of the edges.
     #[inline]
-    pub fn scores(&self) -> &[f32] {
+    pub(crate) fn scores(&self) -> &[f32] {
         &self.scores
     }
 
     /// The best edge score of a cluster; 0 for a cluster without edges.
     #[inline]
-    pub fn best_score(&self, cluster: ClusterId) -> f32 {
+    pub(crate) fn best_score(&self, cluster: ClusterId) -> f32 {
         self.best[cluster.idx()]
     }
 
     /// Raw weights a(c,ℓ), where they are learned.
-    pub fn weights(&self) -> Option<&[f32]> {
+    pub(crate) fn weights(&self) -> Option<&[f32]> {
         match &self.kind {
             Kind::Fixed => None,
             Kind::Learned { weights, .. } => Some(weights),
@@ -249,7 +249,7 @@ impl Adjacency {
     }
 
     /// β, where weights are learned.
-    pub fn beta(&self) -> Option<f32> {
+    pub(crate) fn beta(&self) -> Option<f32> {
         match &self.kind {
             Kind::Fixed => None,
             Kind::Learned { beta, .. } => Some(*beta),
@@ -257,7 +257,7 @@ impl Adjacency {
     }
 
     /// Recomputes the scores of one cluster's edges from its weights.
-    pub fn refresh(&mut self, cluster: ClusterId) {
+    pub(crate) fn refresh(&mut self, cluster: ClusterId) {
         let range = self.edges.range(cluster);
         if let Kind::Learned {
             weights,
@@ -278,7 +278,7 @@ impl Adjacency {
     ///
     /// # Panics
     /// If there is not one weight an edge.
-    pub fn replace_weights(&mut self, new: &[f32]) {
+    pub(crate) fn replace_weights(&mut self, new: &[f32]) {
         if let Kind::Learned { weights, .. } = &mut self.kind {
             weights.copy_from_slice(new);
         }
@@ -304,7 +304,7 @@ impl Adjacency {
     /// For every label the cluster with the strongest edge to it, ties to the lowest cluster, and that edge.
     ///
     /// A label that no cluster leads to has none.
-    pub fn parents(&self) -> Vec<Option<ClusterId>> {
+    pub(crate) fn parents(&self) -> Vec<Option<ClusterId>> {
         let mut parents: Vec<Option<ClusterId>> = vec![None; self.edges.n_labels];
         let mut best = vec![f32::NEG_INFINITY; self.edges.n_labels];
         for cluster_idx in 0..self.edges.n_clusters() {

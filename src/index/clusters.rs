@@ -7,7 +7,7 @@ use crate::matrix::{Matrix, Output, View, product};
 
 /// Cluster classifiers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ClusterClassifiers {
+pub(crate) struct ClusterClassifiers {
     /// W_C, C×d.
     pub weights: Matrix,
     /// b_C, a cluster each.
@@ -18,12 +18,12 @@ pub struct ClusterClassifiers {
 
 impl ClusterClassifiers {
     /// Number of clusters, C.
-    pub fn n_clusters(&self) -> usize {
+    pub(crate) fn n_clusters(&self) -> usize {
         self.bias.len()
     }
 
     /// softmax(W_C φ + b_C) of n embeddings. embeddings: n×d   probabilities: n×C
-    pub fn probabilities(&self, embeddings: &[f32], probabilities: &mut [f32]) {
+    pub(crate) fn probabilities(&self, embeddings: &[f32], probabilities: &mut [f32]) {
         let (n_clusters, dim) = (self.n_clusters(), self.weights.n_cols());
         let n_points = embeddings.len() / dim.max(1);
         let weights = View::transposed(self.weights.values(), dim);
@@ -40,7 +40,7 @@ impl ClusterClassifiers {
     }
 
     /// softmax(W_C φ + b_C) of one embedding, row by row of W_C: a matrix product has nothing to reuse here.
-    pub fn probabilities_of_one(&self, embedding: &[f32], probabilities: &mut [f32]) {
+    pub(crate) fn probabilities_of_one(&self, embedding: &[f32], probabilities: &mut [f32]) {
         let kernels = Kernels::detect();
         for (cluster_idx, probability) in probabilities.iter_mut().enumerate() {
             *probability = kernels.dot(self.weights.row(cluster_idx), embedding);
@@ -59,7 +59,7 @@ impl ClusterClassifiers {
 
     /// ŝ_c of a softmax probability.
     #[inline]
-    pub fn score(&self, probability: f32) -> f32 {
+    pub(crate) fn score(&self, probability: f32) -> f32 {
         (self.alpha * probability).min(1.0)
     }
 }

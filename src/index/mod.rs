@@ -7,9 +7,9 @@ mod clusters;
 mod pruning;
 mod shortlist;
 
-pub use adjacency::{Adjacency, Edges};
+pub(crate) use adjacency::{Adjacency, Edges};
 pub(crate) use adjacency::{edge_gradient, edge_scores};
-pub use clusters::ClusterClassifiers;
+pub(crate) use clusters::ClusterClassifiers;
 pub(crate) use clusters::logit_gradient;
-pub use pruning::{Cut, Pruned};
-pub use shortlist::{Path, Selection, ShortlistOptions, Shortlister};
+pub use pruning::Cut;
+pub(crate) use shortlist::{Path, Selection, ShortlistOptions, Shortlister};

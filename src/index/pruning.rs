@@ -19,7 +19,7 @@ pub enum Cut {
 
 /// An adjacency after pruning.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Pruned {
+pub(crate) struct Pruned {
     /// What is left.
     pub adjacency: Adjacency,
     /// Edges that were removed.
@@ -33,7 +33,7 @@ impl Adjacency {
     ///
     /// # Errors
     /// [`Error::InvalidMatrix`](crate::error::Error::InvalidMatrix) if a weight cannot be represented.
-    pub fn pruned(&self, cut: Cut) -> Result<Pruned> {
+    pub(crate) fn pruned(&self, cut: Cut) -> Result<Pruned> {
         let edges = self.edges();
         let mut stays = vec![false; edges.len()];
         for cluster_idx in 0..edges.n_clusters() {

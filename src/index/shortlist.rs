@@ -11,7 +11,7 @@ use crate::kernels::{Kernels, prefetch};
 
 /// How far the search goes.
 #[derive(Clone, Copy, Debug)]
-pub struct ShortlistOptions {
+pub(crate) struct ShortlistOptions {
     /// b: clusters searched.
     pub beam_size: usize,
     /// K: labels kept.
@@ -22,7 +22,7 @@ pub struct ShortlistOptions {
 
 /// The best path to a shortlisted label.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Path {
+pub(crate) struct Path {
     /// The label, as its row in W_L.
     pub row: LabelRow,
     /// The edge taken, as its position in the adjacency.
@@ -37,7 +37,7 @@ pub struct Path {
 
 /// A cluster that is searched.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Selection {
+pub(crate) struct Selection {
     /// The cluster.
     pub cluster: ClusterId,
     /// ŝ_c.
@@ -51,7 +51,7 @@ const AHEAD: usize = 16;
 
 /// Buffers of the search; one a thread.
 #[derive(Clone, Debug)]
-pub struct Shortlister {
+pub(crate) struct Shortlister {
     /// For each label: the search that last met it and where its path stands, packed.
     seen: Vec<u64>,
     search: u32,
@@ -68,7 +68,7 @@ pub struct Shortlister {
 
 impl Shortlister {
     /// Buffers for this many labels.
-    pub fn new(n_labels: usize) -> Self {
+    pub(crate) fn new(n_labels: usize) -> Self {
         Shortlister {
             seen: vec![0; n_labels],
             search: 0,
@@ -82,7 +82,7 @@ impl Shortlister {
     }
 
     /// Shortlists for prediction. probabilities: C, softmax of the cluster logits.
-    pub fn search(
+    pub(crate) fn search(
         &mut self,
         clusters: &ClusterClassifiers,
         adjacency: &Adjacency,
@@ -96,7 +96,7 @@ impl Shortlister {
     /// Shortlists for training: adds the parents of the positives and marks the positives.
     ///
     /// `positives` ascend; a positive without a parent cannot be reached.
-    pub fn search_with_parents(
+    pub(crate) fn search_with_parents(
         &mut self,
         clusters: &ClusterClassifiers,
         adjacency: &Adjacency,
@@ -125,10 +125,9 @@ impl Shortlister {
     }
 
     /// Puts the shortlist in descending score, ties to the lower label.
-    pub fn sort(&mut self) {
-        self.paths.sort_unstable_by_key(|path| {
-            std::cmp::Reverse(descending_key(path.score, path.row.0))
-        });
+    pub(crate) fn sort(&mut self) {
+        self.paths
+            .sort_unstable_by_key(|path| std::cmp::Reverse(descending_key(path.score, path.row.0)));
     }
 
     fn select_best(

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Config, LearningRates, StageConfig};
-use crate::optim::Schedule;
 use crate::events::{Event, Phase};
+use crate::optim::Schedule;
 
 /// The course of one stage of one member.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::trace::Trace;
 use crate::calibration::CandidateScores;
-use crate::features::PointSet;
 use crate::error::Result;
+use crate::features::PointSet;
 use crate::ids::LabelId;
 use crate::kernels::Kernels;
 use crate::matrix::{CsrMatrix, Matrix};
@@ -108,7 +108,13 @@ pub fn explain(
     let explain = |label: LabelId| -> Vec<MemberExplanation> {
         let traces = traces.iter();
         let explain = |trace| {
-            explain_member(predictor, trace, &point.features, label, search.n_candidates)
+            explain_member(
+                predictor,
+                trace,
+                &point.features,
+                label,
+                search.n_candidates,
+            )
         };
         traces.map(explain).collect()
     };

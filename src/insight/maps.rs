@@ -3,9 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::health::assigning_score;
 use super::health::strong_clusters;
 use super::members::PointClusters;
-use super::health::assigning_score;
 use super::tsne::{TsneOptions, tsne};
 use crate::ids::{ClusterId, LabelId};
 use crate::kernels::Kernels;

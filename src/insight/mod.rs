@@ -30,7 +30,7 @@ pub use members::{ClusterWords, PointClusters, cluster_words, clusters_of_points
 pub use recall::{LabelRecall, StageFigures, measure_stage, recall_of_labels};
 pub use scores::{ReliabilityCurve, ScoreSpread, reliability, score_spread};
 
-pub use crate::calibration::Reliability;
+pub use crate::calibration::{Reliability, ReliabilityBin};
 pub use crate::features::PointSet;
 pub use crate::index::Cut;
 

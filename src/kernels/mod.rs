@@ -24,15 +24,15 @@ mod scalar_rows;
 use half::f16;
 
 /// Labels that are worked on together: their rows and the points' rows are then loaded once for four products.
-pub const TILE: usize = 4;
+pub(crate) const TILE: usize = 4;
 
 /// Proof that the machine has AVX2, FMA and F16C, which came with them.
 #[derive(Clone, Copy, Debug)]
-pub struct Avx2(());
+pub(crate) struct Avx2(());
 
 impl Avx2 {
     /// `Some` where the instructions are available.
-    pub fn new() -> Option<Avx2> {
+    pub(crate) fn new() -> Option<Avx2> {
         #[cfg(target_arch = "x86_64")]
         if std::is_x86_feature_detected!("avx2")
             && std::is_x86_feature_detected!("fma")
@@ -49,7 +49,7 @@ const CACHE_LINE: usize = 64;
 
 /// Asks for memory that will be read soon, where the machine cannot guess it; nothing but a hint.
 #[inline]
-pub fn prefetch<T>(values: &[T]) {
+pub(crate) fn prefetch<T>(values: &[T]) {
     #[cfg(target_arch = "x86_64")]
     for line in values.chunks(CACHE_LINE / size_of::<T>()) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -62,7 +62,7 @@ pub fn prefetch<T>(values: &[T]) {
 
 /// What one AdamW update needs besides the row itself.
 #[derive(Clone, Copy, Debug)]
-pub struct AdamWStep {
+pub(crate) struct AdamWStep {
     /// Learning rate.
     pub learning_rate: f32,
     /// Decay of the first moment.
@@ -81,7 +81,7 @@ pub struct AdamWStep {
 
 /// The kernels of this machine.
 #[derive(Clone, Copy, Debug)]
-pub enum Kernels {
+pub(crate) enum Kernels {
     /// 256-bit vectors with fused multiply-add.
     Avx2(Avx2),
     /// Plain loops.
@@ -90,7 +90,7 @@ pub enum Kernels {
 
 impl AdamWStep {
     /// Updates the one second moment of a row; √v̂ + ε.
-    pub fn row_denominator(&self, v: &mut f32, gradient: &[f32]) -> f32 {
+    pub(crate) fn row_denominator(&self, v: &mut f32, gradient: &[f32]) -> f32 {
         let square = Kernels::detect().dot(gradient, gradient);
         let mean = square / gradient.len().max(1) as f32;
         *v = self.beta2 * *v + (1.0 - self.beta2) * mean;
@@ -100,13 +100,13 @@ impl AdamWStep {
 
 impl Kernels {
     /// The fastest kernels this machine can run.
-    pub fn detect() -> Kernels {
+    pub(crate) fn detect() -> Kernels {
         Avx2::new().map_or(Kernels::Scalar, Kernels::Avx2)
     }
 
     /// Σ a·b.
     #[inline]
-    pub fn dot(self, a: &[f32], b: &[f32]) -> f32 {
+    pub(crate) fn dot(self, a: &[f32], b: &[f32]) -> f32 {
         assert_eq!(a.len(), b.len());
         match self {
             #[cfg(target_arch = "x86_64")]
@@ -118,7 +118,7 @@ impl Kernels {
 
     /// Σ a·b, of 16 and 32 bits.
     #[inline]
-    pub fn dot_half(self, a: &[f16], b: &[f32]) -> f32 {
+    pub(crate) fn dot_half(self, a: &[f16], b: &[f32]) -> f32 {
         assert_eq!(a.len(), b.len());
         match self {
             #[cfg(target_arch = "x86_64")]
@@ -130,7 +130,7 @@ impl Kernels {
 
     /// y += alpha·x.
     #[inline]
-    pub fn axpy(self, alpha: f32, x: &[f32], y: &mut [f32]) {
+    pub(crate) fn axpy(self, alpha: f32, x: &[f32], y: &mut [f32]) {
         assert_eq!(x.len(), y.len());
         match self {
             #[cfg(target_arch = "x86_64")]
@@ -144,7 +144,7 @@ impl Kernels {
     ///
     /// No sum may overflow: the caller keeps `width · 128 · max |x|` below 2³¹.
     #[inline]
-    pub fn whole_dots(self, x: &[i16], matrix: &[i8], rows: &[u32], out: &mut [i32]) {
+    pub(crate) fn whole_dots(self, x: &[i16], matrix: &[i8], rows: &[u32], out: &mut [i32]) {
         check_rows(x.len(), matrix.len(), rows);
         assert_eq!(rows.len(), out.len());
         match self {
@@ -157,7 +157,7 @@ impl Kernels {
 
     /// Positions i, ascending, where `low ≤ factor·x[i] < high`.
     #[inline]
-    pub fn find_between(
+    pub(crate) fn find_between(
         self,
         factor: f32,
         x: &[f32],
@@ -174,7 +174,13 @@ impl Kernels {
 
     /// `out = Σ_j coefficients[j] · matrix[rows[j]]`.
     #[inline]
-    pub fn sum_rows(self, coefficients: &[f32], matrix: &[f32], rows: &[u32], out: &mut [f32]) {
+    pub(crate) fn sum_rows(
+        self,
+        coefficients: &[f32],
+        matrix: &[f32],
+        rows: &[u32],
+        out: &mut [f32],
+    ) {
         check_rows(out.len(), matrix.len(), rows);
         assert_eq!(rows.len(), coefficients.len());
         match self {
@@ -189,7 +195,7 @@ impl Kernels {
     ///
     /// `matrix` is row-major with rows as long as those of `w`.
     #[inline]
-    pub fn dot_tile(self, w: [&[f32]; TILE], matrix: &[f32], rows: &[u32], out: &mut [f32]) {
+    pub(crate) fn dot_tile(self, w: [&[f32]; TILE], matrix: &[f32], rows: &[u32], out: &mut [f32]) {
         check_tile(w, matrix.len(), rows, out.len());
         match self {
             #[cfg(target_arch = "x86_64")]
@@ -201,7 +207,13 @@ impl Kernels {
 
     /// `out[i] = Σ_j coefficients[j·TILE + i] · matrix[rows[j]]`: the gradients of a tile of labels.
     #[inline]
-    pub fn sum_tile(self, coefficients: &[f32], matrix: &[f32], rows: &[u32], out: &mut [f32]) {
+    pub(crate) fn sum_tile(
+        self,
+        coefficients: &[f32],
+        matrix: &[f32],
+        rows: &[u32],
+        out: &mut [f32],
+    ) {
         check_rows(out.len() / TILE, matrix.len(), rows);
         assert!(rows.len() * TILE == coefficients.len() && out.len().is_multiple_of(TILE));
         match self {
@@ -214,7 +226,7 @@ impl Kernels {
 
     /// `matrix[rows[j]] += Σ_i coefficients[j·TILE + i] · w[i]` for every j: what a tile passes to its points.
     #[inline]
-    pub fn add_tile(
+    pub(crate) fn add_tile(
         self,
         coefficients: &[f32],
         w: [&[f32]; TILE],
@@ -232,7 +244,7 @@ impl Kernels {
 
     /// One AdamW update of a row and its moments.
     #[inline]
-    pub fn adamw(
+    pub(crate) fn adamw(
         self,
         step: &AdamWStep,
         w: &mut [f32],
@@ -251,7 +263,7 @@ impl Kernels {
 
     /// One AdamW update of a row whose second moment is one number, given as the denominator √v̂ + ε.
     #[inline]
-    pub fn adamw_scaled(
+    pub(crate) fn adamw_scaled(
         self,
         step: &AdamWStep,
         denominator: f32,
@@ -270,7 +282,7 @@ impl Kernels {
 
     /// `x[i] = exp(x[i] − shift)`, and their sum. Relative error below 1e-6; underflows to 0.
     #[inline]
-    pub fn exp_sum(self, x: &mut [f32], shift: f32) -> f32 {
+    pub(crate) fn exp_sum(self, x: &mut [f32], shift: f32) -> f32 {
         match self {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: `Avx2` proves the instructions exist.

@@ -9,7 +9,7 @@ use super::{Kernels, scalar_rows};
 impl Kernels {
     /// row = softmax(scale·row); nothing happens to an empty row.
     #[inline]
-    pub fn softmax(self, row: &mut [f32], scale: f32) {
+    pub(crate) fn softmax(self, row: &mut [f32], scale: f32) {
         match self {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: `Avx2` proves the instructions exist.
@@ -20,7 +20,7 @@ impl Kernels {
 
     /// From ∂L/∂p to ∂L/∂s of p = softmax(scale·s): scale·p∘(d − Σ p·d).
     #[inline]
-    pub fn softmax_backward(self, p: &[f32], gradient: &mut [f32], scale: f32) {
+    pub(crate) fn softmax_backward(self, p: &[f32], gradient: &mut [f32], scale: f32) {
         assert_eq!(p.len(), gradient.len());
         match self {
             #[cfg(target_arch = "x86_64")]
@@ -32,7 +32,12 @@ impl Kernels {
 
     /// row = x̂ = (row − mean)/√(variance + ε), out = γ∘x̂ + β; returns 1/√(variance + ε).
     #[inline]
-    pub fn layer_norm(self, row: &mut [f32], scale: (&[f32], &[f32], f32), out: &mut [f32]) -> f32 {
+    pub(crate) fn layer_norm(
+        self,
+        row: &mut [f32],
+        scale: (&[f32], &[f32], f32),
+        out: &mut [f32],
+    ) -> f32 {
         let n = row.len();
         assert!(scale.0.len() == n && scale.1.len() == n && out.len() == n);
         match self {
@@ -47,7 +52,7 @@ impl Kernels {
     ///
     /// With g = γ∘∂L/∂y: ∂L/∂x = (g − mean(g) − x̂·mean(g∘x̂))/√(variance + ε).
     #[inline]
-    pub fn layer_norm_backward(
+    pub(crate) fn layer_norm_backward(
         self,
         gradient: &mut [f32],
         normed: (&[f32], f32),
@@ -70,7 +75,7 @@ impl Kernels {
 
     /// out = GELU(x + bias) = (x + bias)·Φ(x + bias), and x becomes the derivative; Φ within 1e-6.
     #[inline]
-    pub fn gelu(self, x: &mut [f32], bias: &[f32], out: &mut [f32]) {
+    pub(crate) fn gelu(self, x: &mut [f32], bias: &[f32], out: &mut [f32]) {
         assert!(x.len() == bias.len() && x.len() == out.len());
         match self {
             #[cfg(target_arch = "x86_64")]
@@ -82,7 +87,7 @@ impl Kernels {
 
     /// x ∘= factors, sums += x.
     #[inline]
-    pub fn multiply_and_sum(self, x: &mut [f32], factors: &[f32], sums: &mut [f32]) {
+    pub(crate) fn multiply_and_sum(self, x: &mut [f32], factors: &[f32], sums: &mut [f32]) {
         assert!(x.len() == factors.len() && x.len() == sums.len());
         match self {
             #[cfg(target_arch = "x86_64")]

@@ -196,7 +196,7 @@ impl CsrMatrix {
 
 /// Collects rows for a [`CsrMatrix`]; validation happens in [`CsrBuilder::finish`].
 #[derive(Clone, Debug)]
-pub struct CsrBuilder {
+pub(crate) struct CsrBuilder {
     indptr: Vec<usize>,
     indices: Vec<u32>,
     values: Vec<f32>,
@@ -214,7 +214,7 @@ impl Default for CsrBuilder {
 
 impl CsrBuilder {
     /// Empty, with room for this many rows and values.
-    pub fn with_capacity(n_rows: usize, nnz: usize) -> Self {
+    pub(crate) fn with_capacity(n_rows: usize, nnz: usize) -> Self {
         let mut indptr = Vec::with_capacity(n_rows + 1);
         indptr.push(0);
         CsrBuilder {
@@ -225,7 +225,7 @@ impl CsrBuilder {
     }
 
     /// Appends a row.
-    pub fn push_row(&mut self, entries: impl IntoIterator<Item = (u32, f32)>) {
+    pub(crate) fn push_row(&mut self, entries: impl IntoIterator<Item = (u32, f32)>) {
         for (col, value) in entries {
             self.indices.push(col);
             self.values.push(value);
@@ -234,7 +234,7 @@ impl CsrBuilder {
     }
 
     /// Rows so far.
-    pub fn n_rows(&self) -> usize {
+    pub(crate) fn n_rows(&self) -> usize {
         self.indptr.len() - 1
     }
 
@@ -242,7 +242,7 @@ impl CsrBuilder {
     ///
     /// # Errors
     /// [`Error::InvalidMatrix`] if an invariant of [`CsrMatrix`] does not hold.
-    pub fn finish(self, n_cols: usize) -> Result<CsrMatrix> {
+    pub(crate) fn finish(self, n_cols: usize) -> Result<CsrMatrix> {
         CsrMatrix::new(self.indptr, self.indices, self.values, n_cols)
     }
 }

@@ -5,7 +5,7 @@
 
 /// Reusable buffers of a grouping over keys below a fixed bound.
 #[derive(Clone, Debug, Default)]
-pub struct Groups<T> {
+pub(crate) struct Groups<T> {
     /// For each possible key: members so far; all zero between calls.
     counts: Vec<u32>,
     keys: Vec<u32>,
@@ -15,7 +15,7 @@ pub struct Groups<T> {
 
 impl<T: Copy + Default> Groups<T> {
     /// Buffers for keys below `n_keys`.
-    pub fn new(n_keys: usize) -> Self {
+    pub(crate) fn new(n_keys: usize) -> Self {
         Groups {
             counts: vec![0; n_keys],
             keys: Vec::new(),
@@ -28,7 +28,7 @@ impl<T: Copy + Default> Groups<T> {
     ///
     /// # Panics
     /// If a key is not below the bound.
-    pub fn group(&mut self, items: impl Iterator<Item = (u32, T)> + Clone) {
+    pub(crate) fn group(&mut self, items: impl Iterator<Item = (u32, T)> + Clone) {
         self.keys.clear();
         let mut n_items = 0;
         for (key, _) in items.clone() {
@@ -62,12 +62,12 @@ impl<T: Copy + Default> Groups<T> {
     }
 
     /// The distinct keys, ascending.
-    pub fn keys(&self) -> &[u32] {
+    pub(crate) fn keys(&self) -> &[u32] {
         &self.keys
     }
 
     /// The items of one group, in the order they were given.
-    pub fn members(&self, group_idx: usize) -> &[T] {
+    pub(crate) fn members(&self, group_idx: usize) -> &[T] {
         &self.members[self.starts[group_idx]..self.starts[group_idx + 1]]
     }
 }

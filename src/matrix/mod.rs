@@ -10,8 +10,8 @@ mod group;
 mod product;
 mod top_k;
 
-pub use csr::{CsrBuilder, CsrMatrix};
-pub use dense::Matrix;
-pub use group::Groups;
-pub use product::{Output, View, ViewMut, product, product_into};
-pub use top_k::{sort_descending, top_k};
+pub(crate) use csr::{CsrBuilder, CsrMatrix};
+pub(crate) use dense::Matrix;
+pub(crate) use group::Groups;
+pub(crate) use product::{Output, View, ViewMut, product, product_into};
+pub(crate) use top_k::{sort_descending, top_k};

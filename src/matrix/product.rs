@@ -7,7 +7,7 @@
 
 /// A matrix inside a slice: element (i, j) stands at `i * row_stride + j * col_stride`.
 #[derive(Clone, Copy, Debug)]
-pub struct View<'a> {
+pub(crate) struct View<'a> {
     values: &'a [f32],
     row_stride: usize,
     col_stride: usize,
@@ -15,7 +15,7 @@ pub struct View<'a> {
 
 impl<'a> View<'a> {
     /// Rows one after the other, `stride` values apart.
-    pub fn rows(values: &'a [f32], stride: usize) -> Self {
+    pub(crate) fn rows(values: &'a [f32], stride: usize) -> Self {
         View {
             values,
             row_stride: stride,
@@ -24,7 +24,7 @@ impl<'a> View<'a> {
     }
 
     /// The transpose of [`View::rows`].
-    pub fn transposed(values: &'a [f32], stride: usize) -> Self {
+    pub(crate) fn transposed(values: &'a [f32], stride: usize) -> Self {
         View {
             values,
             row_stride: 1,
@@ -41,7 +41,7 @@ impl<'a> View<'a> {
 
 /// Whether a product replaces what the output held or is added to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output {
+pub(crate) enum Output {
     /// out = product.
     Replace,
     /// out += product.
@@ -50,14 +50,14 @@ pub enum Output {
 
 /// Rows of an output inside a slice, `stride` values apart.
 #[derive(Debug)]
-pub struct ViewMut<'a> {
+pub(crate) struct ViewMut<'a> {
     values: &'a mut [f32],
     stride: usize,
 }
 
 impl<'a> ViewMut<'a> {
     /// Rows one after the other, `stride` values apart.
-    pub fn rows(values: &'a mut [f32], stride: usize) -> Self {
+    pub(crate) fn rows(values: &'a mut [f32], stride: usize) -> Self {
         ViewMut { values, stride }
     }
 }
@@ -66,7 +66,13 @@ impl<'a> ViewMut<'a> {
 ///
 /// # Panics
 /// If an operand is smaller than the shape says.
-pub fn product(shape: [usize; 3], a: View<'_>, b: View<'_>, out: &mut [f32], output: Output) {
+pub(crate) fn product(
+    shape: [usize; 3],
+    a: View<'_>,
+    b: View<'_>,
+    out: &mut [f32],
+    output: Output,
+) {
     let [m, n, k] = shape;
     assert_eq!(out.len(), m * n, "result of {m}x{k}·{k}x{n}");
     product_into(shape, a, b, ViewMut::rows(out, n), output);
@@ -76,7 +82,7 @@ pub fn product(shape: [usize; 3], a: View<'_>, b: View<'_>, out: &mut [f32], out
 ///
 /// # Panics
 /// If an operand is smaller than the shape says, or the rows of the output overlap.
-pub fn product_into(
+pub(crate) fn product_into(
     [m, n, k]: [usize; 3],
     a: View<'_>,
     b: View<'_>,

@@ -7,12 +7,12 @@ use std::cmp::Ordering;
 use crate::ids::Scored;
 
 /// Sorts by descending score, ties to the lower id.
-pub fn sort_descending(scored: &mut [Scored]) {
+pub(crate) fn sort_descending(scored: &mut [Scored]) {
     scored.sort_unstable_by(best_first);
 }
 
 /// Keeps the `k` best, in descending order; ties to the lower id.
-pub fn top_k(scored: &mut Vec<Scored>, k: usize) {
+pub(crate) fn top_k(scored: &mut Vec<Scored>, k: usize) {
     if k == 0 {
         scored.clear();
         return;

@@ -7,8 +7,8 @@
 mod numbering;
 mod stage1;
 
-pub use numbering::Numbering;
-pub use stage1::{Stage1, Stage1Model};
+pub(crate) use numbering::Numbering;
+pub(crate) use stage1::{Stage1, Stage1Model};
 
 use crate::classifiers::{CoarseScratch, LabelClassifiers};
 use crate::ids::Scored;
@@ -18,7 +18,7 @@ use crate::matrix::top_k;
 
 /// Search index and label classifiers: what stands behind an embedding.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Model {
+pub(crate) struct Model {
     /// W_C.
     pub clusters: ClusterClassifiers,
     /// A.
@@ -40,7 +40,7 @@ const SIGMOID_ERROR: f32 = 1e-5;
 
 /// Buffers of [`Model::rank`]; one a thread.
 #[derive(Clone, Debug)]
-pub struct RankScratch {
+pub(crate) struct RankScratch {
     searcher: Shortlister,
     probabilities: Vec<f32>,
     /// Rows of the shortlisted labels, and a number that none of their p exceeds.
@@ -56,7 +56,7 @@ pub struct RankScratch {
 
 impl RankScratch {
     /// Buffers for a model.
-    pub fn new(model: &Model) -> Self {
+    pub(crate) fn new(model: &Model) -> Self {
         RankScratch {
             searcher: Shortlister::new(model.classifiers.n_labels()),
             probabilities: vec![0.0; model.clusters.n_clusters()],
@@ -76,7 +76,7 @@ impl Model {
     /// p ≤ ŷ, and the coarse rows of W_L say it more closely. The shortlist is walked by descending bound and left
     /// as soon as no later label can enter the best `k`: the answer is that of scoring all of it. Where a product
     /// that is taken is not finite the answers are those labels alone, with the score NaN.
-    pub fn rank(
+    pub(crate) fn rank(
         &self,
         embedding: &[f32],
         options: &ShortlistOptions,
@@ -92,7 +92,7 @@ impl Model {
     }
 
     /// As [`Model::rank`], for an embedding whose cluster probabilities are known. probabilities: C
-    pub fn rank_within(
+    pub(crate) fn rank_within(
         &self,
         embedding: &[f32],
         probabilities: &[f32],

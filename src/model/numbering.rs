@@ -8,7 +8,7 @@ use crate::matrix::{CsrBuilder, CsrMatrix};
 ///
 /// Invariant: a permutation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Numbering {
+pub(crate) struct Numbering {
     label_of_row: Vec<LabelId>,
     row_of_label: Vec<LabelRow>,
 }
@@ -18,7 +18,7 @@ impl Numbering {
     ///
     /// # Errors
     /// [`Error::InvalidMatrix`] if it is not a permutation.
-    pub fn new(label_of_row: Vec<LabelId>) -> Result<Self> {
+    pub(crate) fn new(label_of_row: Vec<LabelId>) -> Result<Self> {
         const UNSEEN: LabelRow = LabelRow(u32::MAX);
         let mut row_of_label = vec![UNSEEN; label_of_row.len()];
         for (row, label) in label_of_row.iter().enumerate() {
@@ -40,23 +40,23 @@ impl Numbering {
 
     /// The label in a row.
     #[inline]
-    pub fn label(&self, row: LabelRow) -> LabelId {
+    pub(crate) fn label(&self, row: LabelRow) -> LabelId {
         self.label_of_row[row.idx()]
     }
 
     /// The row of a label.
     #[inline]
-    pub fn row(&self, label: LabelId) -> LabelRow {
+    pub(crate) fn row(&self, label: LabelId) -> LabelRow {
         self.row_of_label[label.idx()]
     }
 
     /// The labels in the order of their rows.
-    pub fn labels(&self) -> &[LabelId] {
+    pub(crate) fn labels(&self) -> &[LabelId] {
         &self.label_of_row
     }
 
     /// A label matrix with its columns in row order.
-    pub fn renumber(&self, labels: &CsrMatrix) -> CsrMatrix {
+    pub(crate) fn renumber(&self, labels: &CsrMatrix) -> CsrMatrix {
         let mut builder = CsrBuilder::default();
         let mut entries: Vec<(u32, f32)> = Vec::new();
         for point in 0..labels.n_rows() {

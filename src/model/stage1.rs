@@ -8,7 +8,7 @@ use crate::index::Edges;
 
 /// What a model keeps of stage 1; no answer of the final model needs it.
 #[derive(Default)]
-pub struct Stage1 {
+pub(crate) struct Stage1 {
     /// The one edge of each label, numbered as in the final model; none in models that predate it.
     pub edges: Option<Edges>,
     /// The whole model after stage 1, if it was kept.
@@ -16,7 +16,7 @@ pub struct Stage1 {
 }
 
 /// Encoder, index and classifiers after stage 1.
-pub struct Stage1Model {
+pub(crate) struct Stage1Model {
     /// φ.
     pub encoder: Box<dyn TrainableEncoder>,
     /// W_C, fixed edges, and W_L.

@@ -12,7 +12,7 @@ const VALUES_PER_TASK: usize = 1 << 14;
 
 /// Moments of a parameter that every step updates.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct DenseMoments {
+pub(crate) struct DenseMoments {
     /// First moment.
     pub m: Vec<f32>,
     /// Second moment.
@@ -23,7 +23,7 @@ pub struct DenseMoments {
 
 impl DenseMoments {
     /// Zero moments for this many values.
-    pub fn new(n_values: usize) -> Self {
+    pub(crate) fn new(n_values: usize) -> Self {
         DenseMoments {
             m: vec![0.0; n_values],
             v: vec![0.0; n_values],
@@ -32,7 +32,13 @@ impl DenseMoments {
     }
 
     /// One update.
-    pub fn update(&mut self, rates: &StepRates, pace: Pace, values: &mut [f32], gradient: &[f32]) {
+    pub(crate) fn update(
+        &mut self,
+        rates: &StepRates,
+        pace: Pace,
+        values: &mut [f32],
+        gradient: &[f32],
+    ) {
         self.n_updates += 1;
         let step = rates.adamw(pace, self.n_updates);
         let tasks = values
@@ -53,7 +59,7 @@ const SHARED_DECAY: f32 = 0.99;
 
 /// Moments of a parameter whose rows are updated only when touched.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct RowMoments {
+pub(crate) struct RowMoments {
     /// First moment, row after row.
     pub m: Vec<f32>,
     /// Second moment: row after row, or one number that all rows share (0 until the first update).
@@ -64,7 +70,7 @@ pub struct RowMoments {
 
 impl RowMoments {
     /// Zero moments for this many rows and values.
-    pub fn new(n_rows: usize, n_values: usize, kind: SecondMoments) -> Self {
+    pub(crate) fn new(n_rows: usize, n_values: usize, kind: SecondMoments) -> Self {
         let n_second = match kind {
             SecondMoments::Coordinate => n_values,
             SecondMoments::Shared => 1,
@@ -77,7 +83,7 @@ impl RowMoments {
     }
 
     /// One update of the rows named, which ascend. gradients: rows×width
-    pub fn update(
+    pub(crate) fn update(
         &mut self,
         (rates, pace): (&StepRates, Pace),
         values: &mut [f32],
@@ -207,7 +213,7 @@ fn update_rows(rows_mut: RowsMut<'_>, rows: &[u32], gradients: &[f32], rule: &Up
 
 /// State of one encoder parameter.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Moments {
+pub(crate) enum Moments {
     /// Updated as a whole.
     Dense(DenseMoments),
     /// Updated row by row.
@@ -216,7 +222,7 @@ pub enum Moments {
 
 impl Moments {
     /// Zero moments that fit a parameter.
-    pub fn for_parameter(parameter: &Parameter<'_>, kind: SecondMoments) -> Self {
+    pub(crate) fn for_parameter(parameter: &Parameter<'_>, kind: SecondMoments) -> Self {
         match parameter.gradient {
             Gradient::Dense(_) => Moments::Dense(DenseMoments::new(parameter.values.len())),
             Gradient::Rows(..) => {
@@ -228,7 +234,7 @@ impl Moments {
 }
 
 /// One update of an encoder parameter with the gradient it carries.
-pub fn update_parameter(parameter: Parameter<'_>, moments: &mut Moments, rates: &StepRates) {
+pub(crate) fn update_parameter(parameter: Parameter<'_>, moments: &mut Moments, rates: &StepRates) {
     let pace = Pace {
         rate: rates.encoder.rate * parameter.rate_factor,
         ..rates.encoder.decaying_if(parameter.decays)

@@ -6,5 +6,5 @@
 mod adamw;
 mod schedule;
 
-pub use adamw::{DenseMoments, Moments, RowMoments, update_parameter};
-pub use schedule::{Pace, Schedule, StepRates};
+pub(crate) use adamw::{DenseMoments, Moments, RowMoments, update_parameter};
+pub(crate) use schedule::{Pace, Schedule, StepRates};

@@ -12,14 +12,14 @@ const EPSILON: f32 = 1e-8;
 
 /// A schedule over the steps of one stage.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Schedule {
+pub(crate) struct Schedule {
     n_steps: usize,
     n_warmup: usize,
 }
 
 /// How fast a parameter learns in one step, and how fast it decays.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pace {
+pub(crate) struct Pace {
     /// Learning rate.
     pub rate: f32,
     /// Decoupled weight decay, multiplied by the rate.
@@ -28,7 +28,7 @@ pub struct Pace {
 
 impl Pace {
     /// The same rate; without decay unless asked for.
-    pub fn decaying_if(self, decays: bool) -> Pace {
+    pub(crate) fn decaying_if(self, decays: bool) -> Pace {
         let decay = if decays { self.decay } else { 0.0 };
         Pace { decay, ..self }
     }
@@ -36,7 +36,7 @@ impl Pace {
 
 /// The paces of one step, with what AdamW needs besides.
 #[derive(Clone, Copy, Debug)]
-pub struct StepRates {
+pub(crate) struct StepRates {
     /// φ.
     pub encoder: Pace,
     /// W_L.
@@ -50,7 +50,7 @@ pub struct StepRates {
 
 impl Schedule {
     /// A schedule over `n_steps` steps.
-    pub fn new(n_steps: usize) -> Self {
+    pub(crate) fn new(n_steps: usize) -> Self {
         Schedule {
             n_steps,
             n_warmup: (n_steps as f32 * WARMUP).round() as usize,
@@ -58,12 +58,12 @@ impl Schedule {
     }
 
     /// Steps of the stage.
-    pub fn n_steps(&self) -> usize {
+    pub(crate) fn n_steps(&self) -> usize {
         self.n_steps
     }
 
     /// What the rates of step `step` (from 0) are multiplied by.
-    pub fn factor(&self, step: usize) -> f32 {
+    pub(crate) fn factor(&self, step: usize) -> f32 {
         if step < self.n_warmup {
             return (step + 1) as f32 / self.n_warmup as f32;
         }
@@ -72,7 +72,12 @@ impl Schedule {
     }
 
     /// The rates of step `step`.
-    pub fn rates(&self, step: usize, rates: &LearningRates, config: &OptimConfig) -> StepRates {
+    pub(crate) fn rates(
+        &self,
+        step: usize,
+        rates: &LearningRates,
+        config: &OptimConfig,
+    ) -> StepRates {
         let factor = self.factor(step);
         let template = AdamWStep {
             learning_rate: 0.0,
@@ -100,7 +105,7 @@ impl Schedule {
 impl StepRates {
     /// The `n_updates`-th update (from 1) of something, at this pace.
     #[inline]
-    pub fn adamw(&self, pace: Pace, n_updates: u32) -> AdamWStep {
+    pub(crate) fn adamw(&self, pace: Pace, n_updates: u32) -> AdamWStep {
         AdamWStep {
             learning_rate: pace.rate,
             weight_decay: pace.decay,

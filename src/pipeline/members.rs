@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::events::{Event, Observer, emit};
 use crate::model::Model;
 use crate::predict::Member;
-use crate::train::{Trained, TrainState, TrainingData, ValidationPoints, begin, train_from};
+use crate::train::{TrainState, Trained, TrainingData, ValidationPoints, begin, train_from};
 
 /// What the members of a training share.
 pub(super) struct MemberTrainer<'a, 'f> {
@@ -100,12 +100,7 @@ impl MemberTrainer<'_, '_> {
     }
 
     /// Trains from the last snapshot in the folder, and writes further ones there.
-    fn train_stages(
-        &mut self,
-        data: TrainingData<'_>,
-        plan: &Plan,
-        run: usize,
-    ) -> Result<Trained> {
+    fn train_stages(&mut self, data: TrainingData<'_>, plan: &Plan, run: usize) -> Result<Trained> {
         let observer = self.observer;
         let Some(folder) = &mut self.folder else {
             let state = begin(data, plan, observer)?;

@@ -105,10 +105,12 @@ impl<'a> PreparedTraining<'a> {
             }
             None => None,
         };
-        let validation = validation.as_ref().map(|(points, labels)| ValidationPoints {
-            points: points.points(),
-            labels,
-        });
+        let validation = validation
+            .as_ref()
+            .map(|(points, labels)| ValidationPoints {
+                points: points.points(),
+                labels,
+            });
 
         let split = TrainingSplit::choose(points, self.data.labels(), plan.config());
         let mut trainer = MemberTrainer {

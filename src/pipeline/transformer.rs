@@ -3,9 +3,9 @@
 use crate::config::{Config, EncoderSizes};
 use crate::data::Pretrained;
 use crate::encoder::{Encoder, EncoderOrigin, TransformerEncoder};
-use crate::features::PointSet;
 use crate::error::{Error, Result};
 use crate::events::{Observer, POINTS_PER_EVENT, Phase, Steps};
+use crate::features::PointSet;
 use crate::features::WordPieces;
 use crate::matrix::Matrix;
 

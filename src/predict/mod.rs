@@ -214,12 +214,14 @@ impl Predictor {
 
     fn name(&self, ranking: Vec<Scored>, query: Query) -> Vec<Prediction<'_>> {
         let is_top = query.level == Level::Ensemble;
-        let named = ranking.into_iter().map(|Scored { label, score }| Prediction {
-            label: self.parts.label_set.name(label),
-            id: label,
-            score,
-            probability: self.probability(score).filter(|_| is_top),
-        });
+        let named = ranking
+            .into_iter()
+            .map(|Scored { label, score }| Prediction {
+                label: self.parts.label_set.name(label),
+                id: label,
+                score,
+                probability: self.probability(score).filter(|_| is_top),
+            });
         named.collect()
     }
 

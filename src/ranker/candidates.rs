@@ -13,7 +13,7 @@ use crate::matrix::CsrMatrix;
 ///
 /// Invariant: `indptr` starts at 0, never decreases and ends at the number of labels listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CandidateLists {
+pub(crate) struct CandidateLists {
     indptr: Vec<usize>,
     labels: Vec<LabelId>,
 }
@@ -29,7 +29,7 @@ impl Default for CandidateLists {
 
 impl CandidateLists {
     /// Empty, with room for `n_points` lists of `n_candidates`.
-    pub fn with_capacity(n_points: usize, n_candidates: usize) -> Self {
+    pub(crate) fn with_capacity(n_points: usize, n_candidates: usize) -> Self {
         let mut indptr = Vec::with_capacity(n_points + 1);
         indptr.push(0);
         CandidateLists {
@@ -39,18 +39,18 @@ impl CandidateLists {
     }
 
     /// Appends the list of the next point, best first.
-    pub fn push(&mut self, labels: impl IntoIterator<Item = LabelId>) {
+    pub(crate) fn push(&mut self, labels: impl IntoIterator<Item = LabelId>) {
         self.labels.extend(labels);
         self.indptr.push(self.labels.len());
     }
 
     /// Number of points.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.indptr.len() - 1
     }
 
     /// Whether there is no point.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
@@ -58,7 +58,7 @@ impl CandidateLists {
     ///
     /// # Panics
     /// If the point is out of range.
-    pub fn get(&self, point_idx: usize) -> &[LabelId] {
+    pub(crate) fn get(&self, point_idx: usize) -> &[LabelId] {
         &self.labels[self.indptr[point_idx]..self.indptr[point_idx + 1]]
     }
 }

@@ -17,8 +17,8 @@ mod squared_hinge;
 mod train;
 mod weights;
 
-pub use candidates::CandidateLists;
+pub(crate) use candidates::CandidateLists;
 pub(crate) use options::RankerOptions;
-pub use score::{Explanation, PointView, RankerScratch};
-pub use train::RankerProblem;
-pub use weights::{Ranker, RankerParts};
+pub(crate) use score::{PointView, RankerScratch};
+pub(crate) use train::RankerProblem;
+pub(crate) use weights::{Ranker, RankerParts};

@@ -10,7 +10,7 @@ use super::weights::Ranker;
 
 /// The features of one point; neither part need be normalised.
 #[derive(Clone, Copy, Debug)]
-pub struct PointView<'a> {
+pub(crate) struct PointView<'a> {
     /// Words, ascending and distinct, and their values. Words the ranker does not know are ignored, but count
     /// for the norm.
     pub bow: (&'a [u32], &'a [f32]),
@@ -20,7 +20,7 @@ pub struct PointView<'a> {
 
 /// Memory for scoring, kept from text to text; one a thread.
 #[derive(Clone, Debug, Default)]
-pub struct RankerScratch {
+pub(crate) struct RankerScratch {
     /// All zero between calls.
     words: Vec<f32>,
     dense: Vec<f32>,
@@ -28,7 +28,7 @@ pub struct RankerScratch {
 
 /// What made a margin: intercept + dense + Σ words (those listed and the weaker ones left out).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Explanation {
+pub(crate) struct Explanation {
     /// Words and what each adds, the largest magnitude first; ties to the lower word.
     pub words: Vec<(u32, f32)>,
     /// What the embedding adds.
@@ -42,7 +42,7 @@ impl Ranker {
     ///
     /// # Panics
     /// If a candidate is not a label of the ranker, or the embedding has another size than the ranker's.
-    pub fn score(
+    pub(crate) fn score(
         &self,
         point: PointView<'_>,
         candidates: &[LabelId],
@@ -69,7 +69,12 @@ impl Ranker {
     ///
     /// # Panics
     /// As [`Ranker::score`].
-    pub fn explain(&self, point: PointView<'_>, label: LabelId, n_words: usize) -> Explanation {
+    pub(crate) fn explain(
+        &self,
+        point: PointView<'_>,
+        label: LabelId,
+        n_words: usize,
+    ) -> Explanation {
         let (columns, weights, dense_weights, intercept) = self.label(label);
         let scale = inverse_norm(point.bow.1);
         let mut words: Vec<(u32, f32)> = std::iter::zip(point.bow.0, point.bow.1)

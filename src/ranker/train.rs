@@ -26,7 +26,7 @@ const MAX_COPIED_BYTES: usize = 8 << 20;
 
 /// What the ranker is trained on: N points, V words, d embedding dimensions, L labels.
 #[derive(Clone, Copy)]
-pub struct RankerProblem<'a> {
+pub(crate) struct RankerProblem<'a> {
     /// Words of the points, N×V; need not be normalised.
     pub bow: &'a CsrMatrix,
     /// Embeddings of the points, N×d; need not be normalised.

@@ -12,13 +12,13 @@ use crate::matrix::{CsrMatrix, Matrix};
 ///
 /// Invariants: words, dense and intercepts have one row a label; every number is finite.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ranker {
+pub(crate) struct Ranker {
     parts: RankerParts,
 }
 
 /// What a ranker consists of, for saving and loading.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RankerParts {
+pub(crate) struct RankerParts {
     /// The loss it was trained with, which decides how a margin becomes a probability.
     pub loss: RankerLoss,
     /// Word weights, L×V.
@@ -34,7 +34,7 @@ impl Ranker {
     ///
     /// # Errors
     /// [`Error::InvalidMatrix`] if the parts do not fit each other or hold a number that is not finite.
-    pub fn from_parts(parts: RankerParts) -> Result<Self> {
+    pub(crate) fn from_parts(parts: RankerParts) -> Result<Self> {
         let n_labels = parts.words.n_rows();
         for (what, count) in [
             ("embedding rows", parts.dense.n_rows()),
@@ -56,32 +56,32 @@ impl Ranker {
     }
 
     /// The parts.
-    pub fn parts(&self) -> &RankerParts {
+    pub(crate) fn parts(&self) -> &RankerParts {
         &self.parts
     }
 
     /// The parts, given up.
-    pub fn into_parts(self) -> RankerParts {
+    pub(crate) fn into_parts(self) -> RankerParts {
         self.parts
     }
 
     /// Number of labels, L.
-    pub fn n_labels(&self) -> usize {
+    pub(crate) fn n_labels(&self) -> usize {
         self.parts.words.n_rows()
     }
 
     /// Number of words, V.
-    pub fn n_words(&self) -> usize {
+    pub(crate) fn n_words(&self) -> usize {
         self.parts.words.n_cols()
     }
 
     /// Embedding size, d; 0 for a ranker over words only.
-    pub fn n_dense(&self) -> usize {
+    pub(crate) fn n_dense(&self) -> usize {
         self.parts.dense.n_cols()
     }
 
     /// The same ranker without word weights whose magnitude is below `threshold`.
-    pub fn pruned(&self, threshold: f32) -> Ranker {
+    pub(crate) fn pruned(&self, threshold: f32) -> Ranker {
         let mut words = crate::matrix::CsrBuilder::default();
         for label_idx in 0..self.n_labels() {
             let (columns, weights) = self.parts.words.row(label_idx);
@@ -104,7 +104,7 @@ impl Ranker {
     /// Logistic loss: σ(z), as in the paper. Squared hinge: exp(−max(0, 1 − z)³), as in the released code; it is 1
     /// from the margin 1 on, so q orders candidates only together with p.
     #[inline]
-    pub fn probability(&self, margin: f32) -> f32 {
+    pub(crate) fn probability(&self, margin: f32) -> f32 {
         match self.parts.loss {
             RankerLoss::SquaredHinge => (-(1.0 - margin).max(0.0).powi(3)).exp(),
             RankerLoss::Logistic => 1.0 / (1.0 + (-margin).exp()),

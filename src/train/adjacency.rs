@@ -84,7 +84,10 @@ fn heaviest_labels(
     met.iter().for_each(|&label| weights[label as usize] = 0.0);
     top_k(&mut scored, kappa);
     // Columns of the renumbered Y are rows of W_L.
-    scored.iter().map(|scored| LabelRow(scored.label.0)).collect()
+    scored
+        .iter()
+        .map(|scored| LabelRow(scored.label.0))
+        .collect()
 }
 
 #[cfg(test)]

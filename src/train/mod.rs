@@ -10,7 +10,7 @@ mod stage1;
 mod state;
 mod update;
 
-pub use state::{Array, Boundary, EpochSums, Keep, Position, StateParts, TrainState};
+pub(crate) use state::{Array, Boundary, EpochSums, Keep, Position, StateParts, TrainState};
 
 use rayon::prelude::*;
 
@@ -18,9 +18,9 @@ use crate::classifiers::LabelClassifiers;
 use crate::clustering::{Clustering, PointFeatures, cluster_labels, label_centroids};
 use crate::config::{Plan, StageConfig};
 use crate::encoder::{EncoderOrigin, TrainableEncoder};
-use crate::features::Points;
 use crate::error::Result;
 use crate::events::{Event, Observer, Phase, emit};
+use crate::features::Points;
 use crate::ids::LabelId;
 use crate::index::{Adjacency, ClusterClassifiers, Edges};
 use crate::matrix::{CsrMatrix, Matrix};
@@ -32,7 +32,7 @@ use state::Optimiser;
 
 /// Points that are predicted every few epochs.
 #[derive(Clone, Copy)]
-pub struct ValidationPoints<'a> {
+pub(crate) struct ValidationPoints<'a> {
     /// The points.
     pub points: Points<'a>,
     /// Their labels.
@@ -41,7 +41,7 @@ pub struct ValidationPoints<'a> {
 
 /// What a training works on.
 #[derive(Clone, Copy)]
-pub struct TrainingData<'a> {
+pub(crate) struct TrainingData<'a> {
     /// The points.
     pub points: Points<'a>,
     /// Y, N×L.
@@ -53,7 +53,7 @@ pub struct TrainingData<'a> {
 }
 
 /// What a training makes.
-pub struct Trained {
+pub(crate) struct Trained {
     /// Index and classifiers after stage 2.
     pub model: Model,
     /// The encoder after stage 2.
@@ -79,7 +79,11 @@ impl Trained {
 ///
 /// # Errors
 /// [`crate::Error::CannotTrain`]; [`crate::Error::Stopped`] if the observer asks for it.
-pub fn begin(data: TrainingData<'_>, plan: &Plan, observer: &dyn Observer) -> Result<TrainState> {
+pub(crate) fn begin(
+    data: TrainingData<'_>,
+    plan: &Plan,
+    observer: &dyn Observer,
+) -> Result<TrainState> {
     emit(
         observer,
         Event::PhaseStarted {
@@ -128,7 +132,7 @@ fn begin_phase(
 ///
 /// # Errors
 /// [`crate::Error::Diverged`]; [`crate::Error::Stopped`] if the observer asks for it; and whatever `keep` returns.
-pub fn train_from(
+pub(crate) fn train_from(
     mut state: TrainState,
     data: TrainingData<'_>,
     plan: &Plan,

@@ -4,8 +4,8 @@
 //! the state of every random stream. Whoever stores a [`TrainState`] and restores it goes on as if nothing had
 //! happened. What a step needs only within itself is not here.
 
-use super::head::{EdgeState, LabelGradients, LabelMoments};
 use super::cluster_order;
+use super::head::{EdgeState, LabelGradients, LabelMoments};
 use crate::classifiers::LabelClassifiers;
 use crate::clustering::Clustering;
 use crate::config::{Config, OptimConfig, Plan};
@@ -19,7 +19,7 @@ use crate::model::Model;
 use crate::optim::{DenseMoments, Moments};
 
 /// A training between two steps.
-pub struct TrainState {
+pub(crate) struct TrainState {
     /// The stage-1 cluster of every label.
     pub clustering: Clustering,
     /// Index and classifiers.
@@ -39,7 +39,7 @@ pub struct TrainState {
 
 /// Where a training stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Position {
+pub(crate) struct Position {
     /// The stage.
     pub phase: Phase,
     /// Steps done in it.
@@ -52,7 +52,7 @@ pub struct Position {
 
 impl Position {
     /// The start of a stage.
-    pub fn start_of(phase: Phase) -> Self {
+    pub(crate) fn start_of(phase: Phase) -> Self {
         Position {
             phase,
             step: 0,
@@ -64,7 +64,7 @@ impl Position {
 
 /// Sums over the steps of an epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct EpochSums {
+pub(crate) struct EpochSums {
     /// L_c.
     pub classification: f64,
     /// L_s.
@@ -81,7 +81,7 @@ pub struct EpochSums {
 
 /// Which boundary a training has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Boundary {
+pub(crate) enum Boundary {
     /// Between two steps.
     Step,
     /// Between two phases.
@@ -91,10 +91,10 @@ pub enum Boundary {
 }
 
 /// Called at every boundary with the state, which it may store.
-pub type Keep<'a> = dyn FnMut(&mut TrainState, Boundary) -> Result<()> + 'a;
+pub(crate) type Keep<'a> = dyn FnMut(&mut TrainState, Boundary) -> Result<()> + 'a;
 
 /// One array of a state, to be stored or to be filled.
-pub enum Array<'a> {
+pub(crate) enum Array<'a> {
     /// Numbers of the method.
     Floats(&'a mut [f32]),
     /// Counts.
@@ -104,7 +104,7 @@ pub enum Array<'a> {
 }
 
 /// The parts of a state that have a structure of their own.
-pub struct StateParts {
+pub(crate) struct StateParts {
     /// The stage-1 cluster of every label.
     pub clustering: Clustering,
     /// A, with its weights.
@@ -122,7 +122,7 @@ impl TrainState {
     ///
     /// # Errors
     /// Whatever `fill` returns.
-    pub fn restore(
+    pub(crate) fn restore(
         plan: &Plan,
         origin: &EncoderOrigin,
         parts: StateParts,
@@ -166,7 +166,7 @@ impl TrainState {
     }
 
     /// Every array besides those of [`StateParts`], with a name of its own, in a fixed order.
-    pub fn arrays(&mut self) -> Vec<(String, Array<'_>)> {
+    pub(crate) fn arrays(&mut self) -> Vec<(String, Array<'_>)> {
         let mut arrays = Vec::new();
         let mut add = |name: &str, array| arrays.push((name.to_owned(), array));
         let model = &mut self.model;

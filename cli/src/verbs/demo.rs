@@ -119,7 +119,11 @@ fn write_examples(
         let predicted: Vec<String> = answers
             .iter()
             .map(|answer| {
-                let mark = if names.contains(&answer.label) { "*" } else { "" };
+                let mark = if names.contains(&answer.label) {
+                    "*"
+                } else {
+                    ""
+                };
                 format!("{}{mark} {:.2}", answer.label, answer.score)
             })
             .collect();

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use elias::tools::{self, Description};
 use elias::insight::{IndexHealth, OVERLAP_CUTOFFS};
+use elias::tools::{self, Description};
 use elias::{Config, Event, Level, Predictor};
 use serde_json::{Value, json};
 
@@ -207,10 +207,7 @@ fn write_health(out: &mut impl Write, of: &str, health: &IndexHealth) -> io::Res
             table.write(out)?;
         }
     }
-    writeln!(
-        out,
-        "\nclusters per label, by decile of label frequency"
-    )?;
+    writeln!(out, "\nclusters per label, by decile of label frequency")?;
     let mut table = Table::new((1..=10).map(|decile| decile.to_string()));
     table.row(
         health

@@ -15,15 +15,15 @@ mod shape;
 mod shard;
 mod weights;
 
-pub use shape::{Architecture, Shape};
+pub(crate) use shape::{Architecture, Shape};
 
 use std::sync::{Mutex, PoisonError};
 
 use crate::config::{EncoderConfig, EncoderSizes};
 use crate::data::Pretrained;
 use crate::encoder::{Encoder, Parameter, StepSeed, TakeTensor, Tensor, TrainableEncoder};
-use crate::features::Points;
 use crate::error::Result;
+use crate::features::Points;
 use crate::kernels::Kernels;
 use crate::matrix::{Matrix, Output, View, product};
 use crate::random::Random;
@@ -45,7 +45,7 @@ const PROJECTION_RATE: f32 = 10.0;
 
 /// A pretrained transformer with its pooling.
 #[derive(Clone, Debug)]
-pub struct TransformerEncoder {
+pub(crate) struct TransformerEncoder {
     body: Body,
     projection: Option<Linear>,
     config: EncoderConfig,
@@ -76,7 +76,11 @@ impl TransformerEncoder {
     ///
     /// # Errors
     /// [`crate::Error::BadFile`] with what was found and what is supported.
-    pub fn from_pretrained(files: &Pretrained, config: &EncoderConfig, seed: u64) -> Result<Self> {
+    pub(crate) fn from_pretrained(
+        files: &Pretrained,
+        config: &EncoderConfig,
+        seed: u64,
+    ) -> Result<Self> {
         let shape = read::read_shape(files)?;
         if shape.n_positions < config.max_len {
             let (found, most) = (config.max_len, shape.n_positions);
@@ -94,7 +98,7 @@ impl TransformerEncoder {
     }
 
     /// A transformer with random weights, to measure its speed.
-    pub fn random(shape: &Shape, config: &EncoderConfig, seed: u64) -> Self {
+    pub(crate) fn random(shape: &Shape, config: &EncoderConfig, seed: u64) -> Self {
         let weights = Weights::random(shape, seed);
         TransformerEncoder::assemble(shape.clone(), weights, config, "", seed)
     }
@@ -103,7 +107,7 @@ impl TransformerEncoder {
     ///
     /// # Errors
     /// Whatever `take` returns; [`crate::Error::Config`] if `json` is not that of a supported transformer.
-    pub fn from_tensors(
+    pub(crate) fn from_tensors(
         json: &str,
         config: &EncoderConfig,
         take: &mut TakeTensor<'_>,
@@ -155,12 +159,12 @@ impl TransformerEncoder {
     }
 
     /// Its sizes.
-    pub fn shape(&self) -> &Shape {
+    pub(crate) fn shape(&self) -> &Shape {
         &self.body.shape
     }
 
     /// What it needs for steps of so many texts of this length, and to embed texts between them on so many threads.
-    pub fn sizes(&self, n_texts: usize, n_tokens: usize, n_threads: usize) -> EncoderSizes {
+    pub(crate) fn sizes(&self, n_texts: usize, n_tokens: usize, n_threads: usize) -> EncoderSizes {
         let shape = &self.body.shape;
         let projection = self.projection.as_ref();
         let projection = projection.map_or(0, |p| p.weight.values.values().len());
@@ -192,7 +196,7 @@ impl TransformerEncoder {
     }
 
     /// Whether none of its layers is trained.
-    pub fn is_frozen(&self) -> bool {
+    pub(crate) fn is_frozen(&self) -> bool {
         self.config.trained_layers == Some(0)
     }
 

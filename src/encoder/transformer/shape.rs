@@ -8,7 +8,7 @@ const SUPPORTED: &str =
 
 /// Which names the tensors have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Architecture {
+pub(crate) enum Architecture {
     /// BERT, and what has its shape, such as MiniLM.
     Bert,
     /// DistilBERT: BERT without token types.
@@ -17,7 +17,7 @@ pub enum Architecture {
 
 /// The sizes of a transformer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Shape {
+pub(crate) struct Shape {
     /// Which names the tensors have.
     pub architecture: Architecture,
     /// V: word pieces.
@@ -43,7 +43,7 @@ impl Shape {
     ///
     /// # Errors
     /// What was found and what is supported, in words.
-    pub fn from_json(text: &str) -> Result<Shape, String> {
+    pub(crate) fn from_json(text: &str) -> Result<Shape, String> {
         let config: Value =
             serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
         let kind = config["model_type"].as_str().unwrap_or("(none)");
@@ -100,19 +100,19 @@ impl Shape {
     }
 
     /// Values of all weights together.
-    pub fn n_parameters(&self) -> usize {
+    pub(crate) fn n_parameters(&self) -> usize {
         let rows = self.n_words + self.n_positions + self.n_types + 2;
         rows * self.hidden + self.n_layers * self.n_layer_parameters()
     }
 
     /// Values of the weights of one layer.
-    pub fn n_layer_parameters(&self) -> usize {
+    pub(crate) fn n_layer_parameters(&self) -> usize {
         let (h, inner) = (self.hidden, self.inner);
         4 * h * h + 2 * h * inner + 9 * h + inner
     }
 
     /// Multiplications and additions of the forward pass over a text of this many tokens; of the matrix products alone.
-    pub fn flops(&self, n_tokens: usize) -> f64 {
+    pub(crate) fn flops(&self, n_tokens: usize) -> f64 {
         let (h, inner, n) = (self.hidden as f64, self.inner as f64, n_tokens as f64);
         let linear = 2.0 * n * (4.0 * h * h + 2.0 * h * inner);
         let attention = 4.0 * n * n * h;

@@ -121,7 +121,8 @@ impl Case {
     }
 
     fn adjacency(&self) -> Adjacency {
-        let as_labels = |row: &Vec<usize>| row.iter().map(|&label| LabelRow(label as u32)).collect();
+        let as_labels =
+            |row: &Vec<usize>| row.iter().map(|&label| LabelRow(label as u32)).collect();
         let edges =
             Edges::from_lists(self.edges.iter().map(as_labels).collect(), self.n_labels).unwrap();
         match self.beta {

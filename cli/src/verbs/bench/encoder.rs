@@ -66,7 +66,10 @@ fn rows(figures: &EncoderFigures, n_tokens: f64) -> Vec<(&'static str, f64)> {
         ("inference_tokens_per_s", n_tokens / figures.inference),
         ("inference_ms", 1e3 * figures.inference),
         ("inference_gflops", figures.inference_gflops),
-        ("inference_fraction_of_sgemm", figures.inference_gflops / rate),
+        (
+            "inference_fraction_of_sgemm",
+            figures.inference_gflops / rate,
+        ),
         ("sgemm_gflops", rate),
     ]
 }

@@ -1,7 +1,7 @@
 //! Everything a report shows, as plain data: what the library computed, with the names and texts a reader needs.
 
 use elias::insight::{
-    ReliabilityCurve, ClusterWords, Compactness, HardPoint, IndexHealth, LabelMap, LabelRecall,
+    ClusterWords, Compactness, HardPoint, IndexHealth, LabelMap, LabelRecall, ReliabilityCurve,
     ScoreSpread, StageFigures,
 };
 use serde::{Deserialize, Serialize};
