@@ -54,6 +54,7 @@ SMALL_SHARE = 0.225
 # What a versioned virtual name is folded to, tried in this order; all that match are applied.
 FOLDS = [
     (r"t64$", ""),
+    (r"^ghc-doc$", "ghc"),
     (r"^(librust-.+?)(?:-\d[\w.~]*)?(?:\+[\w.]+)?-dev$", r"\1-dev"),
     (r"^(libghc-.+-(?:dev|prof))-[\d.]+-[0-9a-z]{5}$", r"\1"),
     (r"^(lib.+-ocaml(?:-dev)?)-[0-9a-z]{5}$", r"\1"),
