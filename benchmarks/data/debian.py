@@ -172,7 +172,8 @@ def read_suite(tree, suite):
     for component in COMPONENTS:
         folder = tree / "dists" / suite / component
         packages += read_stanzas(folder / "binary-amd64" / "Packages.xz")
-        translations = sorted((folder / "i18n").glob("Translation-en.*"))
+        names = [folder / "i18n" / f"Translation-en{ending}" for ending in OPENERS]
+        translations = [name for name in names if name.exists()]
         if not translations:
             sys.exit(f"{folder / 'i18n'}: no Translation-en.xz, .bz2 or .gz; the long descriptions are in it")
         for stanza in read_stanzas(translations[0]):
