@@ -76,6 +76,17 @@ pub use ids::{LabelId, Scored};
 pub use pipeline::{PreparedTraining, Trainer};
 pub use predict::{Inputs, Level, Prediction, Predictor, Query};
 
+#[cfg(test)]
+#[path = "../tests/goldens.rs"]
+mod goldens;
+
+/// Runs the work on a pool of this many threads.
+#[cfg(test)]
+fn on_threads<T: Send>(n_threads: usize, work: impl FnOnce() -> T + Send) -> T {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads);
+    pool.build().unwrap().install(work)
+}
+
 /// The Rust of the README compiles.
 #[doc = include_str!("../README.md")]
 #[cfg(doctest)]

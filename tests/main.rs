@@ -1,22 +1,21 @@
 //! All integration tests, one module per theme, in one binary.
 
-mod calibration;
 mod checkpoint;
-mod clustering;
 mod data;
 mod data_errors;
 mod data_npz;
 mod data_roundtrip;
 mod ensemble;
-mod features;
 mod fuzz;
 mod goldens;
 mod insight;
 mod metrics;
-mod ranker;
 mod tidy;
 mod training;
-mod transformer;
+
+/// The library's own random numbers.
+#[path = "../src/random.rs"]
+mod random;
 
 /// Runs the work on a pool of this many threads.
 fn on_threads<T: Send>(n_threads: usize, work: impl FnOnce() -> T + Send) -> T {

@@ -18,3 +18,6 @@ pub use reliability::{Reliability, ReliabilityBin};
 pub(crate) use tree::{DecisionTree, Node};
 #[cfg(test)]
 pub(crate) use tree_fit::TreeLimits;
+
+#[cfg(test)]
+mod tests;

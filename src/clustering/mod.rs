@@ -132,3 +132,6 @@ impl Clustering {
         (0..self.n_clusters()).map(|cluster_idx| self.members(ClusterId(cluster_idx as u32)))
     }
 }
+
+#[cfg(test)]
+mod tests;

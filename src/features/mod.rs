@@ -22,3 +22,6 @@ pub(crate) use points::Points;
 pub(crate) use terms::TokenScratch;
 pub(crate) use vectorizer::Vectorizer;
 pub(crate) use word_pieces::{TokenRows, WordPieces};
+
+#[cfg(test)]
+mod tests;

@@ -22,3 +22,6 @@ pub(crate) use options::RankerOptions;
 pub(crate) use score::{PointView, RankerScratch};
 pub(crate) use train::RankerProblem;
 pub(crate) use weights::{Ranker, RankerParts};
+
+#[cfg(test)]
+mod tests;

@@ -392,6 +392,8 @@ fn project_gradients(projection: &mut Linear, gradient: &Matrix, pooled: &Matrix
 }
 
 #[cfg(test)]
+mod pretrained_tests;
+#[cfg(test)]
 mod reference;
 #[cfg(test)]
 mod tests;

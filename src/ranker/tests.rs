@@ -2,11 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use elias::config::{RankerConfig, RankerLoss};
-use elias::ids::LabelId;
-use elias::matrix::{CsrBuilder, CsrMatrix, Matrix};
-use elias::random::Random;
-use elias::ranker::{CandidateLists, PointView, Ranker, RankerParts, RankerProblem, RankerScratch};
+use crate::config::{RankerConfig, RankerLoss};
+use crate::ids::LabelId;
+use crate::matrix::{CsrBuilder, CsrMatrix, Matrix};
+use crate::random::Random;
+use crate::ranker::{CandidateLists, PointView, Ranker, RankerParts, RankerProblem, RankerScratch};
 
 /// A random problem with a planted signal: label l likes word l.
 struct Problem {
@@ -349,7 +349,7 @@ fn training_stops_when_the_progress_callback_says_so() {
         assert_eq!((done, total), (3, 3));
         ControlFlow::Break(())
     });
-    assert!(matches!(stopped, Err(elias::Error::Stopped)));
+    assert!(matches!(stopped, Err(crate::Error::Stopped)));
 }
 
 #[test]

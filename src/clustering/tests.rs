@@ -1,11 +1,11 @@
 //! Clusters of labels: partition, balance, quality against brute force, the same on any number of threads.
 
-use elias::clustering::{Clustering, PointFeatures, cluster_labels, label_centroids, mean_cosine};
-use elias::config::ClusteringConfig;
-use elias::config::default_n_clusters;
-use elias::ids::{ClusterId, LabelId};
-use elias::matrix::{CsrBuilder, CsrMatrix, Matrix};
-use elias::random::Random;
+use crate::clustering::{Clustering, PointFeatures, cluster_labels, label_centroids, mean_cosine};
+use crate::config::ClusteringConfig;
+use crate::config::default_n_clusters;
+use crate::ids::{ClusterId, LabelId};
+use crate::matrix::{CsrBuilder, CsrMatrix, Matrix};
+use crate::random::Random;
 use proptest::prelude::*;
 
 use crate::on_threads;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use elias::config::{Config, EncoderConfig};
-use elias::data::Pretrained;
-use elias::encoder::{Encoder, Gradient, Points, StepSeed, TrainableEncoder, TransformerEncoder};
-use elias::features::{TokenRows, WordPieces};
-use elias::matrix::{CsrMatrix, Matrix};
+use crate::config::{Config, EncoderConfig};
+use crate::data::Pretrained;
+use crate::encoder::{Encoder, Gradient, Points, StepSeed, TrainableEncoder, TransformerEncoder};
+use crate::features::{TokenRows, WordPieces};
+use crate::matrix::{CsrMatrix, Matrix};
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 

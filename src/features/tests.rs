@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use elias::config::{FeaturesConfig, TokenPattern};
-use elias::data::Texts;
-use elias::features::{TokenScratch, Vectorizer};
-use elias::random::Random;
+use crate::config::{FeaturesConfig, TokenPattern};
+use crate::data::Texts;
+use crate::features::{TokenScratch, Vectorizer};
+use crate::random::Random;
 use proptest::prelude::*;
 
 use crate::on_threads;

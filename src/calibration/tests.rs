@@ -1,7 +1,7 @@
 //! Calibration against scikit-learn, by `fixtures/calibration.json`, which `fixtures/make_calibration.py` wrote.
 
-use elias::calibration::{Calibrator, CandidateScores, DecisionTree, Isotonic, Node, TreeLimits};
-use elias::config::CalibrationConfig;
+use crate::calibration::{Calibrator, CandidateScores, DecisionTree, Isotonic, Node, TreeLimits};
+use crate::config::CalibrationConfig;
 use serde_json::Value;
 
 fn fixture() -> Value {
