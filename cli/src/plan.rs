@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use elias::PreparedTraining;
-use elias::config::{EncoderKind, IndexMode, MemoryEstimate, Plan, StageConfig};
+use elias::config::{EncoderKind, IndexMode, Plan, StageConfig};
+use elias::tools::MemoryEstimate;
 
 use crate::memory::size;
 use crate::ui::table::Table;
@@ -191,7 +192,7 @@ fn in_time(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use elias::config::{Config, DataCounts, DataSizes};
+    use elias::config::{Config, DataCounts};
 
     #[test]
     fn the_plan_fits_80_columns_and_names_the_counts() {
@@ -201,7 +202,7 @@ mod tests {
             n_features: 40_000,
         };
         let plan = Config::default().resolve(counts).unwrap();
-        let estimate = plan.peak_memory(&DataSizes::default());
+        let estimate = MemoryEstimate::default();
         let mut out = Vec::new();
         let seconds = estimated_seconds(&plan, 0.0);
         write_plan(&mut out, &plan, &estimate, n_bag_parameters(&plan), seconds).unwrap();

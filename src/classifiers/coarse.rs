@@ -33,6 +33,11 @@ pub(crate) struct CoarseScratch {
 }
 
 impl CoarseRows {
+    /// Bytes: one per value, and scale and error per row.
+    pub(crate) fn n_bytes(n_labels: usize, dim: usize) -> usize {
+        n_labels * (dim + 8)
+    }
+
     /// Rounds every row.
     pub(crate) fn new(weights: &LabelWeights) -> Self {
         let (n_rows, dim) = (weights.n_rows(), weights.n_cols());

@@ -17,15 +17,15 @@ use crate::ids::LabelRow;
 pub(crate) struct LabelClassifiers {
     /// W_L, L×d.
     pub weights: LabelWeights,
-    /// b_L, a label each.
+    /// b_L, one per label.
     pub bias: Vec<f32>,
-    /// W_L in eight bits, once it does not change any more: predictions are then faster, and the same. Whoever changes
-    /// W_L nevertheless drops them.
+    /// W_L in eight bits, once it no longer changes: predictions are then faster, and the same. Code that changes W_L
+    /// must drop them.
     pub coarse: Option<CoarseRows>,
 }
 
 impl LabelClassifiers {
-    /// The same classifiers as they are kept after training: in this precision, with their coarse rows.
+    /// The classifiers as they are stored after training: in this precision, with their coarse rows.
     pub(crate) fn into_inference(mut self, precision: LabelPrecision) -> Self {
         if precision == LabelPrecision::Half {
             self.weights = self.weights.into_half();
@@ -34,19 +34,21 @@ impl LabelClassifiers {
         self
     }
 
+    /// Bytes of W_L and b_L while they are trained.
+    pub(crate) fn n_bytes(n_labels: usize, dim: usize) -> usize {
+        4 * n_labels * (dim + 1)
+    }
+
     /// Number of labels, L.
     pub(crate) fn n_labels(&self) -> usize {
         self.bias.len()
     }
 
-    /// σ(w·φ + b) of one label; NaN if the product is not finite, so that no damaged row looks like a sure label.
+    /// σ(w·φ + b) of one label; NaN if the product is not finite, so that no damaged row looks like a certain label.
     #[inline]
     pub(crate) fn score(&self, row: LabelRow, embedding: &[f32]) -> f32 {
         let z = self.weights.dot(row.idx(), embedding) + self.bias[row.idx()];
-        match z.is_finite() {
-            true => sigmoid(z),
-            false => f32::NAN,
-        }
+        if z.is_finite() { sigmoid(z) } else { f32::NAN }
     }
 }
 

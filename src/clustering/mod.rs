@@ -133,5 +133,15 @@ impl Clustering {
     }
 }
 
+/// Bytes that clustering takes: rows of their own first, then one matrix; and dense sums of all columns.
+pub(crate) fn n_bytes(
+    n_centroid_entries: usize,
+    n_label_entries: usize,
+    n_words: usize,
+    n_threads: usize,
+) -> usize {
+    16 * n_centroid_entries + 8 * n_label_entries + 4 * n_words * (4 * n_threads + 16)
+}
+
 #[cfg(test)]
 mod tests;

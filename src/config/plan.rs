@@ -263,6 +263,11 @@ impl Plan {
         self.beam_size
     }
 
+    /// Points per step.
+    pub fn batch_size(&self) -> usize {
+        self.config.train.batch_size.min(self.counts.n_points)
+    }
+
     /// K.
     pub fn shortlist_size(&self) -> usize {
         self.shortlist_size

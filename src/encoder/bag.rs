@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::config::EncoderConfig;
 use crate::encoder::{
-    Encoder, Gradient, Parameter, StepSeed, TakeTensor, Tensor, TrainableEncoder,
+    Encoder, EncoderSizes, Gradient, Parameter, StepSeed, TakeTensor, Tensor, TrainableEncoder,
 };
 use crate::error::Result;
 use crate::features::Points;
@@ -64,6 +64,23 @@ struct Pass {
 }
 
 impl BagEncoder {
+    /// Its sizes for batches of so many words.
+    pub(crate) fn sizes(
+        n_words: usize,
+        config: &EncoderConfig,
+        batch_words: usize,
+    ) -> EncoderSizes {
+        let dim = config.dim;
+        let residual = if config.residual { dim * dim } else { 0 };
+        let n_parameters = n_words * dim + residual;
+        EncoderSizes {
+            n_parameters,
+            n_trained: n_parameters,
+            n_step: dim * n_words.min(batch_words),
+            n_embedded: 0,
+        }
+    }
+
     /// A randomly initialised encoder for `n_words` words.
     pub(crate) fn new(n_words: usize, config: &EncoderConfig, seed: u64) -> Self {
         let dim = config.dim;

@@ -78,6 +78,19 @@ pub(crate) struct StepSeed {
     pub step: u64,
 }
 
+/// What an encoder needs, in values of four bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct EncoderSizes {
+    /// Parameters.
+    pub(crate) n_parameters: usize,
+    /// Those that are trained.
+    pub(crate) n_trained: usize,
+    /// Buffers of a training step, gradients included.
+    pub(crate) n_step: usize,
+    /// Embeddings computed once, before training.
+    pub(crate) n_embedded: usize,
+}
+
 /// A parameter and its gradient.
 pub(crate) struct Parameter<'a> {
     /// Its name in model files.

@@ -25,6 +25,11 @@ pub(crate) struct Vectorizer {
 }
 
 impl Vectorizer {
+    /// Bytes of a vocabulary, its weights and its hash table.
+    pub(crate) fn n_bytes(n_words: usize) -> usize {
+        48 * n_words
+    }
+
     /// Learns vocabulary and idf from texts.
     ///
     /// # Errors

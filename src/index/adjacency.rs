@@ -140,6 +140,11 @@ enum Kind {
 }
 
 impl Adjacency {
+    /// Bytes of labels, weights and scores of edges.
+    pub(crate) fn n_bytes(n_edges: usize) -> usize {
+        12 * n_edges
+    }
+
     /// Fixed edges of score 1 (stage 1).
     pub(crate) fn fixed(edges: Edges) -> Self {
         let best = (0..edges.n_clusters())

@@ -10,13 +10,18 @@ use crate::matrix::{Matrix, Output, View, product};
 pub(crate) struct ClusterClassifiers {
     /// W_C, C×d.
     pub weights: Matrix,
-    /// b_C, a cluster each.
+    /// b_C, one per cluster.
     pub bias: Vec<f32>,
     /// α: multiplies the softmax so that several clusters can be fully relevant at once.
     pub alpha: f32,
 }
 
 impl ClusterClassifiers {
+    /// Bytes of W_C and b_C.
+    pub(crate) fn n_bytes(n_clusters: usize, dim: usize) -> usize {
+        4 * n_clusters * (dim + 1)
+    }
+
     /// Number of clusters, C.
     pub(crate) fn n_clusters(&self) -> usize {
         self.bias.len()

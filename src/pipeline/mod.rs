@@ -4,11 +4,13 @@
 //! trained.
 
 mod members;
+mod memory;
 mod prepare;
 mod rerank;
 mod split;
 mod transformer;
 
+pub use memory::MemoryEstimate;
 pub use prepare::PreparedTraining;
 
 use std::path::Path;

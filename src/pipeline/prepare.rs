@@ -4,13 +4,14 @@ use std::path::Path;
 
 use super::Trainer;
 use super::members::MemberTrainer;
+use super::memory::{self, DataSizes, MemoryEstimate};
 use super::rerank::calibrate;
 use super::split::{TrainingSplit, count_labels};
 use super::transformer::{self, PreparedTransformer};
 use crate::checkpoint::{Identity, TrainingFolder};
-use crate::config::{DataCounts, DataSizes, EncoderKind, EncoderSizes, MemoryEstimate, Plan};
+use crate::config::{DataCounts, EncoderKind, Plan};
 use crate::data::{DataSummary, Dataset, Texts};
-use crate::encoder::EncoderOrigin;
+use crate::encoder::{EncoderOrigin, EncoderSizes};
 use crate::error::Result;
 use crate::events::{Event, Phase, emit};
 use crate::features::{Featurizer, PointSet};
@@ -129,7 +130,9 @@ impl<'a> PreparedTraining<'a> {
             let fitted = calibrate(&members, held_out, frequencies, &plan, observer)?;
             trainer.record(fitted.event)?;
             if let Some(all) = &split.all {
-                members = trainer.train_members(all, members.len())?;
+                let n_members = members.len();
+                drop(members);
+                members = trainer.train_members(all, n_members)?;
             }
             for (member, calibrator) in members.iter_mut().zip(fitted.calibrators) {
                 member.calibrator = Some(calibrator);
@@ -162,9 +165,9 @@ impl<'a> PreparedTraining<'a> {
         let mut sizes = DataSizes {
             n_feature_entries: features.nnz(),
             n_centroid_entries: count_centroid_entries(data.labels(), features),
-            n_words_a_point: words_per_point,
+            words_per_point,
             n_threads,
-            encoder: self.encoder_sizes(validation.map_or(0, Dataset::n_points), n_threads),
+            transformer: self.transformer_sizes(validation.map_or(0, Dataset::n_points), n_threads),
             ..DataSizes::default()
         };
         for part in std::iter::once(data).chain(validation) {
@@ -181,22 +184,25 @@ impl<'a> PreparedTraining<'a> {
         }
         // Validation points are assumed to be as long as the others.
         sizes.n_feature_entries += words_per_point * (sizes.n_points - n_points);
-        self.plan.peak_memory(&sizes)
+        memory::estimate(&self.plan, &sizes)
     }
 
     /// Sizes of the transformer, if there is one.
-    fn encoder_sizes(&self, n_validation: usize, n_threads: usize) -> Option<EncoderSizes> {
+    fn transformer_sizes(&self, n_validation: usize, n_threads: usize) -> Option<EncoderSizes> {
         let tokens = self.points.tokens.as_ref()?;
-        let tokens_per_point = tokens.n_tokens().div_ceil(tokens.n_rows().max(1));
+        let prepared = self.transformer.as_ref()?;
         let n_points = tokens.n_rows() + n_validation;
-        let step = (self.plan.largest_batch(), tokens_per_point, n_threads);
-        let transformer = self.transformer.as_ref()?;
-        Some(transformer.sizes(step, n_points))
+        let n_tokens = tokens.n_tokens().div_ceil(tokens.n_rows().max(1));
+        let n_texts = self.plan.batch_size();
+        Some(EncoderSizes {
+            n_embedded: prepared.n_embedded(n_points),
+            ..prepared.transformer.sizes(n_texts, n_tokens, n_threads)
+        })
     }
 
     /// Parameters of the transformer, if there is one.
     pub fn n_transformer_parameters(&self) -> Option<usize> {
-        Some(self.encoder_sizes(0, 1)?.n_parameters)
+        Some(self.transformer_sizes(0, 1)?.n_parameters)
     }
 
     /// Multiplications and additions of the transformer's forward pass over all points.

@@ -1,12 +1,11 @@
 //! A pretrained transformer before training: its files, its tokeniser, and texts that are embedded once.
 
-use crate::config::{Config, EncoderSizes};
+use crate::config::Config;
 use crate::data::Pretrained;
 use crate::encoder::{Encoder, EncoderOrigin, TransformerEncoder};
 use crate::error::{Error, Result};
 use crate::events::{Observer, POINTS_PER_EVENT, Phase, Steps};
-use crate::features::PointSet;
-use crate::features::WordPieces;
+use crate::features::{PointSet, WordPieces};
 use crate::matrix::Matrix;
 
 /// A pretrained transformer made ready.
@@ -19,19 +18,10 @@ pub(super) struct PreparedTransformer {
 }
 
 impl PreparedTransformer {
-    /// What it needs for steps of so many texts of this length on so many threads, with this many points.
-    pub(super) fn sizes(
-        &self,
-        (n_texts, n_tokens, n_threads): (usize, usize, usize),
-        n_points: usize,
-    ) -> EncoderSizes {
-        let sizes = self.transformer.sizes(n_texts, n_tokens, n_threads);
+    /// Values of the points' embeddings, if they are computed once.
+    pub(super) fn n_embedded(&self, n_points: usize) -> usize {
         let is_frozen = self.transformer.is_frozen();
-        let n_embedded = usize::from(is_frozen) * n_points * self.transformer.shape().hidden;
-        EncoderSizes {
-            n_embedded,
-            ..sizes
-        }
+        usize::from(is_frozen) * n_points * self.transformer.shape().hidden
     }
 }
 

@@ -28,6 +28,11 @@ impl Default for CandidateLists {
 }
 
 impl CandidateLists {
+    /// Bytes of lists with so many candidates, and of their inversion.
+    pub(crate) fn n_bytes(n_candidates: usize) -> usize {
+        8 * n_candidates
+    }
+
     /// Empty, with room for `n_points` lists of `n_candidates`.
     pub(crate) fn with_capacity(n_points: usize, n_candidates: usize) -> Self {
         let mut indptr = Vec::with_capacity(n_points + 1);

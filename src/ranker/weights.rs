@@ -30,6 +30,11 @@ pub(crate) struct RankerParts {
 }
 
 impl Ranker {
+    /// Bytes of so many word weights, and of embedding weights of this size.
+    pub(crate) fn n_bytes(n_labels: usize, n_weights: usize, n_dense: usize) -> usize {
+        8 * n_weights + 4 * n_labels * n_dense
+    }
+
     /// A ranker over these parts.
     ///
     /// # Errors

@@ -15,14 +15,32 @@ use crate::random::Random;
 /// The best clusters of every training point with their scores: M, row by row.
 pub(crate) type Matches = Vec<Vec<(ClusterId, f32)>>;
 
-/// Edges of stage 2 and how many labels had to be repaired.
+/// How edges are chosen and weighted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EdgeOptions {
+    /// κ.
+    pub(crate) kappa: usize,
+    /// β.
+    pub(crate) beta: f32,
+    pub(crate) seed: u64,
+}
+
+/// The edges that stage 2 starts from.
+pub(crate) struct InitialAdjacency {
+    pub(crate) adjacency: Adjacency,
+    /// Labels that no cluster kept and that got their stage-1 edge back.
+    pub(crate) n_repaired: usize,
+}
+
+/// The edges of stage 2.
 pub(crate) fn initial_adjacency(
     stage1: &Edges,
     matches: &Matches,
     labels: &CsrMatrix,
     rows: &[u32],
-    (kappa, beta, seed): (usize, f32, u64),
-) -> Result<(Adjacency, usize)> {
+    options: EdgeOptions,
+) -> Result<InitialAdjacency> {
+    let EdgeOptions { kappa, beta, seed } = options;
     let n_labels = labels.n_cols();
     let mut points_of_cluster = vec![Vec::new(); stage1.n_clusters()];
     for (&row, clusters) in rows.iter().zip(matches) {
@@ -55,7 +73,10 @@ pub(crate) fn initial_adjacency(
     let edges = Edges::from_lists(lists, n_labels)?;
     let mut random = Random::new(seed, "edge weights", 0);
     let weights = (0..edges.len()).map(|_| random.f32()).collect();
-    Ok((Adjacency::learned(edges, weights, beta)?, n_repaired))
+    Ok(InitialAdjacency {
+        adjacency: Adjacency::learned(edges, weights, beta)?,
+        n_repaired,
+    })
 }
 
 /// The κ labels with the greatest sums of scores over a cluster's points. weights: L zeros, left as zeros
@@ -109,8 +130,15 @@ mod tests {
             vec![(ClusterId(0), 0.5)],
             vec![(ClusterId(0), 0.2), (ClusterId(1), 0.9)],
         ];
-        let (adjacency, n_repaired) =
-            initial_adjacency(&stage1, &matches, &labels, &[0, 1, 2], (1, 2.0, 7)).unwrap();
+        let options = EdgeOptions {
+            kappa: 1,
+            beta: 2.0,
+            seed: 7,
+        };
+        let InitialAdjacency {
+            adjacency,
+            n_repaired,
+        } = initial_adjacency(&stage1, &matches, &labels, &[0, 1, 2], options).unwrap();
         // Cluster 0 met label 1 with weight 1.5; cluster 1 met labels 2 and 3 alike, and the lower stays.
         assert_eq!(adjacency.edges().rows(), ids(&[0, 1, 2, 3]));
         assert_eq!(adjacency.edges().indptr(), [0, 2, 4]);

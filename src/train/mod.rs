@@ -5,11 +5,13 @@
 
 mod adjacency;
 pub(crate) mod head;
+mod memory;
 mod stage;
 mod stage1;
 mod state;
 mod update;
 
+pub(crate) use memory::{ParameterCounts, StepSizes, match_bytes};
 pub(crate) use state::{Array, Boundary, EpochSums, Keep, Position, StateParts, TrainState};
 
 use rayon::prelude::*;
@@ -27,6 +29,7 @@ use crate::matrix::{CsrMatrix, Matrix};
 use crate::model::{Model, Numbering, Stage1};
 use crate::random::Random;
 
+use adjacency::{EdgeOptions, InitialAdjacency, initial_adjacency};
 use stage::Stage;
 use state::Optimiser;
 
@@ -202,10 +205,16 @@ fn learn_adjacency(stage: &Stage<'_>, state: &mut TrainState) -> Result<()> {
     let (plan, observer) = (stage.plan, stage.observer);
     let seed = plan.config().train.seed;
     let matches = stage.matches(&state.model, state.encoder.as_ref())?;
-    let settings = (plan.kappa(), plan.beta(), seed);
+    let options = EdgeOptions {
+        kappa: plan.kappa(),
+        beta: plan.beta(),
+        seed,
+    };
     let edges = state.model.adjacency.edges();
-    let (adjacency, n_repaired) =
-        adjacency::initial_adjacency(edges, &matches, stage.labels, stage.rows, settings)?;
+    let InitialAdjacency {
+        adjacency,
+        n_repaired,
+    } = initial_adjacency(edges, &matches, stage.labels, stage.rows, options)?;
     let event = Event::AdjacencyReady {
         n_edges: adjacency.edges().len(),
         n_repaired,

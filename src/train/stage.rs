@@ -13,6 +13,7 @@ use crate::events::{Event, Observer, POINTS_PER_EVENT, Phase, Steps, emit};
 use crate::ids::ClusterId;
 use crate::index::{ShortlistOptions, Shortlister};
 use crate::matrix::{CsrMatrix, Matrix};
+use crate::metrics::{MetricsBuilder, MetricsOptions};
 use crate::model::{Model, RankScratch};
 use crate::optim::{Schedule, StepRates};
 use crate::random::Random;
@@ -271,9 +272,8 @@ impl Stage<'_> {
     ) -> Event {
         let options = self.shortlist_options(0.0);
         let rows: Vec<u32> = (0..validation.labels.n_rows() as u32).collect();
-        let mut sums = [0f64; 3];
-        let mut n_points = 0;
-        for rows in rows.chunks(1024) {
+        let mut metrics = MetricsBuilder::new(MetricsOptions::default());
+        for rows in rows.chunks(POINTS_PER_EVENT) {
             let mut embeddings = Matrix::default();
             encoder.encode(validation.points, rows, &mut embeddings);
             let ranked: Vec<_> = embeddings
@@ -285,30 +285,17 @@ impl Stage<'_> {
                 )
                 .collect();
             for (&row, ranked) in rows.iter().zip(&ranked) {
-                let truth = validation.labels.row(row as usize).0;
-                if truth.is_empty() {
-                    continue;
-                }
-                n_points += 1;
-                let hits = |k: usize| {
-                    ranked
-                        .iter()
-                        .take(k)
-                        .filter(|scored| truth.binary_search(&scored.label.0).is_ok())
-                        .count() as f64
-                };
-                sums[0] += hits(1);
-                sums[1] += hits(5) / 5.0;
-                sums[2] += hits(100) / truth.len() as f64;
+                metrics.push(validation.labels.row(row as usize).0, ranked);
             }
         }
-        let percent = |sum: f64| 100.0 * sum / f64::from(n_points.max(1));
+        let metrics = metrics.finish();
+        let percent = |name: &str| metrics.get(name).unwrap_or(0.0);
         Event::Validation {
             phase,
             epoch,
-            precision_at_1: percent(sums[0]),
-            precision_at_5: percent(sums[1]),
-            recall_at_100: percent(sums[2]),
+            precision_at_1: percent("p@1"),
+            precision_at_5: percent("p@5"),
+            recall_at_100: percent("r@100"),
         }
     }
 }

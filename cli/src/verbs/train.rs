@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use elias::config::{DataCounts, EncoderKind, MemoryEstimate};
+use elias::config::{DataCounts, EncoderKind};
 use elias::data::{Format, Part, ReadOptions};
-use elias::{Config, Dataset, Trainer, tools};
+use elias::tools::{self, MemoryEstimate};
+use elias::{Config, Dataset, Trainer};
 
 use crate::measuring::Measuring;
 use crate::settings::Settings;

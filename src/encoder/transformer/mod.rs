@@ -19,9 +19,11 @@ pub(crate) use shape::{Architecture, Shape};
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::config::{EncoderConfig, EncoderSizes};
+use crate::config::EncoderConfig;
 use crate::data::Pretrained;
-use crate::encoder::{Encoder, Parameter, StepSeed, TakeTensor, Tensor, TrainableEncoder};
+use crate::encoder::{
+    Encoder, EncoderSizes, Parameter, StepSeed, TakeTensor, Tensor, TrainableEncoder,
+};
 use crate::error::Result;
 use crate::features::Points;
 use crate::kernels::Kernels;

@@ -35,7 +35,7 @@ use labels::RangeBuffers;
 use search::ShardBuffers;
 
 /// Ranges that the labels are cut into. More even out the work; each holds a gradient of the embeddings.
-const N_RANGES: usize = 16;
+pub(super) const N_RANGES: usize = 16;
 /// Points a shard.
 const SHARD: usize = 16;
 

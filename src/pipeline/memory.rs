@@ -1,0 +1,217 @@
+//! How much memory a training will take, before anything large is allocated.
+//!
+//! Every part counts its own bytes; this file alone adds them up. Clustering, training and the ranker do not overlap,
+//! so only the largest of the three counts. `docs/performance.md` compares the sum with measured peaks.
+
+use crate::classifiers::{CoarseRows, LabelClassifiers};
+use crate::clustering;
+use crate::config::{IndexMode, Plan};
+use crate::encoder::{BagEncoder, EncoderSizes};
+use crate::features::Vectorizer;
+use crate::index::{Adjacency, ClusterClassifiers};
+use crate::ranker::{CandidateLists, Ranker};
+use crate::train;
+
+/// Predicted memory in bytes, part by part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryEstimate {
+    /// The program itself.
+    pub program: usize,
+    /// Texts, labels, names.
+    pub data: usize,
+    /// tf-idf rows and the vocabulary.
+    pub features: usize,
+    /// Centroids of the labels while they are clustered.
+    pub clustering: usize,
+    /// Encoder, clusters, edges and label classifiers.
+    pub parameters: usize,
+    /// AdamW's moments.
+    pub moments: usize,
+    /// Buffers of a training step.
+    pub step: usize,
+    /// What the allocator does not return after features and clustering.
+    pub held_back: usize,
+    /// Candidates, embeddings and weights while the ranker is trained, when the moments are gone.
+    pub ranker: usize,
+    /// Finished members of an ensemble.
+    pub members: usize,
+}
+
+impl MemoryEstimate {
+    /// The most that is in use at once.
+    pub fn total(&self) -> usize {
+        let training = self.parameters + self.moments + self.step + self.held_back;
+        let ranker = self.parameters + self.ranker + self.held_back;
+        let largest = training.max(self.clustering).max(ranker);
+        let parts = self.program + self.data + self.features + largest;
+        parts.saturating_add(self.members)
+    }
+}
+
+/// Code and stacks, as measured on the smallest data.
+const PROGRAM: usize = 12 << 20;
+
+/// The sizes of the data that memory depends on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct DataSizes {
+    /// Bytes of all texts, those for validation included.
+    pub(super) n_text_bytes: usize,
+    /// Entries of the feature matrices.
+    pub(super) n_feature_entries: usize,
+    /// Entries of the label matrices.
+    pub(super) n_label_entries: usize,
+    /// Points of all these matrices.
+    pub(super) n_points: usize,
+    /// Entries of the label centroids.
+    pub(super) n_centroid_entries: usize,
+    /// Mean number of words per point.
+    pub(super) words_per_point: usize,
+    /// Threads that will work.
+    pub(super) n_threads: usize,
+    /// Sizes of the encoder, if it is not a bag of words.
+    pub(super) transformer: Option<EncoderSizes>,
+}
+
+/// Adds up all parts.
+pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
+    let config = plan.config();
+    let counts = plan.counts();
+    let (n_labels, n_words) = (counts.n_labels, counts.n_features);
+    let (n_clusters, dim) = (plan.n_clusters(), config.encoder.dim);
+    let n_edges = match config.index.mode {
+        IndexMode::Ova => n_labels,
+        IndexMode::Learned => (n_clusters * plan.kappa()).max(n_labels),
+    };
+    let batch_words = plan.batch_size() * sizes.words_per_point;
+    let bag = || BagEncoder::sizes(n_words, &config.encoder, batch_words);
+    let encoder = sizes.transformer.unwrap_or_else(bag);
+
+    let head =
+        LabelClassifiers::n_bytes(n_labels, dim) + ClusterClassifiers::n_bytes(n_clusters, dim);
+    let encoder_bytes = 4 * encoder.n_parameters;
+    // Stage 1 is kept beside the rest where that is asked for; a pretrained encoder is kept as it was.
+    let n_kept = usize::from(config.train.keep_stage1);
+    let n_encoders = 1 + n_kept + usize::from(sizes.transformer.is_some());
+    let parameters = (1 + n_kept) * head + n_encoders * encoder_bytes + Adjacency::n_bytes(n_edges);
+
+    let is_transformer = sizes.transformer.is_some();
+    let shared_words = if is_transformer { 0 } else { n_words };
+    let trained = train::ParameterCounts {
+        n_labels,
+        n_clusters,
+        dim,
+        n_edges,
+        n_encoder: encoder.n_trained,
+        shared_words,
+    };
+    let moments = trained.moment_bytes(config.optim.second_moments);
+    let step = train::StepSizes {
+        batch_size: plan.batch_size(),
+        shortlist_size: plan.shortlist_size(),
+        n_words,
+        n_threads: sizes.n_threads,
+        n_encoder: encoder.n_step,
+    };
+    let step = step.n_bytes(&trained);
+    // The matches are gone before the moments of stage 2 are there.
+    let matches = train::match_bytes(counts.n_points, plan.beam_size());
+    let step = step.max(matches.saturating_sub(moments));
+
+    let clustering = clustering::n_bytes(
+        sizes.n_centroid_entries,
+        sizes.n_label_entries,
+        n_words,
+        sizes.n_threads,
+    );
+    let coarse = CoarseRows::n_bytes(n_labels, dim);
+    let (mut ranker, mut ranker_weights) = (0, 0);
+    if config.ranker.enabled {
+        let ranker_dim = if config.ranker.use_embedding { dim } else { 0 };
+        // About as many words keep a weight as the points of a label have words.
+        ranker_weights = Ranker::n_bytes(n_labels, sizes.n_centroid_entries, ranker_dim);
+        let n_candidates = config.ranker.n_candidates.min(n_labels) * counts.n_points;
+        let embeddings = 4 * counts.n_points * ranker_dim;
+        // Rows of their own before they are one matrix.
+        ranker = coarse + CandidateLists::n_bytes(n_candidates) + embeddings + 2 * ranker_weights;
+    }
+    // The points that are not held out are a copy beside all of them.
+    let calibration = &config.calibration;
+    let n_copies = 1 + usize::from(calibration.enabled && calibration.refit);
+    // Y, its renumbered copy, and the rows of it that are not held out.
+    let n_label_copies = 2 + usize::from(calibration.enabled);
+    MemoryEstimate {
+        program: PROGRAM,
+        // 48 bytes per label for names and counts, 32 per point for offsets.
+        data: sizes.n_text_bytes
+            + n_label_copies * 8 * sizes.n_label_entries
+            + 32 * sizes.n_points
+            + 48 * n_labels,
+        features: n_copies * 8 * sizes.n_feature_entries
+            + 8 * sizes.n_points
+            + Vectorizer::n_bytes(n_words)
+            + 4 * encoder.n_embedded,
+        clustering,
+        parameters,
+        moments,
+        step,
+        // Many small rows leave holes; the share is what three data sets showed.
+        held_back: clustering * 4 / 5,
+        ranker,
+        members: (parameters + coarse + ranker_weights).saturating_mul(config.ensemble.members - 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, DataCounts};
+
+    fn plan(assignments: &[&str]) -> Plan {
+        let config = assignments.iter().fold(Config::default(), |config, one| {
+            config.with_value(one).unwrap()
+        });
+        let counts = DataCounts {
+            n_points: 50_000,
+            n_labels: 30_000,
+            n_features: 40_000,
+        };
+        config.resolve(counts).unwrap()
+    }
+
+    const SIZES: DataSizes = DataSizes {
+        n_text_bytes: 10 << 20,
+        n_feature_entries: 2_000_000,
+        n_label_entries: 200_000,
+        n_points: 50_000,
+        n_centroid_entries: 4_000_000,
+        words_per_point: 40,
+        n_threads: 2,
+        transformer: None,
+    };
+
+    #[test]
+    fn parameters_are_counted_to_the_byte() {
+        let plan = plan(&["encoder.dim=10", "optim.second_moments=coordinate"]);
+        let found = estimate(&plan, &SIZES);
+        let n_edges = plan.n_clusters() * plan.kappa();
+        let n_values = 40_000 * 10 + (30_000 + plan.n_clusters()) * 11;
+        assert_eq!(found.parameters, 4 * n_values + 12 * n_edges);
+        assert_eq!(found.moments, 8 * (n_values + n_edges));
+    }
+
+    #[test]
+    fn the_keys_that_advice_names_lower_the_estimate() {
+        // Without the ranker, whose candidates may outweigh a step.
+        let without = "ranker.enabled=false";
+        let whole = estimate(&plan(&[without]), &SIZES).total();
+        for assignment in [
+            "encoder.dim=64",
+            "index.kappa=20",
+            "index.shortlist_size=100",
+            "train.batch_size=64",
+        ] {
+            let less = estimate(&plan(&[without, assignment]), &SIZES).total();
+            assert!(less < whole, "{assignment}: {less} {whole}");
+        }
+    }
+}
