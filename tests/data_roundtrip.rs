@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use elias::data::{self, Dataset, Format, LabelSet, Loss, Part, ReadOptions, Texts};
+use elias::data::{self, Dataset, Format, LabelSet, ConversionLoss, Part, ReadOptions, Texts};
 use elias::matrix::{CsrBuilder, CsrMatrix};
 
 /// What a format holds of each point, besides the names of its labels.
@@ -190,19 +190,19 @@ fn what_a_format_cannot_hold_is_reported() {
     let path = directory.path();
     let losses = |dataset: &Dataset, format| write(dataset, format, path).unwrap().losses;
     let original = rich();
-    assert_eq!(losses(&original, Format::Jsonl), [Loss::Features]);
+    assert_eq!(losses(&original, Format::Jsonl), [ConversionLoss::Features]);
     assert_eq!(
         losses(&original, Format::Xc),
-        [Loss::Ids, Loss::Texts, Loss::Relevances(4)]
+        [ConversionLoss::Ids, ConversionLoss::Texts, ConversionLoss::Relevances(4)]
     );
-    assert_eq!(losses(&original, Format::Pecos), [Loss::Ids]);
+    assert_eq!(losses(&original, Format::Pecos), [ConversionLoss::Ids]);
     assert_eq!(
         losses(&original, Format::Annif),
         [
-            Loss::Ids,
-            Loss::Features,
-            Loss::Relevances(4),
-            Loss::SpacedNames(3)
+            ConversionLoss::Ids,
+            ConversionLoss::Features,
+            ConversionLoss::Relevances(4),
+            ConversionLoss::SpacedNames(3)
         ]
     );
     let texts: Texts = ["a\nb", "a\tb", "a __label__b"].into_iter().collect();
@@ -210,11 +210,11 @@ fn what_a_format_cannot_hold_is_reported() {
     let names: LabelSet = ["x", "unused"].into_iter().collect();
     let odd = Dataset::new(Some(texts), None, labels, names, None).unwrap();
     assert_eq!(losses(&odd, Format::XcJson), []);
-    assert_eq!(losses(&odd, Format::Raw), [Loss::ChangedTexts(1)]);
-    assert_eq!(losses(&odd, Format::Text2Text), [Loss::ChangedTexts(2)]);
+    assert_eq!(losses(&odd, Format::Raw), [ConversionLoss::ChangedTexts(1)]);
+    assert_eq!(losses(&odd, Format::Text2Text), [ConversionLoss::ChangedTexts(2)]);
     assert_eq!(
         losses(&odd, Format::FastText),
-        [Loss::UnusedLabels(1), Loss::ChangedTexts(2)]
+        [ConversionLoss::UnusedLabels(1), ConversionLoss::ChangedTexts(2)]
     );
 }
 

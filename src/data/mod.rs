@@ -2,8 +2,8 @@
 //!
 //! A [`Dataset`] is what every reader makes and every later stage takes. Label ids are positions in its
 //! [`LabelSet`]; a test set read against a training set's labels keeps their ids and appends labels never seen
-//! in training behind them. [`read`] recognises the format by content and [`Summary`] tells what it noticed;
-//! [`write()`] writes any format and tells what it could not hold.
+//! in training behind them. [`read`] recognises the format by content and returns a [`Summary`] of what
+//! it noticed; [`write()`] writes any format and returns what it could not hold.
 
 mod builder;
 mod dataset;
@@ -17,10 +17,10 @@ mod texts;
 
 pub use dataset::{Dataset, Summary};
 pub use format::{Format, Part};
-pub use formats::{read_npz, write_npz};
+pub use formats::{Columns, read_npz, write_npz};
 pub use hold_out::HoldOut;
 pub use io::{
-    Loss, PredictionFormat, PredictionWriter, Pretrained, Probability, ReadOptions, Sink,
+    ConversionLoss, PredictionFormat, PredictionWriter, Pretrained, Probability, ReadOptions, Sink,
     TextInput, TextInputs, TokenizerSource, Written, missing, parts, read, read_bytes,
     read_filter_pairs, read_predictions, write,
 };

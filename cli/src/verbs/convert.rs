@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Args;
 use elias::config::FeaturesConfig;
-use elias::data::{self, Dataset, Format, Loss, Part, ReadOptions};
+use elias::data::{self, Dataset, Format, ConversionLoss, Part, ReadOptions};
 use elias::features::Vectorizer;
 
 use crate::reading;
@@ -103,7 +103,7 @@ impl Convert {
                 console.say(format_args!("wrote {}", file.display()));
             }
             // A label that the part lacks is not lost while another part holds it.
-            let is_lost = |loss: &&Loss| !matches!(loss, Loss::UnusedLabels(_)) || parts.len() == 1;
+            let is_lost = |loss: &&ConversionLoss| !matches!(loss, ConversionLoss::UnusedLabels(_)) || parts.len() == 1;
             for loss in written.losses.iter().filter(is_lost) {
                 console.say(format_args!("warning: {part} as {}: {loss}", self.to));
             }

@@ -103,18 +103,19 @@ impl Iterator for TextInputs<'_> {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Record<'a> {
     #[serde(borrow)]
     text: Cow<'a, str>,
-    #[serde(borrow, default)]
-    id: Option<Uid<'a>>,
+    #[serde(default)]
+    id: Option<Uid>,
 }
 
 fn parse(line: &Line<'_>) -> Result<TextInput> {
     let record: Record<'_> = serde_json::from_str(line.text)
         .map_err(|error| json_error(line, &error, r#"{"text": "..."}, as in the first line"#))?;
     Ok(TextInput {
-        id: record.id.map(Uid::into_text),
+        id: record.id.map(|uid| uid.0),
         text: record.text.into_owned(),
     })
 }

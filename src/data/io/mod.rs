@@ -10,6 +10,7 @@ pub(super) mod read;
 pub(super) mod recognise;
 pub(super) mod sink;
 pub(super) mod source;
+pub(super) mod unknown;
 pub(super) mod write;
 
 pub use filter::read_filter_pairs;
@@ -20,4 +21,4 @@ pub use predictions::{PredictionFormat, PredictionWriter, Probability, read_pred
 pub use pretrained::{Pretrained, TokenizerSource};
 pub use read::{ReadOptions, read, read_bytes};
 pub use sink::Sink;
-pub use write::{Loss, Written, write};
+pub use write::{ConversionLoss, Written, write};
