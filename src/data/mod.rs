@@ -20,9 +20,9 @@ pub use format::{Format, Part};
 pub use formats::{Columns, read_npz, write_npz};
 pub use hold_out::HoldOut;
 pub use io::{
-    ConversionLoss, PredictionFormat, PredictionWriter, Pretrained, Probability, ReadOptions, Sink,
-    TextInput, TextInputs, TokenizerSource, Written, missing, parts, read, read_bytes,
-    read_filter_pairs, read_predictions, write,
+    ConversionLoss, PredictionFormat, PredictionShape, PredictionWriter, Pretrained, Probability,
+    ReadOptions, Sink, TextInput, TextInputs, TokenizerSource, Written, missing, parts, read,
+    read_bytes, read_filter_pairs, read_predictions, write,
 };
 pub use label_set::LabelSet;
 pub use texts::Texts;

@@ -39,13 +39,13 @@ pub(in crate::data) struct ColumnPositions {
     pub(in crate::data) labels: Option<usize>,
     /// The id, if the header has one.
     pub(in crate::data) id: Option<usize>,
-    /// Whether labels are separated by spaces unless the cell says otherwise.
+    /// Whether labels are separated by spaces unless the cell shows otherwise.
     pub(in crate::data) are_labels_uris: bool,
 }
 
-/// What is wrong with a header.
+/// What is wrong with a header or a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::data) struct HeaderProblem {
+pub(in crate::data) struct Problem {
     /// What was found.
     pub(in crate::data) found: String,
     /// What was expected, and the remedy.
@@ -59,7 +59,7 @@ pub(in crate::data) struct HeaderProblem {
 pub(in crate::data) fn find_columns(
     header: &[&str],
     columns: &Columns<'_>,
-) -> Result<ColumnPositions, HeaderProblem> {
+) -> Result<ColumnPositions, Problem> {
     let text = find_text(header, columns)?;
     let labels = match columns.labels {
         Some(name) => Some(find_named(header, name, "--label-column")?),
@@ -74,9 +74,17 @@ pub(in crate::data) fn find_columns(
     })
 }
 
+/// How many columns have one of the usual names.
+pub(in crate::data) fn n_usual_names(header: &[&str]) -> usize {
+    let usual = [TEXT, ID].into_iter().chain(TEXT_PARTS).chain(LABELS);
+    usual
+        .filter(|usual| header.iter().any(|name| is_name(name, usual)))
+        .count()
+}
+
 /// The error that no column holds labels.
-pub(in crate::data) fn no_labels(header: &[&str]) -> HeaderProblem {
-    HeaderProblem {
+pub(in crate::data) fn no_labels(header: &[&str]) -> Problem {
+    Problem {
         found: describe(header),
         expected: format!(
             "a column of labels ({}): name it with --label-column",
@@ -85,7 +93,7 @@ pub(in crate::data) fn no_labels(header: &[&str]) -> HeaderProblem {
     }
 }
 
-fn find_text(header: &[&str], columns: &Columns<'_>) -> Result<Vec<usize>, HeaderProblem> {
+fn find_text(header: &[&str], columns: &Columns<'_>) -> Result<Vec<usize>, Problem> {
     if !columns.text.is_empty() {
         let names = columns.text.iter();
         return names
@@ -100,7 +108,7 @@ fn find_text(header: &[&str], columns: &Columns<'_>) -> Result<Vec<usize>, Heade
         parts.extend(find_one(header, name)?);
     }
     if parts.is_empty() {
-        return Err(HeaderProblem {
+        return Err(Problem {
             found: describe(header),
             expected: format!(
                 "a column {TEXT} (or {}): name the column with --text-column, or add a header line if there is none",
@@ -111,14 +119,14 @@ fn find_text(header: &[&str], columns: &Columns<'_>) -> Result<Vec<usize>, Heade
     Ok(parts)
 }
 
-fn find_named(header: &[&str], name: &str, flag: &str) -> Result<usize, HeaderProblem> {
-    find_one(header, name)?.ok_or_else(|| HeaderProblem {
+fn find_named(header: &[&str], name: &str, flag: &str) -> Result<usize, Problem> {
+    find_one(header, name)?.ok_or_else(|| Problem {
         found: describe(header),
         expected: format!("a column {name:?}: name an existing column with {flag}"),
     })
 }
 
-fn find_first(header: &[&str], names: &[&str]) -> Result<Option<usize>, HeaderProblem> {
+fn find_first(header: &[&str], names: &[&str]) -> Result<Option<usize>, Problem> {
     for name in names {
         if let Some(position) = find_one(header, name)? {
             return Ok(Some(position));
@@ -131,12 +139,12 @@ fn find_first(header: &[&str], names: &[&str]) -> Result<Option<usize>, HeaderPr
 ///
 /// # Errors
 /// If it occurs twice.
-fn find_one(header: &[&str], name: &str) -> Result<Option<usize>, HeaderProblem> {
+pub(in crate::data) fn find_one(header: &[&str], name: &str) -> Result<Option<usize>, Problem> {
     let mut positions = (0..header.len()).filter(|&position| is_name(header[position], name));
     let first = positions.next();
     match positions.next() {
         None => Ok(first),
-        Some(second) => Err(HeaderProblem {
+        Some(second) => Err(Problem {
             found: format!(
                 "the column {:?} twice, at positions {} and {}",
                 header[second].trim(),
@@ -153,7 +161,7 @@ fn is_name(column: &str, name: &str) -> bool {
 }
 
 /// The header for an error message, shortened.
-fn describe(header: &[&str]) -> String {
+pub(in crate::data) fn describe(header: &[&str]) -> String {
     const MAX_NAMES: usize = 12;
     const MAX_CHARS: usize = 30;
     let shown = header.iter().take(MAX_NAMES).map(|name| {
@@ -194,12 +202,7 @@ mod tests {
             None,
             None,
         );
-        check(
-            &["title", "categories", "subjects"],
-            &[0],
-            Some(2),
-            None,
-        );
+        check(&["title", "categories", "subjects"], &[0], Some(2), None);
         // Columns that are not read may occur twice.
         check(&["", "text", "", "labels"], &[1], Some(3), None);
     }

@@ -7,7 +7,9 @@
 use std::io::{self, Write};
 
 use crate::data::builder::Builder;
-use crate::data::formats::columns::{ColumnPositions, Columns, find_columns, no_labels};
+use crate::data::formats::columns::{
+    ColumnPositions, Columns, find_columns, n_usual_names, no_labels,
+};
 use crate::data::formats::label_cell::{CellStyle, read_labels, write_cell};
 use crate::data::formats::records::Records;
 use crate::data::io::source::Lines;
@@ -170,20 +172,43 @@ pub(in crate::data) fn recognise(first_line: &str, columns: &Columns<'_>) -> Opt
     }
 }
 
+/// The format of texts to predict for that start with this line, if that is a header with at least two of the usual
+/// names, a text among them.
+pub(in crate::data) fn recognise_texts(first_line: &str) -> Option<Format> {
+    let is_header = |&(_, delimiter): &(Format, u8)| {
+        let record = split_header(first_line, delimiter);
+        let header: Vec<&str> = record.iter().collect();
+        n_usual_names(&header) >= 2 && find_columns(&header, &Columns::default()).is_ok()
+    };
+    let candidates = [
+        (Format::Tsv, b'\t'),
+        (Format::Csv, b','),
+        (Format::Csv, b';'),
+    ];
+    let found = candidates.iter().find(|candidate| is_header(candidate));
+    found.map(|(format, _)| *format)
+}
+
 fn is_header(line: &str, delimiter: u8, columns: &Columns<'_>) -> bool {
     if !line.as_bytes().contains(&delimiter) {
         return false;
     }
+    let record = split_header(line, delimiter);
+    let header: Vec<&str> = record.iter().collect();
+    find_columns(&header, columns).is_ok_and(|positions| positions.labels.is_some())
+}
+
+/// The fields of a line; none if it is not a record.
+pub(in crate::data) fn split_header(line: &str, delimiter: u8) -> csv::StringRecord {
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(delimiter)
         .has_headers(false)
         .from_reader(line.as_bytes());
     let mut record = csv::StringRecord::new();
-    if !matches!(reader.read_record(&mut record), Ok(true)) {
-        return false;
+    match reader.read_record(&mut record) {
+        Ok(true) => record,
+        _ => csv::StringRecord::new(),
     }
-    let header: Vec<&str> = record.iter().collect();
-    find_columns(&header, columns).is_ok_and(|positions| positions.labels.is_some())
 }
 
 #[cfg(test)]
@@ -203,5 +228,18 @@ mod tests {
         check("labels,topic", None);
         check("text", None);
         check("some text, with labels", None);
+    }
+
+    #[test]
+    fn texts_need_two_usual_names_to_be_a_table() {
+        let check = |line: &str, expected: Option<Format>| {
+            assert_eq!(recognise_texts(line), expected, "{line}");
+        };
+        check("id,text", Some(Format::Csv));
+        check("title\tabstract", Some(Format::Tsv));
+        check("text;labels;x", Some(Format::Csv));
+        check("text, the first", None);
+        check("id,labels", None);
+        check("text", None);
     }
 }

@@ -1,4 +1,4 @@
-//! XC Repository JSON: `{"uid": "..", "title": "..", "content": "..", "target_ind": [..], "target_rel": [..]}` a line.
+//! XC Repository JSON: `{"uid": "..", "title": "..", "content": "..", "target_ind": [..], "target_rel": [..]}` per line.
 //!
 //! The text is title and content with a space between. Labels are the lines of `lbl.json.gz`, named by their title,
 //! or by their uid where there is no title.
@@ -74,7 +74,7 @@ pub(in crate::data) fn read(
                     "a finite number of at least 0",
                 ));
             }
-            if n_labels as u64 <= number {
+            if number >= n_labels as u64 {
                 return Err(line.label_out_of_range(number, n_labels));
             }
             builder.push_label_number(number as u32, relevance);

@@ -310,7 +310,10 @@ fn no_part(directory: &Path, part: Part, forced: Option<Format>) -> Error {
         found.push_str(", …");
     }
     let remedy = match names.as_slice() {
-        [only] => format!("; to read that file, name {}", directory.join(only).display()),
+        [only] => format!(
+            "; to read that file, name {}",
+            directory.join(only).display()
+        ),
         _ => String::new(),
     };
     let expected = match forced {

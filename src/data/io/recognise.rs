@@ -49,8 +49,8 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter(|line| !line.trim_ascii().is_empty())
 }
 
-/// The format that `.csv` or `.tsv` stands for, compressed or not.
-fn by_ending(path: &Path) -> Option<Format> {
+/// The format of a file named `.csv` or `.tsv`, compressed or not.
+pub(in crate::data) fn by_ending(path: &Path) -> Option<Format> {
     let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
     let name = name.strip_suffix(".gz").unwrap_or(&name);
     let name = name.strip_suffix(".zst").unwrap_or(name);
@@ -72,7 +72,7 @@ fn recognise_text(text: &str, columns: &Columns<'_>) -> Option<Format> {
         return Some(format);
     }
     if columns.are_given() {
-        // Whoever names columns has a table; its reader reports what the header lacks.
+        // Named columns mean a table; its reader reports what the header lacks.
         let is_tsv = first.contains('\t');
         return Some(if is_tsv { Format::Tsv } else { Format::Csv });
     }

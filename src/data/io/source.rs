@@ -228,6 +228,8 @@ pub(in crate::data) struct Lines<'a> {
     /// Offset in the decompressed file of `buffer[start]`.
     offset: u64,
     n_lines: usize,
+    /// Length of the line that was returned last.
+    n_last_bytes: usize,
     max_line_bytes: usize,
     /// Whether the buffer starts within a line that was too long.
     is_discarding: bool,
@@ -247,6 +249,7 @@ impl<'a> Lines<'a> {
             end: 0,
             offset: 0,
             n_lines: 0,
+            n_last_bytes: 0,
             max_line_bytes: MAX_LINE_BYTES,
             is_discarding: false,
         })
@@ -275,6 +278,7 @@ impl<'a> Lines<'a> {
             return Ok(None);
         };
         let mut offset = self.offset;
+        self.n_last_bytes = range.len();
         self.offset += range.len() as u64;
         self.n_lines += 1;
         let mut bytes = &self.buffer[range];
@@ -300,6 +304,14 @@ impl<'a> Lines<'a> {
                 Err(self.malformed(self.n_lines, found, "UTF-8 text"))
             }
         }
+    }
+
+    /// Puts back the line that was returned last, so that it is the next one again.
+    pub(in crate::data) fn put_back(&mut self) {
+        self.start -= self.n_last_bytes;
+        self.offset -= self.n_last_bytes as u64;
+        self.n_lines -= usize::from(self.n_last_bytes > 0);
+        self.n_last_bytes = 0;
     }
 
     /// The error that a line does not follow its format.
@@ -337,6 +349,7 @@ impl<'a> Lines<'a> {
 
     /// The next line with its end, as a range of the buffer.
     fn next_range(&mut self) -> Result<Option<Range<usize>>> {
+        self.n_last_bytes = 0;
         if self.is_discarding {
             self.discard_line()?;
         }

@@ -57,7 +57,8 @@ pub(in crate::data) fn is_npz(head: &[u8]) -> bool {
 
 /// What is wrong with a file of another program and what to do, if it is one.
 pub(in crate::data) fn foreign_format(head: &[u8]) -> Option<String> {
-    let problem = |what: &str, remedy: &str| Some(format!("is {what}, which is not read: {remedy}"));
+    let problem =
+        |what: &str, remedy: &str| Some(format!("is {what}, which is not read: {remedy}"));
     let known = FOREIGN.iter().find(|(magic, ..)| head.starts_with(magic));
     if let Some((_, what, remedy)) = known {
         return problem(what, remedy);
@@ -73,7 +74,10 @@ pub(in crate::data) fn foreign_format(head: &[u8]) -> Option<String> {
                 "save the table as CSV in UTF-8, with a header text,labels",
             )
         } else {
-            problem("a zip archive", "unpack it and name a file or directory in it")
+            problem(
+                "a zip archive",
+                "unpack it and name a file or directory in it",
+            )
         };
     }
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
@@ -180,7 +184,12 @@ mod tests {
         check(b"PK\x03\x04", "a zip archive", "unpack");
         assert!(is_npz(&zip("indices.npy")));
         assert!(!is_npz(&zip("indices.txt")));
-        for ours in ["{\"text\": 1}", "[citation needed] text", "PK", "text,labels"] {
+        for ours in [
+            "{\"text\": 1}",
+            "[citation needed] text",
+            "PK",
+            "text,labels",
+        ] {
             assert_eq!(foreign_format(ours.as_bytes()), None, "{ours}");
         }
     }

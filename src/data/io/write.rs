@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use crate::data::formats::line_text::{is_changed, write_line_text};
 use crate::data::formats::npz::write_npz;
 use crate::data::formats::sparse_text::write_rows;
-use crate::data::formats::{annif, fasttext, jsonl, libmultilabel, raw, table, text2text, xc, xc_json};
+use crate::data::formats::{
+    annif, fasttext, jsonl, libmultilabel, raw, table, text2text, xc, xc_json,
+};
 use crate::data::io::layout::names_path;
 use crate::data::io::sink::Sink;
 use crate::data::{Dataset, Format, Part};
