@@ -34,7 +34,7 @@ impl<'a> Records<'a> {
             record_line: None,
             n_record_bytes: 0,
             max_record_bytes: MAX_LINE_BYTES,
-            quote: Quote::FieldStart,
+            quote: QuoteState::FieldStart,
             quote_line: 0,
             failure: None,
         };
@@ -71,7 +71,7 @@ impl<'a> Records<'a> {
                 // The parser gives up after an error; a new one continues with the next line.
                 self.reader = self.reader.take().map(|reader| {
                     let mut feed = reader.into_inner();
-                    feed.quote = Quote::FieldStart;
+                    feed.quote = QuoteState::FieldStart;
                     feed.line.clear();
                     feed.n_read = 0;
                     parser(feed, self.delimiter)
@@ -147,12 +147,12 @@ fn parser(feed: LineFeed<'_>, delimiter: u8) -> csv::Reader<LineFeed<'_>> {
 
 /// Where a line ends with respect to quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Quote {
+enum QuoteState {
     FieldStart,
     Unquoted,
     Quoted,
     /// After a quote within a quoted field: its end, or the first of two.
-    AfterQuote,
+    Closing,
 }
 
 /// Hands lines to the parser, and keeps account of where records and quotes start.
@@ -167,7 +167,7 @@ struct LineFeed<'a> {
     record_line: Option<usize>,
     n_record_bytes: usize,
     max_record_bytes: usize,
-    quote: Quote,
+    quote: QuoteState,
     /// The line of the last quote that opened a field.
     quote_line: usize,
     /// The error behind the one that the parser passes on.
@@ -185,8 +185,8 @@ impl LineFeed<'_> {
         self.line.clear();
         self.n_read = 0;
         let Some(line) = self.lines.next_with_end()? else {
-            if self.quote == Quote::Quoted {
-                self.quote = Quote::FieldStart;
+            if self.quote == QuoteState::Quoted {
+                self.quote = QuoteState::FieldStart;
                 return Err(self.lines.malformed(
                     self.quote_line,
                     "a double quote that opens a field and is never closed",
@@ -215,15 +215,15 @@ impl LineFeed<'_> {
         for &byte in &self.line {
             let ends_field = byte == self.delimiter || byte == b'\n' || byte == b'\r';
             self.quote = match self.quote {
-                Quote::Quoted if byte == b'"' => Quote::AfterQuote,
-                Quote::Quoted => Quote::Quoted,
-                Quote::AfterQuote if byte == b'"' => Quote::Quoted,
-                Quote::FieldStart if byte == b'"' => {
+                QuoteState::Quoted if byte == b'"' => QuoteState::Closing,
+                QuoteState::Quoted => QuoteState::Quoted,
+                QuoteState::Closing if byte == b'"' => QuoteState::Quoted,
+                QuoteState::FieldStart if byte == b'"' => {
                     self.quote_line = number;
-                    Quote::Quoted
+                    QuoteState::Quoted
                 }
-                _ if ends_field => Quote::FieldStart,
-                _ => Quote::Unquoted,
+                _ if ends_field => QuoteState::FieldStart,
+                _ => QuoteState::Unquoted,
             };
         }
     }

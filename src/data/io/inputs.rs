@@ -45,7 +45,7 @@ enum InputSource<'a> {
     Unknown(Lines<'a>),
     Plain(Lines<'a>),
     Json(Lines<'a>),
-    Table(Table<'a>),
+    Table(Box<Table<'a>>),
     /// After an error that is final.
     Ended,
 }
@@ -93,17 +93,12 @@ impl<'a> TextInputs<'a> {
             self.n_blank -= 1;
             return Ok(Some(TextInput::default()));
         }
-        let next = match &mut self.source {
+        match &mut self.source {
             InputSource::Plain(lines) => Ok(lines.next()?.map(|line| plain(&line))),
             InputSource::Json(lines) => next_object(lines),
             InputSource::Table(table) => next_row(table),
             InputSource::Unknown(_) | InputSource::Ended => Ok(None),
-        };
-        let is_final = |error: &Error| !matches!(error, Error::Malformed { .. });
-        if next.as_ref().is_err_and(is_final) {
-            self.source = InputSource::Ended;
         }
-        next
     }
 }
 
@@ -111,7 +106,12 @@ impl Iterator for TextInputs<'_> {
     type Item = Result<TextInput>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.next_input().transpose()
+        let next = self.next_input();
+        let is_final = |error: &Error| !matches!(error, Error::Malformed { .. });
+        if next.as_ref().is_err_and(is_final) {
+            self.source = InputSource::Ended;
+        }
+        next.transpose()
     }
 }
 
@@ -143,7 +143,7 @@ impl Kind {
             },
             error => error,
         });
-        table.map(InputSource::Table)
+        table.map(|table| InputSource::Table(Box::new(table)))
     }
 }
 
@@ -303,6 +303,10 @@ mod tests {
             b"id,text\n1,a\n2\n3,\xff\n4,b\n",
             &["a", "error at 3", "error at 4", "b"],
         );
+        let gzip_without_its_end = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 0xff, 0xab];
+        let mut inputs = TextInputs::new("input", &gzip_without_its_end[..]).unwrap();
+        assert!(matches!(inputs.next(), Some(Err(Error::BadFile { .. }))));
+        assert!(inputs.next().is_none());
     }
 
     #[test]
