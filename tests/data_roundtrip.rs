@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use elias::data::{self, Dataset, Format, LabelSet, Loss, Part, ReadOptions, Texts};
+use elias::data::{self, ConversionLoss, Dataset, Format, LabelSet, Part, ReadOptions, Texts};
 use elias::matrix::{CsrBuilder, CsrMatrix};
 
 /// What a format holds of each point, besides the names of its labels.
@@ -18,11 +18,19 @@ struct Holds {
 fn holds(format: Format) -> Holds {
     let is = |formats: &[Format]| formats.contains(&format);
     Holds {
-        ids: is(&[Format::Jsonl, Format::XcJson, Format::LibMultiLabel]),
+        ids: is(&[
+            Format::Jsonl,
+            Format::Csv,
+            Format::Tsv,
+            Format::XcJson,
+            Format::LibMultiLabel,
+        ]),
         texts: !is(&[Format::Xc, Format::XcSplit]),
         features: is(&[Format::Xc, Format::XcSplit, Format::Pecos]),
         relevances: is(&[
             Format::Jsonl,
+            Format::Csv,
+            Format::Tsv,
             Format::XcJson,
             Format::XcSplit,
             Format::Pecos,
@@ -190,19 +198,23 @@ fn what_a_format_cannot_hold_is_reported() {
     let path = directory.path();
     let losses = |dataset: &Dataset, format| write(dataset, format, path).unwrap().losses;
     let original = rich();
-    assert_eq!(losses(&original, Format::Jsonl), [Loss::Features]);
+    assert_eq!(losses(&original, Format::Jsonl), [ConversionLoss::Features]);
     assert_eq!(
         losses(&original, Format::Xc),
-        [Loss::Ids, Loss::Texts, Loss::Relevances(4)]
+        [
+            ConversionLoss::Ids,
+            ConversionLoss::Texts,
+            ConversionLoss::Relevances(4)
+        ]
     );
-    assert_eq!(losses(&original, Format::Pecos), [Loss::Ids]);
+    assert_eq!(losses(&original, Format::Pecos), [ConversionLoss::Ids]);
     assert_eq!(
         losses(&original, Format::Annif),
         [
-            Loss::Ids,
-            Loss::Features,
-            Loss::Relevances(4),
-            Loss::SpacedNames(3)
+            ConversionLoss::Ids,
+            ConversionLoss::Features,
+            ConversionLoss::Relevances(4),
+            ConversionLoss::SpacedNames(3)
         ]
     );
     let texts: Texts = ["a\nb", "a\tb", "a __label__b"].into_iter().collect();
@@ -210,11 +222,17 @@ fn what_a_format_cannot_hold_is_reported() {
     let names: LabelSet = ["x", "unused"].into_iter().collect();
     let odd = Dataset::new(Some(texts), None, labels, names, None).unwrap();
     assert_eq!(losses(&odd, Format::XcJson), []);
-    assert_eq!(losses(&odd, Format::Raw), [Loss::ChangedTexts(1)]);
-    assert_eq!(losses(&odd, Format::Text2Text), [Loss::ChangedTexts(2)]);
+    assert_eq!(losses(&odd, Format::Raw), [ConversionLoss::ChangedTexts(1)]);
+    assert_eq!(
+        losses(&odd, Format::Text2Text),
+        [ConversionLoss::ChangedTexts(2)]
+    );
     assert_eq!(
         losses(&odd, Format::FastText),
-        [Loss::UnusedLabels(1), Loss::ChangedTexts(2)]
+        [
+            ConversionLoss::UnusedLabels(1),
+            ConversionLoss::ChangedTexts(2)
+        ]
     );
 }
 
@@ -252,11 +270,19 @@ fn label_names_that_would_be_read_as_others_are_refused() {
     };
     check("a\nb", Format::Jsonl, true);
     check("a\nb", Format::FastText, true);
+    for name in [
+        "a\nb", "a;b", "a|b", "[a]", "<a>", " a", "a, b", "\"a\"", "{", "a\tb",
+    ] {
+        check(name, Format::Csv, true);
+        check(name, Format::Tsv, true);
+    }
     check("a\nb", Format::LibMultiLabel, true);
     check("a\nb", Format::Text2Text, false);
     check("a\nb", Format::Pecos, false);
     for format in [
         Format::Jsonl,
+        Format::Csv,
+        Format::Tsv,
         Format::XcJson,
         Format::Raw,
         Format::Pecos,
@@ -279,6 +305,8 @@ fn both_parts_of_a_directory_share_their_labels() {
     let train = rich();
     for format in [
         Format::Jsonl,
+        Format::Csv,
+        Format::Tsv,
         Format::Xc,
         Format::XcSplit,
         Format::Raw,
@@ -300,44 +328,4 @@ fn both_parts_of_a_directory_share_their_labels() {
         let (second, summary) = data::read(&path, &options).unwrap();
         assert_eq!((first, 0), (second, summary.n_new_labels), "{format}");
     }
-}
-
-#[test]
-fn predictions_come_back_in_every_format_that_is_read() {
-    use elias::data::{PredictionFormat, PredictionWriter, read_predictions};
-    use elias::ids::{LabelId, Scored};
-    let directory = tempfile::tempdir().unwrap();
-    let labels: LabelSet = ["a", "b \"c\"", "d"].into_iter().collect();
-    let scored = |label, score| Scored {
-        label: LabelId(label),
-        score,
-    };
-    let rows = [
-        vec![scored(2, 0.9), scored(0, 0.25), scored(1, 0.25)],
-        vec![],
-        vec![scored(1, -1.5)],
-    ];
-    for format in PredictionFormat::ALL {
-        let mut writer = PredictionWriter::new(Vec::new(), format, &labels);
-        writer.push(Some("x"), &rows[0]).unwrap();
-        writer.push(None, &rows[1]).unwrap();
-        writer.push(None, &rows[2]).unwrap();
-        let bytes = writer.finish().unwrap();
-        if format == PredictionFormat::Tsv {
-            let text = "x\td\t0.9\nx\ta\t0.25\nx\tb \"c\"\t0.25\n2\tb \"c\"\t-1.5\n";
-            assert_eq!(String::from_utf8(bytes).unwrap(), text);
-            continue;
-        }
-        let path = directory.path().join(format.name());
-        fs::write(&path, bytes).unwrap();
-        assert_eq!(
-            read_predictions(&path, 3, &labels, labels.len()).unwrap(),
-            rows,
-            "{format}"
-        );
-    }
-    let path = directory.path().join("others");
-    fs::write(&path, "{\"labels\": {\"d\": 1, \"unheard of\": 2}}\n").unwrap();
-    let found = read_predictions(&path, 1, &labels, labels.len()).unwrap();
-    assert_eq!(found, [[scored(3, 2.0), scored(2, 1.0)]]);
 }

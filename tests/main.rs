@@ -3,8 +3,11 @@
 mod checkpoint;
 mod data;
 mod data_errors;
+mod data_hostile;
 mod data_npz;
+mod data_predictions;
 mod data_roundtrip;
+mod data_tables;
 mod ensemble;
 mod fuzz;
 mod goldens;

@@ -1,16 +1,54 @@
-//! Reading data for a verb: with progress, a context for errors, and a word on what was noticed.
+//! Reading data for a verb: with progress, a context for errors, and a summary of what was noticed.
 
 use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Context;
+use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use elias::data::{self, Dataset, Format, ReadOptions, Summary};
+use elias::data::{self, Columns, Dataset, Format, ReadOptions, Summary};
 
 use crate::ui::console::Console;
 use crate::ui::progress::{Progress, Unit};
 
-/// Reads a data set and says on stderr what it holds.
+/// Which columns of CSV and TSV data to read.
+#[derive(Args, Default)]
+pub(crate) struct ColumnArgs {
+    /// Column of CSV or TSV data with the text; several are joined by a space
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    text_column: Vec<String>,
+    /// Column of CSV or TSV data with the labels
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    label_column: Option<String>,
+    /// What separates labels in that column, if not to be recognised
+    #[arg(long, value_name = "C", hide_short_help = true, value_parser = parse_separator)]
+    label_separator: Option<char>,
+}
+
+impl ColumnArgs {
+    /// The columns as the library takes them.
+    pub(crate) fn columns(&self) -> Columns<'_> {
+        Columns {
+            text: &self.text_column,
+            labels: self.label_column.as_deref(),
+            label_separator: self.label_separator,
+        }
+    }
+}
+
+/// Reads one character; `\t` and `tab` are a tab.
+fn parse_separator(text: &str) -> Result<char, String> {
+    if ["\\t", "tab"].contains(&text) {
+        return Ok('\t');
+    }
+    let mut characters = text.chars();
+    match (characters.next(), characters.next()) {
+        (Some(separator), None) => Ok(separator),
+        _ => Err("expected one character, such as ; or |".into()),
+    }
+}
+
+/// Reads a data set and reports on stderr what it holds.
 pub(crate) fn read(
     console: &Console,
     path: &Path,

@@ -9,3 +9,4 @@ mod insight;
 mod model;
 mod resume;
 mod shell;
+mod tables;

@@ -6,8 +6,8 @@ use std::io::{Cursor, Write};
 use std::path::PathBuf;
 
 use elias::data::{
-    Dataset, Format, LabelSet, Part, ReadOptions, TextInputs, read, read_bytes, read_filter_pairs,
-    read_npz, read_predictions, write,
+    Dataset, Format, LabelSet, Part, PredictionShape, ReadOptions, TextInputs, Texts, read,
+    read_bytes, read_filter_pairs, read_npz, read_predictions, write,
 };
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
@@ -15,7 +15,7 @@ use zip::{CompressionMethod, ZipWriter};
 use super::{join, repository, split, temporary, told};
 
 /// The formats of one file, by the first byte of an input; none is to be recognised.
-const SINGLE: [Option<Format>; 7] = [
+const SINGLE: [Option<Format>; 9] = [
     None,
     Some(Format::Jsonl),
     Some(Format::Xc),
@@ -23,6 +23,8 @@ const SINGLE: [Option<Format>; 7] = [
     Some(Format::FastText),
     Some(Format::LibMultiLabel),
     Some(Format::Annif),
+    Some(Format::Csv),
+    Some(Format::Tsv),
 ];
 
 /// The formats of several files with the names of their files, by the first byte of an input.
@@ -110,7 +112,14 @@ pub fn predictions(bytes: &[u8]) {
         return;
     };
     let file = in_file(content);
-    let rows = read_predictions(&file, n_points.into(), &known_labels(), 2);
+    let (label_set, ids) = (known_labels(), ["a", "b"].into_iter().collect::<Texts>());
+    let shape = PredictionShape {
+        n_points: n_points.into(),
+        label_set: &label_set,
+        n_trained: 2,
+        ids: (n_points == 2).then_some(&ids),
+    };
+    let rows = read_predictions(&file, &shape);
     if let Some(rows) = told(rows) {
         assert_eq!(rows.len(), usize::from(n_points));
         let is_ranked = |pair: &[elias::ids::Scored]| pair[1].score <= pair[0].score;
@@ -121,8 +130,8 @@ pub fn predictions(bytes: &[u8]) {
 /// Texts to predict for, and the same bytes as filter pairs.
 pub fn inputs(bytes: &[u8]) {
     if let Some(inputs) = told(TextInputs::new("input", bytes)) {
-        // An error ends the input; until then there are not more texts than bytes.
-        let n_texts = inputs.map_while(told).count();
+        // Reading goes on after a bad text; there are never more texts than bytes.
+        let n_texts = inputs.map(told).count();
         let is_compressed = bytes.starts_with(&[0x1f, 0x8b]) || bytes.starts_with(&[0x28, 0xb5]);
         assert!(is_compressed || n_texts <= bytes.len());
     }
@@ -138,12 +147,18 @@ fn check_dataset(dataset: &Dataset) {
     assert!(values.iter().all(|value| 0.0 < *value && value.is_finite()));
 }
 
-/// What was read once is the same after it was written as JSON Lines.
+/// What was read once is the same after it was written in a format that holds everything.
 fn check_written(dataset: &Dataset) {
-    let path = place().with_extension("jsonl");
-    write(dataset, Format::Jsonl, &path, Part::Train).expect("JSON Lines hold any text");
+    for format in [Format::Jsonl, Format::Csv, Format::Tsv] {
+        check_written_as(dataset, format);
+    }
+}
+
+fn check_written_as(dataset: &Dataset, format: Format) {
+    let path = place().with_extension(format.name());
+    write(dataset, format, &path, Part::Train).expect("the format holds any text");
     let options = ReadOptions {
-        format: Some(Format::Jsonl),
+        format: Some(format),
         ..ReadOptions::default()
     };
     let (again, _) = read(&path, &options).expect("what was written can be read");
@@ -190,7 +205,7 @@ fn archive(arrays: &[&[u8]]) -> Vec<u8> {
 
 /// Valid inputs of [`lines`].
 pub fn lines_seeds() -> Vec<Vec<u8>> {
-    let contents: [(u8, &str); 12] = [
+    let contents: [(u8, &str); 16] = [
         (0, "{\"text\": \"one\", \"labels\": [\"a\"]}\n"),
         (
             1,
@@ -212,6 +227,13 @@ pub fn lines_seeds() -> Vec<Vec<u8>> {
         (6, "a text\t<http://a> <b c>\nanother\tplain <x>\n"),
         (0x86, "a text\t<b>\n\t\n"),
         (0, "1 2\n0:1\n"),
+        (0, "text,labels\n\"a, b\",x;y\n"),
+        (
+            7,
+            "\u{feff}id,title,abstract,tags\r\n1,\"t \"\"q\"\"\",\"a\r\nb\",\"[\"\"x\"\", 1]\"\r\n",
+        ),
+        (7, "text;subject_uris\na;<http://x> <y>\n\nb;\n"),
+        (8, "labels\ttext\n{\"a\": 0.5}\tb\n|c|\t\"d\te\"\n"),
     ];
     let plain = contents.map(|(choice, content)| [&[choice], content.as_bytes()].concat());
     let mut seeds = plain.to_vec();
@@ -296,13 +318,19 @@ pub fn npz_seeds() -> Vec<Vec<u8>> {
 
 /// Valid inputs of [`predictions`].
 pub fn predictions_seeds() -> Vec<Vec<u8>> {
-    let contents: [(u8, &str); 3] = [
+    let contents: [(u8, &str); 6] = [
         (
             2,
             "{\"labels\": [{\"label\": \"a\", \"score\": 0.5}]}\n{\"labels\": {\"b\": 1, \"a\": -2e3}}\n",
         ),
         (2, "2 3\n0:0.5 2:1\n1:1e-3\n"),
         (1, "1 3\n2:1 2:2 0:-1\n"),
+        (
+            2,
+            "id,rank,label,score,probability\na,1,x,0.5,\nb,1,\"<b>\",-1,0.25\n",
+        ),
+        (3, "row,rank,label,score,probability\n2,1,a,1e-3,\n"),
+        (2, "a\tx\t0.5\n1\ty\t1\n"),
     ];
     let plain = contents.map(|(n_points, content)| [&[n_points], content.as_bytes()].concat());
     let mut seeds = plain.to_vec();
@@ -317,6 +345,7 @@ pub fn inputs_seeds() -> Vec<Vec<u8>> {
         "one text\n\nanother\r\n",
         "\n{\"text\": \"a\", \"id\": 3}\n{\"id\": \"x\", \"text\": \"b\\n\"}\n",
         "0 1\n7 4294967295\n\n",
+        "id,title,content\n1,\"a\nb\",c\n2,d\n",
     ];
     contents.map(|content| content.as_bytes().to_vec()).to_vec()
 }

@@ -124,7 +124,7 @@ impl Builder {
         mut self,
         path: &Path,
         n_features: usize,
-        numbering: Numbering,
+        numbering: LabelNumbering,
     ) -> Result<(Dataset, Summary)> {
         let labels = std::mem::take(&mut self.labels).finish(numbering.n_labels);
         let labels = labels.map_err(|error| bad_file(path, &error))?;
@@ -178,20 +178,20 @@ impl Builder {
     }
 }
 
-/// What the label numbers of a file stand for.
-pub(super) struct Numbering {
+/// What the label numbers of a file mean.
+pub(super) struct LabelNumbering {
     /// How many labels there are.
     pub(super) n_labels: usize,
     /// Their names, if a file beside it gives them; otherwise a label is named by its number.
     pub(super) names: Option<Texts>,
 }
 
-impl Numbering {
+impl LabelNumbering {
     /// The names as a set: a name used before gets the label's number behind it.
     fn names(&self, path: &Path, n_entries: usize) -> Result<LabelSet> {
-        // Naming costs memory for each declared label, so a mistyped header must not be believed blindly.
+        // Naming costs memory for each declared label, so a mistyped header must not be trusted blindly.
         const PLAUSIBLE: usize = 1_000_000;
-        if self.names.is_none() && PLAUSIBLE.max(1000 * n_entries) < self.n_labels {
+        if self.names.is_none() && self.n_labels > PLAUSIBLE.max(1000 * n_entries) {
             return Err(Error::BadFile {
                 path: path.to_path_buf(),
                 problem: format!(
@@ -236,7 +236,7 @@ fn is_strictly_increasing(row: &[(u32, f32)]) -> bool {
     row.windows(2).all(|pair| pair[0].0 < pair[1].0)
 }
 
-/// Sorts a row of labels and keeps each once, with its highest relevance; says how many were dropped.
+/// Sorts a row of labels and keeps each once, with its highest relevance; returns how many were dropped.
 pub(super) fn keep_highest(row: &mut Vec<(u32, f32)>) -> usize {
     if is_strictly_increasing(row) {
         return 0;
@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn label_names_are_made_distinct() {
         let names: Texts = ["a", "", "a", ""].into_iter().collect();
-        let numbering = Numbering {
+        let numbering = LabelNumbering {
             n_labels: 4,
             names: Some(names),
         };

@@ -7,7 +7,7 @@ use crate::matrix::{CsrBuilder, CsrMatrix};
 
 /// Points with their labels.
 ///
-/// Invariants: at least one of `texts` and `features` is there; what is there has one entry a point; the label
+/// Invariants: at least one of `texts` and `features` is there; whatever is there has one entry per point; the label
 /// matrix has as many columns as `label_set` has names, and its values (relevance weights) are positive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dataset {
@@ -18,7 +18,7 @@ pub struct Dataset {
     ids: Option<Texts>,
 }
 
-/// What was noticed while reading a data set, and what became of it.
+/// What was noticed while reading a data set, and how it was handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Points read.
@@ -31,7 +31,7 @@ pub struct Summary {
     pub n_duplicate_labels: usize,
     /// Labels with relevance 0: left out.
     pub n_zero_labels: usize,
-    /// Labels that the known label set did not have: appended behind it.
+    /// Labels that the known label set did not have: appended after it.
     pub n_new_labels: usize,
 }
 
@@ -137,7 +137,7 @@ impl Dataset {
         self.features.as_ref()
     }
 
-    /// Y, N×L: a value is the relevance weight of the label for the point, 1 unless the source says otherwise.
+    /// Y, N×L: a value is the relevance weight of the label for the point, 1 unless the source gives another.
     pub fn labels(&self) -> &CsrMatrix {
         &self.labels
     }
@@ -182,7 +182,7 @@ impl Dataset {
         })
     }
 
-    /// The same points with these features, a row a point.
+    /// The same points with these features, one row per point.
     ///
     /// # Errors
     /// [`Error::InvalidMatrix`] if there are not as many rows as points.
@@ -201,7 +201,7 @@ impl Dataset {
         self.ids.as_ref()
     }
 
-    /// The points named, in that order, over the same labels.
+    /// These points, in that order, over the same labels.
     ///
     /// # Panics
     /// If a point is out of range.

@@ -10,9 +10,13 @@ use crate::error::Error;
 pub enum Format {
     /// JSON Lines: `{"id": "7", "text": "...", "labels": ["name", ...]}`, or `"labels": {"name": 0.5}`.
     Jsonl,
+    /// CSV with a header: `text,labels`, labels separated by `;` or `|`, or as a JSON list.
+    Csv,
+    /// The same separated by tabs.
+    Tsv,
     /// XC Repository JSON: `trn.json.gz`, `tst.json.gz`, `lbl.json.gz`.
     XcJson,
-    /// XC Repository sparse text: header `N D L`, then `l1,l2 f:v f:v` a line.
+    /// XC Repository sparse text: header `N D L`, then `l1,l2 f:v f:v` per line.
     Xc,
     /// Split sparse text: `trn_X_Xf.txt` and `trn_X_Y.txt`, header `rows cols`, then `idx:val` pairs.
     XcSplit,
@@ -32,8 +36,10 @@ pub enum Format {
 
 impl Format {
     /// All formats, in the order of the documentation.
-    pub const ALL: [Format; 10] = [
+    pub const ALL: [Format; 12] = [
         Format::Jsonl,
+        Format::Csv,
+        Format::Tsv,
         Format::XcJson,
         Format::Xc,
         Format::XcSplit,
@@ -49,6 +55,8 @@ impl Format {
     pub fn name(self) -> &'static str {
         match self {
             Format::Jsonl => "jsonl",
+            Format::Csv => "csv",
+            Format::Tsv => "tsv",
             Format::XcJson => "xc-json",
             Format::Xc => "xc",
             Format::XcSplit => "xc-split",
@@ -67,6 +75,11 @@ impl Format {
             self,
             Format::XcJson | Format::XcSplit | Format::Raw | Format::Pecos
         )
+    }
+
+    /// Whether the format is a table with a header, whose columns can be named.
+    pub fn has_columns(self) -> bool {
+        matches!(self, Format::Csv | Format::Tsv)
     }
 
     /// Whether the format holds sparse features and no texts.
@@ -96,13 +109,13 @@ impl FromStr for Format {
     }
 }
 
-/// A part of a data set that is a directory. A data set that is a single file serves as either.
+/// A part of a data set that is a directory; a single file can be read as either part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Part {
-    /// What to learn from.
+    /// The points to train on.
     #[default]
     Train,
-    /// What to be judged by.
+    /// The points to evaluate on.
     Test,
 }
 
@@ -144,7 +157,7 @@ mod tests {
         }
         let error = "json".parse::<Format>().unwrap_err().to_string();
         assert!(
-            error.contains("found \"json\", expected jsonl, xc-json"),
+            error.contains("found \"json\", expected jsonl, csv, tsv, xc-json"),
             "{error}"
         );
     }

@@ -25,11 +25,11 @@ pub struct HoldOut {
 }
 
 impl HoldOut {
-    /// Visits the points of `labels` (N×L) in random order and holds out each if all labels can spare it and its near
+    /// Visits the points of `labels` (N×L) in random order and holds out each if all labels can do without it and its near
     /// duplicates among `features` (N×V), until min(`n_points`, `max_share`·N) are held out, `max_share`·N are set
     /// aside, or none is left.
     ///
-    /// Points with many labels can be spared less often than others. So that those held out have as many labels as
+    /// Points with many labels can be held out less often than others. So that those held out have as many labels as
     /// the rest, each number of labels has its share of them; fewer are held out where it cannot be filled.
     ///
     /// Every label keeps [`MIN_POINTS_PER_LABEL`] training points, or all it has. Points without a label always
@@ -50,7 +50,7 @@ impl HoldOut {
 
         let mut order: Vec<usize> = (0..n_points).collect();
         Random::new(seed, "hold-out", 0).shuffle(&mut order);
-        let is_wanted = 0 < wanted && config.near_duplicates <= 1.0;
+        let is_wanted = wanted > 0 && config.near_duplicates <= 1.0;
         let mut near = is_wanted.then(|| NearDuplicates::new(features, config.near_duplicates));
         let mut quotas = quotas(labels, wanted);
         let mut uses = vec![Use::Train; n_points];
@@ -61,7 +61,7 @@ impl HoldOut {
             }
             let own = labels.row(point_idx).0;
             let n_labels = own.len();
-            // Near duplicates are not worth looking for where the point itself cannot be spared.
+            // Near duplicates are not worth looking for where the point itself cannot be held out.
             let can_lose_one = |&label: &u32| MIN_POINTS_PER_LABEL < n_training[label as usize];
             if uses[point_idx] != Use::Train
                 || quotas[n_labels] == 0
@@ -76,8 +76,8 @@ impl HoldOut {
             group.retain(|&member| uses[member] == Use::Train);
             let of_group = || group.iter().flat_map(|&member| labels.row(member).0);
             of_group().for_each(|&label| n_training[label as usize] -= 1);
-            let can_spare = |label: &u32| MIN_POINTS_PER_LABEL <= n_training[*label as usize];
-            if share < n_set_aside + group.len() - 1 || !of_group().all(can_spare) {
+            let keeps_enough = |label: &u32| MIN_POINTS_PER_LABEL <= n_training[*label as usize];
+            if share < n_set_aside + group.len() - 1 || !of_group().all(keeps_enough) {
                 of_group().for_each(|&label| n_training[label as usize] += 1);
                 continue;
             }
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_wanted_is_held_out_where_labels_can_spare_it() {
+    fn all_that_is_wanted_is_held_out_where_labels_allow_it() {
         let mut builder = CsrBuilder::default();
         (0..1000u32).for_each(|point| builder.push_row([(point % 10, 1.0)]));
         let labels = builder.finish(10).unwrap();
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn points_held_out_have_as_many_labels_as_the_others() {
-        // Points with three labels share one that only few can spare.
+        // Points with three labels share a label with few points.
         let (mut words, mut labels) = (CsrBuilder::default(), CsrBuilder::default());
         for point in 0..1000u32 {
             words.push_row([(point, 1.0)]);

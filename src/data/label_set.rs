@@ -1,4 +1,4 @@
-//! Label names and the ids they stand for.
+//! Label names and their ids.
 
 use std::hash::BuildHasher;
 

@@ -2,8 +2,8 @@
 //!
 //! A [`Dataset`] is what every reader makes and every later stage takes. Label ids are positions in its
 //! [`LabelSet`]; a test set read against a training set's labels keeps their ids and appends labels never seen
-//! in training behind them. [`read`] recognises the format by content and [`Summary`] tells what it noticed;
-//! [`write()`] writes any format and tells what it could not hold.
+//! in training behind them. [`read`] recognises the format by content and returns a [`Summary`] of what
+//! it noticed; [`write()`] writes any format and returns what it could not hold.
 
 mod builder;
 mod data_summary;
@@ -19,12 +19,14 @@ mod texts;
 pub use data_summary::DataSummary;
 pub use dataset::{Dataset, Summary};
 pub use format::{Format, Part};
-pub use formats::{read_npz, write_npz};
+pub use formats::{Columns, read_npz, write_npz};
 pub use hold_out::HoldOut;
 pub use io::{
-    Loss, PredictionFormat, PredictionWriter, Pretrained, Probability, ReadOptions, Sink,
-    TextInput, TextInputs, TokenizerSource, Written, missing, parts, read, read_bytes,
-    read_filter_pairs, read_predictions, write,
+    ConversionLoss, PredictionFormat, PredictionShape, PredictionWriter, Pretrained, Probability,
+    ReadOptions, Sink, TextInput, TextInputs, TokenizerSource, Written, missing, parts, read,
+    read_bytes, read_filter_pairs, read_predictions, write,
 };
 pub use label_set::LabelSet;
 pub use texts::Texts;
+
+pub use crate::matrix::{CsrBuilder, CsrMatrix};

@@ -1,6 +1,6 @@
-//! Points that say nearly the same as a given one.
+//! Points that are nearly the same as a given one.
 //!
-//! Variants of one text often stand in a collection several times (editions of a book, packages built from one
+//! A collection often has several variants of one text (editions of a book, packages built from one
 //! source). A hold-out that takes some and leaves others to train on is easier than what users will ask later.
 //! A point's near duplicates share its rarest words, so those with few points are looked up and compared in full.
 
@@ -17,7 +17,7 @@ pub(super) struct NearDuplicates<'a> {
     /// The points of each word, as rows.
     by_word: CsrMatrix,
     norms: Vec<f32>,
-    /// Cosine from which on two points are near duplicates.
+    /// Two points with at least this cosine are near duplicates.
     cosine: f32,
     /// Rows compared with the current one.
     is_compared: Vec<bool>,

@@ -1,6 +1,6 @@
 //! Many texts in one allocation.
 
-/// A list of texts, kept in one buffer: 8 bytes a text besides its own bytes.
+/// A list of texts, kept in one buffer: 8 bytes per text besides its own bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Texts {
     buffer: String,

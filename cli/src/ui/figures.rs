@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 
-use elias::calibration::Reliability;
+use elias::insight::Reliability;
 use elias::metrics::{Decile, Metrics};
 use serde::Serializer;
 use serde_json::{Value, json};

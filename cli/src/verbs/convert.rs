@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use elias::config::FeaturesConfig;
-use elias::data::{self, Dataset, Format, Loss, Part, ReadOptions};
-use elias::features::Vectorizer;
+use elias::data::{self, ConversionLoss, Dataset, Format, Part, ReadOptions};
+use elias::tools::TfIdf;
 
 use crate::reading;
 use crate::ui::console::Console;
@@ -16,7 +15,7 @@ use crate::ui::console::Console;
 ///
 /// SOURCE is a file or a directory; both parts of a directory are converted.
 /// PATH is a file (compressed if it ends in .gz or .zst) for one part in a format of one file, else a directory.
-/// What the target cannot hold is said on stderr. Formats of sparse features get tf-idf where SOURCE has only texts.
+/// What the target cannot hold is reported on stderr. Formats of sparse features get tf-idf where SOURCE has only texts.
 #[derive(Args)]
 pub(crate) struct Convert {
     /// The data set: a file, or a directory with a train or a test part
@@ -31,9 +30,17 @@ pub(crate) struct Convert {
     /// Format of SOURCE, if not to be recognised by content
     #[arg(long, value_name = "FROM", value_parser = reading::format_parser(), hide_possible_values = true)]
     format: Option<Format>,
+    #[command(flatten)]
+    columns: reading::ColumnArgs,
     /// Write even if PATH exists
     #[arg(long)]
     overwrite: bool,
+}
+
+/// A part of the data set.
+struct PartData {
+    part: Part,
+    dataset: Dataset,
 }
 
 fn formats_help() -> String {
@@ -69,41 +76,44 @@ impl Convert {
     }
 
     /// All parts over the same labels: those of the first, then those that only the second has.
-    fn read_parts(&self, console: &Console) -> anyhow::Result<Vec<(Part, Dataset)>> {
-        let mut read: Vec<(Part, Dataset)> = Vec::new();
+    fn read_parts(&self, console: &Console) -> anyhow::Result<Vec<PartData>> {
+        let mut read: Vec<PartData> = Vec::new();
         for part in data::parts(&self.source)? {
             let options = ReadOptions {
                 format: self.format,
+                columns: self.columns.columns(),
                 part,
-                known_labels: read.first().map(|(_, first)| first.label_set()),
+                known_labels: read.first().map(|first| first.dataset.label_set()),
                 ..ReadOptions::default()
             };
             let dataset = reading::read(console, &self.source, options)?;
-            read.push((part, dataset));
+            read.push(PartData { part, dataset });
         }
-        let Some(label_set) = read.last().map(|(_, last)| last.label_set().clone()) else {
+        let Some(label_set) = read.last().map(|last| last.dataset.label_set().clone()) else {
             return Ok(read);
         };
-        let widened = read.into_iter().map(|(part, dataset)| {
+        let widened = read.into_iter().map(|PartData { part, dataset }| {
             let dataset = dataset.with_label_set(label_set.clone())?;
-            Ok((part, dataset))
+            Ok(PartData { part, dataset })
         });
         widened.collect()
     }
 
-    fn write_parts(&self, parts: &[(Part, Dataset)], console: &Console) -> anyhow::Result<()> {
-        if 1 < parts.len() || ends_with_separator(&self.out) {
+    fn write_parts(&self, parts: &[PartData], console: &Console) -> anyhow::Result<()> {
+        if parts.len() > 1 || ends_with_separator(&self.out) {
             fs::create_dir_all(&self.out)
                 .with_context(|| format!("while creating {}", self.out.display()))?;
         }
-        for (part, dataset) in parts {
+        for PartData { part, dataset } in parts {
             let written = data::write(dataset, self.to, &self.out, *part)
                 .with_context(|| format!("while writing the {part} data as {}", self.to))?;
             for file in &written.files {
                 console.say(format_args!("wrote {}", file.display()));
             }
             // A label that the part lacks is not lost while another part holds it.
-            let is_lost = |loss: &&Loss| !matches!(loss, Loss::UnusedLabels(_)) || parts.len() == 1;
+            let is_lost = |loss: &&ConversionLoss| {
+                !matches!(loss, ConversionLoss::UnusedLabels(_)) || parts.len() == 1
+            };
             for loss in written.losses.iter().filter(is_lost) {
                 console.say(format_args!("warning: {part} as {}: {loss}", self.to));
             }
@@ -117,30 +127,24 @@ fn ends_with_separator(path: &Path) -> bool {
         .ends_with(['/', std::path::MAIN_SEPARATOR])
 }
 
-fn needs_vectors(format: Format, parts: &[(Part, Dataset)]) -> bool {
+fn needs_vectors(format: Format, parts: &[PartData]) -> bool {
     let holds_features = format.needs_features() || format == Format::Pecos;
-    let lacks_features = parts
-        .iter()
-        .any(|(_, dataset)| dataset.features().is_none());
+    let lacks_features = parts.iter().any(|part| part.dataset.features().is_none());
     holds_features && lacks_features
 }
 
 /// Learns the words from the first part and gives every part its rows.
-fn vectorize(parts: &mut [(Part, Dataset)]) -> anyhow::Result<()> {
-    let mut vectorizer = None;
-    for (part, dataset) in parts {
+fn vectorize(parts: &mut [PartData]) -> anyhow::Result<()> {
+    let mut words: Option<TfIdf> = None;
+    for PartData { part, dataset } in parts {
         let texts = dataset
             .texts()
             .with_context(|| format!("the {part} data has no texts, unlike the other part"))?;
-        let features = match &vectorizer {
-            Some(vectorizer) => Vectorizer::transform(vectorizer, texts),
-            None => {
-                let (fitted, features) =
-                    Vectorizer::fit_transform(texts, &FeaturesConfig::default())?;
-                vectorizer = Some(fitted);
-                features
-            }
+        let fitted = match words.take() {
+            Some(fitted) => fitted,
+            None => TfIdf::fit(texts)?,
         };
+        let features = words.insert(fitted).transform(texts);
         *dataset = dataset.clone().with_features(features)?;
     }
     Ok(())

@@ -21,8 +21,8 @@ use crate::{models, reading};
 /// Measure a model, or anyone's predictions, against the true labels
 ///
 /// Prints P@k, nDCG@k, PSP@k and R@k, in percent, and for a model how long its predictions took.
-/// With --predictions, labels are matched by name where the predictions have names (JSON Lines), else by id (npz,
-/// sparse text). PSP@k and --by-decile need the frequencies of the labels in training: a model knows them; for
+/// With --predictions, labels are matched by name where the predictions have names (JSON Lines, CSV, TSV), else by id
+/// (npz, sparse text). PSP@k and --by-decile need the frequencies of the labels in training: a model knows them; for
 /// predictions they come from --train, else from the train part of DATA where it is a directory. Without either,
 /// PSP@k is left out (null in JSON).
 #[derive(Args)]
@@ -32,7 +32,7 @@ pub(crate) struct Evaluate {
     /// The model, and the true labels: a file, or a directory with a test part
     #[arg(value_names = ["MODEL", "DATA"], num_args = 1..=2, required = true)]
     paths: Vec<PathBuf>,
-    /// Measure these rankings instead of a model's: JSON Lines, SciPy npz or sparse text
+    /// Measure these rankings: JSON Lines, CSV, TSV, SciPy npz or sparse text
     #[arg(long, value_name = "FILE")]
     predictions: Option<PathBuf>,
     /// Training data, for label frequencies
@@ -41,6 +41,8 @@ pub(crate) struct Evaluate {
     /// Format of DATA, if not to be recognised by content
     #[arg(long, hide_short_help = true, value_parser = reading::format_parser())]
     format: Option<data::Format>,
+    #[command(flatten)]
+    columns: reading::ColumnArgs,
     /// File of `row label` pairs to leave out, by number from 0
     #[arg(long, value_name = "FILE")]
     filter: Option<PathBuf>,
@@ -98,6 +100,7 @@ impl Evaluate {
         let level = models::parse_level(&predictor, self.stage.as_deref())?;
         let options = ReadOptions {
             format: self.format,
+            columns: self.columns.columns(),
             part: Part::Test,
             known_labels: Some(predictor.labels()),
             ..ReadOptions::default()
@@ -122,6 +125,7 @@ impl Evaluate {
         let train = self.read_train(data, console)?;
         let options = ReadOptions {
             format: self.format,
+            columns: self.columns.columns(),
             part: Part::Test,
             known_labels: train.as_ref().map(Dataset::label_set),
             ..ReadOptions::default()
@@ -151,6 +155,7 @@ impl Evaluate {
         };
         let options = ReadOptions {
             format: self.format,
+            columns: self.columns.columns(),
             part: Part::Train,
             ..ReadOptions::default()
         };
@@ -172,10 +177,9 @@ impl Evaluate {
     ) -> anyhow::Result<Figures> {
         let filter = self.read_filter(test, console)?;
         let n_trained = frequencies.map_or(test.n_labels(), |known| known.counts.len());
-        let n_points = test.n_points();
+        let shape = data::PredictionShape::of(test, n_trained);
         let predictions =
-            data::read_predictions(predictions, n_points, test.label_set(), n_trained)
-                .context("while reading the predictions")?;
+            data::read_predictions(predictions, &shape).context("while reading the predictions")?;
         let mut metrics = MetricsBuilder::new(MetricsOptions {
             inverse_propensities: frequencies.map(|known| self.weigh(known)),
             filter: filter.clone(),

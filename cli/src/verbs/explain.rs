@@ -31,6 +31,8 @@ pub(crate) struct Explain {
     /// Training data, to name the nearest training points
     #[arg(long, value_name = "DATA")]
     train: Option<PathBuf>,
+    #[command(flatten)]
+    columns: reading::ColumnArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -98,6 +100,7 @@ impl Explain {
         };
         let options = ReadOptions {
             part: Part::Train,
+            columns: self.columns.columns(),
             known_labels: Some(predictor.labels()),
             ..ReadOptions::default()
         };

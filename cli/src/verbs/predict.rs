@@ -4,23 +4,25 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
 use elias::data::{
     Part, PredictionFormat, PredictionWriter, ReadOptions, Sink, TextInput, TextInputs, Texts,
 };
 use elias::{Predictor, Scored};
 
-use crate::ui::console::Console;
+use crate::ui::console::{Console, Misuse};
 use crate::{models, reading};
 
-/// Texts a batch for each thread; batches are predicted side by side and written in order.
-const TEXTS_A_THREAD: usize = 512;
+/// Texts per batch for each thread; batches are predicted in parallel and written in order.
+const TEXTS_PER_THREAD: usize = 512;
 
 /// Predict the labels of texts
 ///
-/// INPUT holds one text a line, or JSON Lines with "text" and perhaps "id"; gzip and zstd are undone. Answers come
-/// in the order of the input. jsonl output: {"id"?, "labels": [{"label": NAME, "score": S}, ...]} a line.
+/// INPUT holds one text per line, JSON Lines with "text" and perhaps "id", or CSV or TSV with a header; gzip and zstd
+/// are decompressed. Answers come in the order of the input.
+/// jsonl output: {"id"?, "labels": [{"label": NAME, "score": S}, ...]} per line. csv output: one row per answer, with
+/// the columns id (row, counted from 0, if the input has no ids), rank, label, score and probability.
 /// For a model trained on sparse features, INPUT is a data set.
 #[derive(Args)]
 pub(crate) struct Predict {
@@ -29,10 +31,10 @@ pub(crate) struct Predict {
     /// The texts; - is standard input
     #[arg(value_name = "INPUT", default_value = "-")]
     input: PathBuf,
-    /// Labels a text
+    /// Labels per text
     #[arg(short = 'k', long, value_name = "N", default_value_t = 10, value_parser = parse_top_k)]
     top_k: usize,
-    /// Leave out answers with a lower probability (of a model without calibration: a lower score)
+    /// Leave out answers with a lower probability (without calibration: a lower score)
     #[arg(long, value_name = "P", default_value_t = 0.0)]
     threshold: f32,
     /// Format of the answers
@@ -41,6 +43,31 @@ pub(crate) struct Predict {
     /// Write to a file, which appears only when complete
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// At a text that cannot be read: stop, or skip it and report it at the end
+    #[arg(
+        long,
+        value_name = "stop|skip",
+        default_value = "stop",
+        hide_possible_values = true
+    )]
+    on_error: OnError,
+    #[command(flatten)]
+    columns: reading::ColumnArgs,
+}
+
+/// What to do at an input that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum OnError {
+    Stop,
+    Skip,
+}
+
+/// The inputs that were skipped.
+#[derive(Default)]
+struct Skipped {
+    count: usize,
+    /// The place of the first, and what is wrong there.
+    first: Option<elias::Error>,
 }
 
 impl Predict {
@@ -72,16 +99,24 @@ impl Predict {
         }
         let is_stdin = self.input == Path::new("-");
         let inputs = if is_stdin {
-            TextInputs::new("standard input", io::stdin().lock())
+            TextInputs::new("standard input", io::stdin().lock())?
         } else {
-            TextInputs::open(&self.input)
+            TextInputs::open(&self.input)?
         };
-        // Who types wants an answer to every line.
-        let batch_size = match is_stdin && io::stdin().is_terminal() {
-            true => 1,
-            false => TEXTS_A_THREAD * rayon::current_num_threads(),
+        let inputs = inputs.with_columns(self.columns.columns());
+        // On a terminal every line gets its answer at once.
+        let batch_size = if is_stdin && io::stdin().is_terminal() {
+            1
+        } else {
+            TEXTS_PER_THREAD * rayon::current_num_threads()
         };
-        self.answer(predictor, inputs?, batch_size, writer)
+        let skipped = self.answer(predictor, inputs, batch_size, writer)?;
+        if let Some(first) = skipped.first {
+            let count = skipped.count;
+            let inputs = if count == 1 { "input" } else { "inputs" };
+            console.say(format_args!("skipped {count} {inputs}; the first: {first}"));
+        }
+        Ok(())
     }
 
     fn answer(
@@ -90,25 +125,50 @@ impl Predict {
         mut inputs: TextInputs<'_>,
         batch_size: usize,
         mut writer: PredictionWriter<'_, impl Write>,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Skipped> {
+        let mut skipped = Skipped::default();
         loop {
-            let batch: elias::Result<Vec<TextInput>> = inputs.by_ref().take(batch_size).collect();
-            let batch = batch.context("while reading the texts")?;
+            let batch = self.read_batch(&mut inputs, batch_size, &mut skipped)?;
             if batch.is_empty() {
                 break;
             }
-            let texts: Texts = batch.iter().map(|input| &input.text).collect();
-            let answers = predictor.rank(&texts, self.top_k)?;
-            for (input, answers) in batch.iter().zip(&answers) {
-                writer.push(
-                    input.id.as_deref(),
-                    self.above_threshold(predictor, answers),
-                )?;
+            let texts: Texts = batch.iter().flatten().map(|input| &input.text).collect();
+            let mut answers = predictor.rank(&texts, self.top_k)?.into_iter();
+            for input in &batch {
+                match (input, input.as_ref().and_then(|_| answers.next())) {
+                    (Some(input), Some(answers)) => writer.push(
+                        input.id.as_deref(),
+                        self.above_threshold(predictor, &answers),
+                    )?,
+                    _ => writer.skip(),
+                }
             }
             writer.flush()?;
         }
         writer.finish()?;
-        Ok(())
+        Ok(skipped)
+    }
+
+    /// The next inputs; nothing for one that was skipped.
+    fn read_batch(
+        &self,
+        inputs: &mut TextInputs<'_>,
+        batch_size: usize,
+        skipped: &mut Skipped,
+    ) -> anyhow::Result<Vec<Option<TextInput>>> {
+        let mut batch = Vec::new();
+        for input in inputs.by_ref().take(batch_size) {
+            match input {
+                Ok(input) => batch.push(Some(input)),
+                Err(error @ elias::Error::Malformed { .. }) if self.on_error == OnError::Skip => {
+                    skipped.count += 1;
+                    skipped.first.get_or_insert(error);
+                    batch.push(None);
+                }
+                Err(error) => return Err(error).context("while reading the texts"),
+            }
+        }
+        Ok(batch)
     }
 
     fn answer_dataset(
@@ -117,9 +177,15 @@ impl Predict {
         mut writer: PredictionWriter<'_, impl Write>,
         console: &Console,
     ) -> anyhow::Result<()> {
+        if self.on_error == OnError::Skip {
+            let misuse =
+                "--on-error skip is for texts: this model reads a data set of sparse features";
+            return Err(Misuse(misuse.into()).into());
+        }
         let options = ReadOptions {
             part: Part::Test,
             known_labels: Some(predictor.labels()),
+            columns: self.columns.columns(),
             ..ReadOptions::default()
         };
         let data = reading::read(console, &self.input, options)?;
@@ -136,7 +202,7 @@ impl Predict {
         // Probabilities never decrease with the score, so what is above comes first.
         let n_above = answers.partition_point(|answer| {
             let score = answer.score;
-            self.threshold <= predictor.probability(score).unwrap_or(score)
+            predictor.probability(score).unwrap_or(score) >= self.threshold
         });
         &answers[..n_above]
     }

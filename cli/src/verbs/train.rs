@@ -49,6 +49,8 @@ pub(crate) struct Train {
     /// Format of the data, if not to be recognised by content
     #[arg(long, hide_short_help = true, value_parser = reading::format_parser())]
     format: Option<Format>,
+    #[command(flatten)]
+    columns: reading::ColumnArgs,
     /// Refuse to start if more memory would be needed
     #[arg(long, value_name = "GiB", hide_short_help = true, value_parser = parse_gibibytes)]
     memory_limit: Option<f64>,
@@ -237,6 +239,7 @@ impl Train {
     fn read(&self, console: &Console) -> anyhow::Result<(Dataset, Option<Dataset>)> {
         let options = ReadOptions {
             format: self.format,
+            columns: self.columns.columns(),
             part: Part::Train,
             ..ReadOptions::default()
         };

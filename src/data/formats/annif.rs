@@ -1,6 +1,6 @@
 //! Annif: `text<TAB><uri> <uri>`.
 //!
-//! A label is what stands between the brackets, spaces included, or a word without brackets.
+//! A label is what is between the brackets, including spaces, or a word without brackets.
 
 use std::io::{self, Write};
 
@@ -26,8 +26,8 @@ pub(in crate::data) fn read(lines: &mut Lines<'_>, builder: &mut Builder) -> Res
     Ok(())
 }
 
-/// The first label and what comes after it.
-fn split_label(text: &str) -> (&str, &str) {
+/// The first label of a text that is not empty, and what comes after it.
+pub(in crate::data) fn split_label(text: &str) -> (&str, &str) {
     let Some(inner) = text.strip_prefix('<') else {
         let end = text.find([' ', '\t']).unwrap_or(text.len());
         return text.split_at(end);
@@ -41,7 +41,7 @@ fn split_label(text: &str) -> (&str, &str) {
     text.split_at(text.find([' ', '\t']).unwrap_or(text.len()))
 }
 
-/// Whether a name can stand between brackets.
+/// Whether a name is read as it is between brackets.
 pub(in crate::data) fn can_hold(name: &str) -> bool {
     !name.contains(['\n', '\r', '\t']) && !name.contains("> ") && !name.ends_with('>')
 }

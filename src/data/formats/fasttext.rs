@@ -1,6 +1,6 @@
 //! fastText: `__label__a __label__b text`.
 //!
-//! As in fastText, a word with the prefix is a label wherever it stands. White space in label names is escaped.
+//! As in fastText, a word with the prefix is a label anywhere in the line. White space in label names is escaped.
 
 use std::io::{self, Write};
 
@@ -54,9 +54,10 @@ pub(in crate::data) fn write(dataset: &Dataset, out: &mut impl Write) -> io::Res
             separator = " ";
         }
         out.write_all(separator.as_bytes())?;
-        match has_label_word(text) {
-            true => write_line_text(out, &text.replace(PREFIX, "_label_"), b""),
-            false => write_line_text(out, text, b""),
+        if has_label_word(text) {
+            write_line_text(out, &text.replace(PREFIX, "_label_"), b"")
+        } else {
+            write_line_text(out, text, b"")
         }
     })
 }

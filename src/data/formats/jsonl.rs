@@ -1,10 +1,9 @@
-//! JSON Lines, the first choice: `{"text": "...", "labels": ["name", ...]}` a line.
+//! JSON Lines, the first choice: `{"text": "...", "labels": ["name", ...]}`, one object per line.
 //!
 //! `"labels"` may also be an object of names and relevances, and may be missing for a point without labels. Labels
-//! and `"id"` may be integers, which stand for their decimal spelling; an empty name is a name like any other.
+//! and `"id"` may be integers, which become their decimal digits; an empty name is a name like any other.
 //! Other keys are ignored, blank lines too.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
 
@@ -54,7 +53,12 @@ pub(in crate::data) fn write(dataset: &Dataset, out: &mut impl Write) -> io::Res
     Ok(())
 }
 
-fn write_labels(dataset: &Dataset, point: usize, out: &mut impl Write) -> io::Result<()> {
+/// Writes the labels of a point: a list of names, or an object where a relevance is not 1.
+pub(in crate::data) fn write_labels(
+    dataset: &Dataset,
+    point: usize,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let (_, relevances) = dataset.labels().row(point);
     let is_weighted = relevances.iter().any(|relevance| *relevance != 1.0);
     out.write_all(if is_weighted { b"{" } else { b"[" })?;
@@ -70,21 +74,14 @@ fn write_labels(dataset: &Dataset, point: usize, out: &mut impl Write) -> io::Re
     out.write_all(if is_weighted { b"}" } else { b"]" })
 }
 
-/// An identifier: a string or an integer.
-#[derive(Deserialize)]
-#[serde(untagged)]
-pub(in crate::data) enum Uid<'a> {
-    Text(#[serde(borrow)] Cow<'a, str>),
-    Number(i64),
-}
+/// An identifier, a string or an integer, as text.
+pub(in crate::data) struct Uid(pub(in crate::data) String);
 
-impl Uid<'_> {
-    /// As text.
-    pub(in crate::data) fn into_text(self) -> String {
-        match self {
-            Uid::Text(text) => text.into_owned(),
-            Uid::Number(number) => number.to_string(),
-        }
+impl<'de> Deserialize<'de> for Uid {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut id = String::new();
+        StringOrInteger(|text: &str| id.push_str(text)).deserialize(deserializer)?;
+        Ok(Uid(id))
     }
 }
 
@@ -94,18 +91,28 @@ pub(in crate::data) fn json_error(
     error: &serde_json::Error,
     expected: &str,
 ) -> Error {
+    line.malformed(json_problem(line.text, error), expected)
+}
+
+/// What is wrong with a text that is not the JSON it should be.
+pub(in crate::data) fn json_problem(text: &str, error: &serde_json::Error) -> String {
     let message = error.to_string();
     // The parser sees one line, so its line number would mislead.
-    let reason = shortened(message.split(" at line ").next().unwrap_or(&message));
-    let found = match error.classify() {
-        serde_json::error::Category::Data => reason,
-        _ => format!(
-            "{} which is no JSON object: {reason} at column {}",
-            excerpt(line.text),
-            error.column()
-        ),
-    };
-    line.malformed(found, expected)
+    let reason = message.split(" at line ").next().unwrap_or(&message);
+    if !error.is_data() {
+        let (found, column) = (excerpt(text), error.column());
+        return format!(
+            "{found} which is not valid JSON: {} at column {column}",
+            shortened(reason)
+        );
+    }
+    let type_error = reason
+        .strip_prefix("invalid type: ")
+        .or_else(|| reason.strip_prefix("invalid value: "));
+    match type_error {
+        Some(type_error) => shortened(&type_error.replace(", expected ", " instead of ")),
+        None => shortened(&reason.replace("missing field", "no key").replace('`', "\"")),
+    }
 }
 
 #[derive(Deserialize)]
@@ -152,8 +159,8 @@ impl<'de> Visitor<'de> for Record<'_> {
                 return Err(de::Error::custom(format!("key \"{name}\" twice")));
             }
             match key {
-                Key::Text => map.next_value_seed(Word(|text: &str| self.0.push_text(text)))?,
-                Key::Id => map.next_value_seed(WordOrNumber(|id: &str| self.0.push_id(id)))?,
+                Key::Text => map.next_value_seed(Str(|text: &str| self.0.push_text(text)))?,
+                Key::Id => map.next_value_seed(StringOrInteger(|id: &str| self.0.push_id(id)))?,
                 _ => map.next_value_seed(Labels(self.0))?,
             }
         }
@@ -166,9 +173,9 @@ impl<'de> Visitor<'de> for Record<'_> {
 }
 
 /// A string, handed to the function.
-pub(in crate::data) struct Word<F>(pub(super) F);
+struct Str<F>(F);
 
-impl<'de, F: FnMut(&str)> DeserializeSeed<'de> for Word<F> {
+impl<'de, F: FnMut(&str)> DeserializeSeed<'de> for Str<F> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -176,7 +183,7 @@ impl<'de, F: FnMut(&str)> DeserializeSeed<'de> for Word<F> {
     }
 }
 
-impl<'de, F: FnMut(&str)> Visitor<'de> for Word<F> {
+impl<'de, F: FnMut(&str)> Visitor<'de> for Str<F> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -190,9 +197,9 @@ impl<'de, F: FnMut(&str)> Visitor<'de> for Word<F> {
 }
 
 /// A string or an integer, handed to the function as text.
-pub(in crate::data) struct WordOrNumber<F>(pub(super) F);
+struct StringOrInteger<F>(F);
 
-impl<'de, F: FnMut(&str)> DeserializeSeed<'de> for WordOrNumber<F> {
+impl<'de, F: FnMut(&str)> DeserializeSeed<'de> for StringOrInteger<F> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -200,7 +207,7 @@ impl<'de, F: FnMut(&str)> DeserializeSeed<'de> for WordOrNumber<F> {
     }
 }
 
-impl<'de, F: FnMut(&str)> Visitor<'de> for WordOrNumber<F> {
+impl<'de, F: FnMut(&str)> Visitor<'de> for StringOrInteger<F> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -223,7 +230,8 @@ impl<'de, F: FnMut(&str)> Visitor<'de> for WordOrNumber<F> {
     }
 }
 
-struct Labels<'b>(&'b mut Builder);
+/// Labels as a list of names, or as an object of names and relevances.
+pub(in crate::data) struct Labels<'b>(pub(in crate::data) &'b mut Builder);
 
 impl<'de> DeserializeSeed<'de> for Labels<'_> {
     type Value = ();
@@ -243,7 +251,7 @@ impl<'de> Visitor<'de> for Labels<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<(), A::Error> {
         let builder = self.0;
         while names
-            .next_element_seed(WordOrNumber(|name: &str| builder.push_label(name, 1.0)))?
+            .next_element_seed(StringOrInteger(|name: &str| builder.push_label(name, 1.0)))?
             .is_some()
         {}
         Ok(())
@@ -253,7 +261,7 @@ impl<'de> Visitor<'de> for Labels<'_> {
         let mut name = String::new();
         loop {
             name.clear();
-            let key = relevances.next_key_seed(Word(|key: &str| name.push_str(key)))?;
+            let key = relevances.next_key_seed(Str(|key: &str| name.push_str(key)))?;
             if key.is_none() {
                 return Ok(());
             }

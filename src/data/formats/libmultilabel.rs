@@ -16,7 +16,7 @@ pub(in crate::data) fn read(lines: &mut Lines<'_>, builder: &mut Builder) -> Res
     let mut has_ids = None;
     while let Some(line) = lines.next()? {
         let (first, rest) = split_at_tab(&line, "id<TAB>label label<TAB>text")?;
-        // The first line decides whether there are ids; a text may hold tabs of its own.
+        // The first line decides whether there are ids; a text may contain tabs.
         let has_ids = *has_ids.get_or_insert(rest.contains('\t'));
         let (labels, text) = match (has_ids, rest.split_once('\t')) {
             (false, _) => (first, rest),

@@ -3,6 +3,7 @@
 //! A file is `\x93NUMPY`, a version, the length of a header, the header (a Python dictionary literal with `descr`,
 //! `fortran_order` and `shape`) and the raw elements.
 
+use std::fmt;
 use std::io::{self, Read, Write};
 
 use crate::data::io::source::excerpt;
@@ -35,6 +36,16 @@ impl Number {
     }
 }
 
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Number::Signed(value) => value.fmt(f),
+            Number::Unsigned(value) => value.fmt(f),
+            Number::Float(value) => value.fmt(f),
+        }
+    }
+}
+
 #[derive(Debug, PartialEq)]
 struct Header {
     is_big_endian: bool,
@@ -44,7 +55,7 @@ struct Header {
     n_elements: u64,
 }
 
-/// Reads a flat array; `convert` says what an element becomes, or that it cannot be.
+/// Reads a flat array; `convert` returns what an element becomes, or nothing if it is out of range.
 ///
 /// # Errors
 /// A phrase of what is wrong.
@@ -57,7 +68,7 @@ pub(in crate::data) fn read_numbers<T>(
     let mut numbers = Vec::new();
     let mut chunk = vec![0u8; 8192 * header.n_bytes];
     let mut n_left = header.n_elements;
-    while 0 < n_left {
+    while n_left > 0 {
         let n_now = n_left.min(8192);
         let bytes = &mut chunk[..n_now as usize * header.n_bytes];
         reader.read_exact(bytes).map_err(|error| {
@@ -73,7 +84,7 @@ pub(in crate::data) fn read_numbers<T>(
             }
             let number = decode(element);
             let converted = convert(number)
-                .ok_or_else(|| format!("element {} is {number:?}, out of range", numbers.len()))?;
+                .ok_or_else(|| format!("element {} is {number}, out of range", numbers.len()))?;
             numbers.push(converted);
         }
         n_left -= n_now;
@@ -129,7 +140,7 @@ pub(in crate::data) fn write_integers(
         } else {
             bytes.extend_from_slice(&(number as i32).to_le_bytes());
         }
-        if 64 * 1024 - 8 < bytes.len() {
+        if bytes.len() > 64 * 1024 - 8 {
             out.write_all(&bytes)?;
             bytes.clear();
         }

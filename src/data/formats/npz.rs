@@ -3,7 +3,7 @@
 //! Such a file is a zip archive of five NumPy arrays: `format`, `shape`, `data`, `indices`, `indptr`. Values may be
 //! floats of 4 or 8 bytes, integers or booleans; indices of any integer type; either byte order; compressed or not.
 //! SciPy allows columns out of order and several entries for one column: readers sort them and then add them up for
-//! features and keep the highest for labels. Arrays are read as far as they go, so a header cannot make us allocate.
+//! features and keep the highest for labels. Arrays are read as far as they go, so a false header cannot cause a large allocation.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, Write};
@@ -66,7 +66,7 @@ pub(in crate::data) fn write_npz_to(
             .map_err(io::Error::other)
     };
     let widest = matrix.nnz().max(matrix.n_cols()).max(matrix.n_rows());
-    let is_wide = i32::MAX as usize <= widest;
+    let is_wide = widest >= i32::MAX as usize;
 
     start(&mut zip, "indices")?;
     npy::write_integers(
@@ -99,7 +99,7 @@ pub(in crate::data) fn write_npz_to(
     Ok(())
 }
 
-/// The rows as they stand in the file: within bounds and finite, but in any order.
+/// The rows as they are in the file: within bounds and finite, but in any order.
 pub(in crate::data) struct UnsortedRows {
     indptr: Vec<usize>,
     indices: Vec<u32>,
@@ -139,7 +139,7 @@ impl UnsortedRows {
                 shape.len()
             ));
         };
-        if u64::from(u32::MAX) < n_columns {
+        if n_columns > u64::from(u32::MAX) {
             return Err(format!(
                 "has {n_columns} columns, expected at most {}",
                 u32::MAX
@@ -188,7 +188,7 @@ impl UnsortedRows {
         self.indptr.len() - 1
     }
 
-    /// The entries of a row as they stand.
+    /// The entries of a row as they are.
     pub(in crate::data) fn row(&self, row_idx: usize) -> impl Iterator<Item = (u32, f32)> {
         let range = self.indptr[row_idx]..self.indptr[row_idx + 1];
         let columns = self.indices[range.clone()].iter().copied();

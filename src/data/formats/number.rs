@@ -9,7 +9,7 @@ pub(in crate::data) fn parse_integer(text: &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for &byte in text {
         let digit = byte.wrapping_sub(b'0');
-        if 9 < digit {
+        if digit > 9 {
             return None;
         }
         value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
@@ -25,7 +25,7 @@ pub(in crate::data) fn parse_finite(text: &str) -> Option<f32> {
 
 /// A relevance that fills the whole text: finite and not negative.
 pub(in crate::data) fn parse_relevance(text: &str) -> Option<f32> {
-    parse_finite(text).filter(|relevance| 0.0 <= *relevance)
+    parse_finite(text).filter(|relevance| *relevance >= 0.0)
 }
 
 #[cfg(test)]
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_whole_numbers_are_integers() {
+    fn only_digits_are_integers() {
         assert_eq!(parse_integer(b"018"), Some(18));
         assert_eq!(parse_integer(b"18446744073709551615"), Some(u64::MAX));
         for bad in ["", "18446744073709551616", "-1", "+1", "1 ", "1e3", "٣"] {
@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn infinity_and_nan_are_no_values() {
+    fn infinity_and_nan_are_rejected() {
         assert_eq!(parse_finite("-1.5e-3"), Some(-0.0015));
         for bad in ["", "nan", "inf", "-Infinity", "1e99", "1,5", " 1"] {
             assert_eq!(parse_finite(bad), None, "{bad}");

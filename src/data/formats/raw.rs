@@ -1,7 +1,7 @@
 //! Raw lines: `train_texts.txt`, `train_labels.txt` with the labels of each text separated by spaces, and
-//! `labels.txt` with a name a line.
+//! `labels.txt` with one name per line.
 //!
-//! Labels are names if all of them stand in `labels.txt`, otherwise numbers; without that file they are names.
+//! Labels are names if all of them are in `labels.txt`, otherwise numbers; without that file they are names.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use crate::data::io::source::{Lines, excerpt};
 use crate::data::{Dataset, LabelSet, Texts};
 use crate::error::Result;
 
-/// Reads a text a line.
+/// Reads one text per line.
 pub(in crate::data) fn read_texts(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<()> {
     while let Some(line) = lines.next()? {
         builder.push_text(line.text);
@@ -19,7 +19,7 @@ pub(in crate::data) fn read_texts(lines: &mut Lines<'_>, builder: &mut Builder) 
     Ok(())
 }
 
-/// Reads the labels of a point a line, by name.
+/// Reads the labels of one point per line, by name.
 pub(in crate::data) fn read_named_labels(
     lines: &mut Lines<'_>,
     builder: &mut Builder,
@@ -33,7 +33,7 @@ pub(in crate::data) fn read_named_labels(
     Ok(())
 }
 
-/// Reads the labels of a point a line into the builder, by number, whichever way the file spells them.
+/// Reads the labels of one point per line into the builder, by number, whether the file has names or numbers.
 pub(in crate::data) fn read_labels(
     lines: &mut Lines<'_>,
     names: &Texts,
@@ -94,16 +94,17 @@ fn extend(numbers: &mut Option<Vec<u32>>, number: Option<u32>) {
     }
 }
 
-/// Writes the labels of a point a line: by number, unless names that are numbers themselves would confuse a reader.
+/// Writes the labels of one point per line: by number, unless names that are numbers themselves would confuse a reader.
 pub(in crate::data) fn write_labels(dataset: &Dataset, out: &mut impl Write) -> io::Result<()> {
     let by_name = uses_names(dataset);
     for point in 0..dataset.n_points() {
         let mut separator = "";
         let (labels, _) = dataset.labels().row(point);
         for (label, name) in labels.iter().zip(dataset.label_names(point)) {
-            match by_name {
-                true => write!(out, "{separator}{name}")?,
-                false => write!(out, "{separator}{label}")?,
+            if by_name {
+                write!(out, "{separator}{name}")?;
+            } else {
+                write!(out, "{separator}{label}")?;
             }
             separator = " ";
         }
@@ -120,7 +121,7 @@ pub(in crate::data) fn uses_names(dataset: &Dataset) -> bool {
         .any(|label| names.find(&label.to_string()).is_some())
 }
 
-/// Whether a name can stand among others separated by spaces.
+/// Whether a name is read as it is among others separated by spaces.
 pub(in crate::data) fn can_hold(name: &str) -> bool {
     !name.is_empty() && !name.contains(|c: char| c.is_ascii_whitespace())
 }

@@ -1,4 +1,4 @@
-//! Sparse rows as text: a header of counts, then `idx:val idx:val …` a line.
+//! Sparse rows as text: a header of counts, then `idx:val idx:val …` per row.
 
 use std::io::{self, Write};
 
@@ -39,7 +39,7 @@ pub(in crate::data) fn check_columns(
     what: &str,
     n_columns: u64,
 ) -> Result<usize> {
-    if u64::from(u32::MAX) < n_columns {
+    if n_columns > u64::from(u32::MAX) {
         return Err(lines.bad_file(format!(
             "the header declares {n_columns} {what}, expected at most {}",
             u32::MAX
@@ -48,11 +48,11 @@ pub(in crate::data) fn check_columns(
     Ok(n_columns as usize)
 }
 
-/// Where rows stand against the count in the header.
+/// Whether a line is one of the rows that the header declares.
 pub(in crate::data) enum RowCheck {
     /// The line is a row.
     Row,
-    /// The line is blank and behind the last row.
+    /// The line is blank and after the last row.
     Blank,
 }
 
@@ -95,7 +95,7 @@ pub(in crate::data) fn check_end(
 /// Calls `entry` for each `idx:val` of the text, a part of the line.
 ///
 /// # Errors
-/// At the first pair that is none, and whatever `entry` returns.
+/// At the first word that is not a pair, and whatever `entry` returns.
 pub(in crate::data) fn parse_pairs(
     line: &Line<'_>,
     text: &str,
@@ -139,10 +139,11 @@ pub(in crate::data) fn parse_pairs(
 /// A column below the declared count, and its finite value.
 pub(in crate::data) fn check_entry(
     line: &Line<'_>,
-    (index, value): (u64, &str),
+    index: u64,
+    value: &str,
     n_columns: usize,
 ) -> Result<(u32, f32)> {
-    if n_columns as u64 <= index {
+    if index >= n_columns as u64 {
         return Err(line.malformed(
             format!("column {index}"),
             format!("one below {n_columns}, which the header declares (columns start at 0)"),
@@ -157,7 +158,7 @@ pub(in crate::data) fn finite(line: &Line<'_>, value: &str) -> Result<f32, Error
         .ok_or_else(|| line.malformed(format!("value {}", excerpt(value)), "a finite number"))
 }
 
-/// Reads a whole file of header `rows cols` and a row a line; `row` gets each row as it stands.
+/// Reads a whole file of header `rows cols` and one row per line; `row` gets each row as it is.
 ///
 /// Returns the number of columns.
 pub(in crate::data) fn read_rows(
@@ -174,7 +175,7 @@ pub(in crate::data) fn read_rows(
         }
         entries.clear();
         parse_pairs(&line, line.text, |index, value| {
-            entries.push(check_entry(&line, (index, value), n_columns)?);
+            entries.push(check_entry(&line, index, value, n_columns)?);
             Ok(())
         })?;
         row(&line, &mut entries)?;
@@ -187,7 +188,8 @@ pub(in crate::data) fn read_rows(
 /// Writes `idx:val idx:val …` and the end of the line.
 pub(in crate::data) fn write_pairs(
     out: &mut impl Write,
-    (columns, values): (&[u32], &[f32]),
+    columns: &[u32],
+    values: &[f32],
 ) -> io::Result<()> {
     let mut separator = "";
     for (column, value) in columns.iter().zip(values) {
@@ -197,11 +199,12 @@ pub(in crate::data) fn write_pairs(
     out.write_all(b"\n")
 }
 
-/// Writes a whole file of header `rows cols` and a row a line.
+/// Writes a whole file of header `rows cols` and one row per line.
 pub(in crate::data) fn write_rows(out: &mut impl Write, matrix: &CsrMatrix) -> io::Result<()> {
     writeln!(out, "{} {}", matrix.n_rows(), matrix.n_cols())?;
     for row_idx in 0..matrix.n_rows() {
-        write_pairs(out, matrix.row(row_idx))?;
+        let (columns, values) = matrix.row(row_idx);
+        write_pairs(out, columns, values)?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! PECOS text2text: `id1,id2<TAB>text`, with `id::0.3` for relevance. The names stand in `output-items.txt`.
+//! PECOS text2text: `id1,id2<TAB>text`, with `id::0.3` for relevance. The names are in `output-items.txt`.
 
 use std::io::{self, Write};
 

@@ -1,6 +1,6 @@
-//! XC Repository sparse text: header `N D L`, then `l1,l2 f:v f:v …` a line, all numbers from zero.
+//! XC Repository sparse text: header `N D L`, then `l1,l2 f:v f:v …` per point, all numbers from zero.
 //!
-//! A line without labels starts with a space, or directly with a feature. Label names may stand in a file beside it.
+//! A line without labels starts with a space, or directly with a feature. Label names may be in a file beside it.
 
 use std::io::{self, Write};
 
@@ -42,7 +42,7 @@ pub(in crate::data) fn read(lines: &mut Lines<'_>, builder: &mut Builder) -> Res
                         "label numbers separated by commas, then a space, then index:value",
                     ));
                 };
-                if n_labels as u64 <= number {
+                if number >= n_labels as u64 {
                     return Err(line.label_out_of_range(number, n_labels));
                 }
                 builder.push_label_number(number as u32, 1.0);
@@ -51,7 +51,7 @@ pub(in crate::data) fn read(lines: &mut Lines<'_>, builder: &mut Builder) -> Res
         builder.end_labels();
         features = features.trim_ascii_end();
         parse_pairs(&line, features, |index, value| {
-            let (feature, value) = check_entry(&line, (index, value), n_features)?;
+            let (feature, value) = check_entry(&line, index, value, n_features)?;
             builder.push_feature(feature, value);
             Ok(())
         })?;
@@ -85,7 +85,8 @@ pub(in crate::data) fn write(dataset: &Dataset, out: &mut impl Write) -> io::Res
             separator = ",";
         }
         out.write_all(b" ")?;
-        write_pairs(out, features.row(point))?;
+        let (columns, values) = features.row(point);
+        write_pairs(out, columns, values)?;
     }
     Ok(())
 }

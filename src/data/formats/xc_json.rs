@@ -1,4 +1,4 @@
-//! XC Repository JSON: `{"uid": "..", "title": "..", "content": "..", "target_ind": [..], "target_rel": [..]}` a line.
+//! XC Repository JSON: `{"uid": "..", "title": "..", "content": "..", "target_ind": [..], "target_rel": [..]}` per line.
 //!
 //! The text is title and content with a space between. Labels are the lines of `lbl.json.gz`, named by their title,
 //! or by their uid where there is no title.
@@ -18,9 +18,10 @@ const EXPECTED: &str =
     r#"{"uid": "..", "title": "..", "content": "..", "target_ind": [..], "target_rel": [..]}"#;
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Record<'a> {
-    #[serde(borrow, default)]
-    uid: Option<Uid<'a>>,
+    #[serde(default)]
+    uid: Option<Uid>,
     #[serde(borrow, default)]
     title: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -73,13 +74,13 @@ pub(in crate::data) fn read(
                     "a finite number of at least 0",
                 ));
             }
-            if n_labels as u64 <= number {
+            if number >= n_labels as u64 {
                 return Err(line.label_out_of_range(number, n_labels));
             }
             builder.push_label_number(number as u32, relevance);
         }
         if let Some(uid) = record.uid {
-            builder.push_id(&uid.into_text());
+            builder.push_id(&uid.0);
         }
         builder.push_text(&text);
         builder.end_labels();
@@ -98,7 +99,7 @@ pub(in crate::data) fn read_names(lines: &mut Lines<'_>) -> Result<Texts> {
             .map_err(|error| json_error(&line, &error, r#"{"uid": "..", "title": ".."}"#))?;
         match record.title.filter(|title| !title.is_empty()) {
             Some(title) => names.push(&title),
-            None => names.push(&record.uid.map(Uid::into_text).unwrap_or_default()),
+            None => names.push(&record.uid.map(|uid| uid.0).unwrap_or_default()),
         }
     }
     Ok(names)

@@ -1,4 +1,4 @@
-//! Filter pairs of the XC Repository: `row label` a line, labels that must not be counted for a test point.
+//! Filter pairs of the XC Repository: `row label` per line, labels that must not be counted for a test point.
 
 use std::path::Path;
 

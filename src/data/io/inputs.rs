@@ -1,7 +1,9 @@
-//! Texts to predict for: one a line, or JSON Lines with `"text"` and perhaps `"id"`.
+//! Texts to predict for: one per line, JSON Lines with `"text"` and perhaps `"id"`, or CSV or TSV with a header.
 //!
-//! It is JSON Lines if the first line that is not blank starts with `{`. In plain text every line counts, blank ones
-//! too, so that answers stand in the order of the lines; in JSON Lines blank lines are skipped.
+//! It is JSON Lines if the first line that is not blank starts with `{`; a table if that line has at least two of the
+//! usual column names, columns are named, or the file ends in `.csv` or `.tsv`; plain text otherwise. In plain text
+//! every line counts, even a blank one, so that answers are in the order of the lines; elsewhere blank lines are
+//! skipped.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -10,33 +12,49 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::data::Format;
+use crate::data::formats::columns::Columns;
 use crate::data::formats::jsonl::{Uid, json_error};
+use crate::data::formats::table::{self, Table};
 use crate::data::io::missing::missing;
+use crate::data::io::recognise::by_ending;
 use crate::data::io::source::{Line, Lines};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A text to predict for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TextInput {
-    /// Its identifier, if the input names one.
+    /// Its identifier, if the input has one.
     pub id: Option<String>,
     /// The text.
     pub text: String,
 }
 
-/// The texts of an input, one after the other; gzip and zstd are undone.
+/// The texts of an input, one after the other; gzip and zstd are decompressed.
+///
+/// After [`Error::Malformed`] the iterator continues with the next text; any other error is final.
 pub struct TextInputs<'a> {
-    lines: Lines<'a>,
-    is_json: Option<bool>,
+    source: InputSource<'a>,
+    columns: Columns<'a>,
+    /// Blank lines of plain text that are still to be returned.
     n_blank: usize,
-    held: Option<TextInput>,
+}
+
+enum InputSource<'a> {
+    /// The first line that is not blank is still to be seen.
+    Unknown(Lines<'a>),
+    Plain(Lines<'a>),
+    Json(Lines<'a>),
+    Table(Box<Table<'a>>),
+    /// After an error that is final.
+    Ended,
 }
 
 impl TextInputs<'static> {
     /// The texts of a file.
     ///
     /// # Errors
-    /// [`crate::Error::Io`] if it cannot be opened, [`crate::Error::BadFile`] if it is not there.
+    /// [`Error::Io`] if it cannot be opened, [`Error::BadFile`] if it does not exist.
     pub fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|error| missing(path, error))?;
         TextInputs::new(path, file)
@@ -44,52 +62,42 @@ impl TextInputs<'static> {
 }
 
 impl<'a> TextInputs<'a> {
-    /// The texts of any reader, such as standard input; errors call it `name`.
+    /// The texts of any reader, such as standard input; errors refer to it as `name`.
     ///
     /// # Errors
-    /// [`crate::Error::Io`] if it cannot be read.
+    /// [`Error::Io`] if it cannot be read.
     pub fn new(name: impl Into<PathBuf>, reader: impl Read + 'a) -> Result<Self> {
+        let lines = Lines::new(name.into(), Box::new(reader))?;
         Ok(TextInputs {
-            lines: Lines::new(name.into(), Box::new(reader))?,
-            is_json: None,
+            source: InputSource::Unknown(lines),
+            columns: Columns::default(),
             n_blank: 0,
-            held: None,
         })
     }
 
+    /// The same texts, read from these columns of a CSV or TSV file.
+    pub fn with_columns(self, columns: Columns<'a>) -> Self {
+        TextInputs { columns, ..self }
+    }
+
     fn next_input(&mut self) -> Result<Option<TextInput>> {
-        loop {
-            if self.is_json.is_some() && 0 < self.n_blank {
-                self.n_blank -= 1;
-                return Ok(Some(TextInput::default()));
+        if let InputSource::Unknown(lines) = &mut self.source {
+            let kind = recognise(lines, &self.columns, &mut self.n_blank)?;
+            if let InputSource::Unknown(lines) =
+                std::mem::replace(&mut self.source, InputSource::Ended)
+            {
+                self.source = kind.open(lines, &self.columns)?;
             }
-            if let Some(held) = self.held.take() {
-                return Ok(Some(held));
-            }
-            let Some(line) = self.lines.next()? else {
-                // Blank lines alone are plain text.
-                if self.is_json.is_none() && 0 < self.n_blank {
-                    self.is_json = Some(false);
-                    continue;
-                }
-                return Ok(None);
-            };
-            let is_blank = line.text.trim_ascii().is_empty();
-            match self.is_json {
-                Some(true) if is_blank => {}
-                Some(true) => return parse(&line).map(Some),
-                Some(false) => return Ok(Some(plain(&line))),
-                None if is_blank => self.n_blank += 1,
-                None if line.text.trim_ascii_start().starts_with('{') => {
-                    self.is_json = Some(true);
-                    self.n_blank = 0;
-                    self.held = Some(parse(&line)?);
-                }
-                None => {
-                    self.is_json = Some(false);
-                    self.held = Some(plain(&line));
-                }
-            }
+        }
+        if self.n_blank > 0 {
+            self.n_blank -= 1;
+            return Ok(Some(TextInput::default()));
+        }
+        match &mut self.source {
+            InputSource::Plain(lines) => Ok(lines.next()?.map(|line| plain(&line))),
+            InputSource::Json(lines) => next_object(lines),
+            InputSource::Table(table) => next_row(table),
+            InputSource::Unknown(_) | InputSource::Ended => Ok(None),
         }
     }
 }
@@ -98,23 +106,112 @@ impl Iterator for TextInputs<'_> {
     type Item = Result<TextInput>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.next_input().transpose()
+        let next = self.next_input();
+        let is_final = |error: &Error| !matches!(error, Error::Malformed { .. });
+        if next.as_ref().is_err_and(is_final) {
+            self.source = InputSource::Ended;
+        }
+        next.transpose()
     }
 }
 
+/// What an input is.
+enum Kind {
+    Plain,
+    Json,
+    /// With what separates its fields.
+    Table(u8),
+}
+
+impl Kind {
+    fn open<'a>(self, lines: Lines<'a>, columns: &Columns<'_>) -> Result<InputSource<'a>> {
+        let delimiter = match self {
+            Kind::Plain => return Ok(InputSource::Plain(lines)),
+            Kind::Json => return Ok(InputSource::Json(lines)),
+            Kind::Table(delimiter) => delimiter,
+        };
+        let table = Table::open(lines, delimiter, columns).map_err(|error| match error {
+            // Without its header no row of a table can be read, so this is final.
+            Error::Malformed {
+                path,
+                line,
+                found,
+                expected,
+            } => Error::BadFile {
+                path,
+                problem: format!("line {line}: found {found}, expected {expected}"),
+            },
+            error => error,
+        });
+        table.map(|table| InputSource::Table(Box::new(table)))
+    }
+}
+
+/// Looks at the first line that is not blank and puts it back; counts the blank lines of plain text before it.
+fn recognise(lines: &mut Lines<'_>, columns: &Columns<'_>, n_blank: &mut usize) -> Result<Kind> {
+    let ending = by_ending(lines.path());
+    let kind = loop {
+        let Some(line) = lines.next()? else {
+            // Blank lines alone are plain text.
+            return Ok(Kind::Plain);
+        };
+        if line.text.trim_ascii().is_empty() {
+            *n_blank += 1;
+            continue;
+        }
+        if line.text.trim_ascii_start().starts_with('{') {
+            break Kind::Json;
+        }
+        let by_name = columns.are_given().then(|| {
+            let is_tsv = line.text.contains('\t');
+            if is_tsv { Format::Tsv } else { Format::Csv }
+        });
+        let format = table::recognise_texts(line.text).or(ending).or(by_name);
+        break match format {
+            Some(format) => Kind::Table(table::delimiter(format, line.text, columns)),
+            None => Kind::Plain,
+        };
+    };
+    if !matches!(kind, Kind::Plain) {
+        *n_blank = 0;
+    }
+    lines.put_back();
+    Ok(kind)
+}
+
+fn next_object(lines: &mut Lines<'_>) -> Result<Option<TextInput>> {
+    while let Some(line) = lines.next()? {
+        if !line.text.trim_ascii().is_empty() {
+            return parse(&line).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+fn next_row(table: &mut Table<'_>) -> Result<Option<TextInput>> {
+    if !table.advance()? {
+        return Ok(None);
+    }
+    let mut text = String::new();
+    table.text(&mut text);
+    let id = table.id().map(str::to_owned);
+    Ok(Some(TextInput { id, text }))
+}
+
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Record<'a> {
     #[serde(borrow)]
     text: Cow<'a, str>,
-    #[serde(borrow, default)]
-    id: Option<Uid<'a>>,
+    #[serde(default)]
+    id: Option<Uid>,
 }
 
 fn parse(line: &Line<'_>) -> Result<TextInput> {
     let record: Record<'_> = serde_json::from_str(line.text)
         .map_err(|error| json_error(line, &error, r#"{"text": "..."}, as in the first line"#))?;
     Ok(TextInput {
-        id: record.id.map(Uid::into_text),
+        id: record.id.map(|uid| uid.0),
         text: record.text.into_owned(),
     })
 }
@@ -161,12 +258,64 @@ mod tests {
     }
 
     #[test]
+    fn tables_hold_text_and_id() {
+        check(
+            "\nid,title,abstract\n1,a,\"b\nc\"\n\nx,,d\n",
+            &[(Some("1"), "a b\nc"), (Some("x"), "d")],
+        );
+        check(
+            "text, the first\nb\n",
+            &[(None, "text, the first"), (None, "b")],
+        );
+        let text = ["body".to_owned()];
+        let columns = Columns {
+            text: &text,
+            ..Columns::default()
+        };
+        let inputs = TextInputs::new("input", "x\tbody\n1\ta b\n".as_bytes()).unwrap();
+        let texts: Vec<_> = inputs.with_columns(columns).map(Result::unwrap).collect();
+        assert_eq!(texts[0].text, "a b");
+        let mut inputs = TextInputs::new("input.csv", "some text\nb\n".as_bytes()).unwrap();
+        let error = inputs.next().unwrap().unwrap_err().to_string();
+        assert!(error.contains("--text-column"), "{error}");
+        assert!(inputs.next().is_none());
+    }
+
+    #[test]
+    fn texts_after_a_bad_one_are_still_read() {
+        let check = |input: &[u8], expected: &[&str]| {
+            let inputs = TextInputs::new("input", input).unwrap();
+            let found: Vec<String> = inputs
+                .map(|input| match input {
+                    Ok(input) => input.text,
+                    Err(Error::Malformed { line, .. }) => format!("error at {line}"),
+                    Err(error) => panic!("{error}"),
+                })
+                .collect();
+            assert_eq!(found, expected);
+        };
+        check(
+            b"{\"text\": \"a\"}\n{\n{\"text\": \"\xff\"}\n{\"text\": \"b\"}\n",
+            &["a", "error at 2", "error at 3", "b"],
+        );
+        check(b"\xff\na\n\xff", &["error at 1", "a", "error at 3"]);
+        check(
+            b"id,text\n1,a\n2\n3,\xff\n4,b\n",
+            &["a", "error at 3", "error at 4", "b"],
+        );
+        let gzip_without_its_end = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 0xff, 0xab];
+        let mut inputs = TextInputs::new("input", &gzip_without_its_end[..]).unwrap();
+        assert!(matches!(inputs.next(), Some(Err(Error::BadFile { .. }))));
+        assert!(inputs.next().is_none());
+    }
+
+    #[test]
     fn a_line_that_is_no_json_after_json_lines_is_an_error() {
         let mut inputs = TextInputs::new("input", "{\"text\": \"a\"}\nb\n".as_bytes()).unwrap();
         assert!(inputs.next().unwrap().is_ok());
         let error = inputs.next().unwrap().unwrap_err().to_string();
         assert!(
-            error.starts_with("input:2: found \"b\" which is no JSON"),
+            error.starts_with("input:2: found \"b\" which is not valid JSON"),
             "{error}"
         );
     }

@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use crate::data::io::missing::missing;
 use crate::data::io::recognise::recognise;
 use crate::data::io::source::Source;
-use crate::data::{Format, Part};
+use crate::data::{Columns, Format, Part, ReadOptions};
 use crate::error::{Error, Result};
 
 const COMPRESSED: [&str; 3] = ["", ".gz", ".zst"];
-const SINGLE_ENDINGS: [&str; 4] = [".jsonl", ".json", ".txt", ".tsv"];
+const SINGLE_ENDINGS: [&str; 5] = [".jsonl", ".json", ".txt", ".tsv", ".csv"];
 
 /// The files of one part.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,12 +41,13 @@ impl Layout {
 }
 
 /// The files of a part of the data set at `path`.
-pub(in crate::data) fn locate(path: &Path, part: Part, forced: Option<Format>) -> Result<Layout> {
+pub(in crate::data) fn locate(path: &Path, options: &ReadOptions<'_>) -> Result<Layout> {
+    let (part, forced) = (options.part, options.format);
     let metadata = fs::metadata(path).map_err(|error| missing(path, error))?;
     if !metadata.is_dir() {
-        return locate_file(path, forced);
+        return locate_file(path, forced, &options.columns);
     }
-    let mut found = locate_in_directory(path, part, forced)?;
+    let mut found = locate_in_directory(path, options)?;
     match found.len() {
         0 => Err(no_part(path, part, forced)),
         1 => Ok(found.remove(0)),
@@ -55,7 +56,7 @@ pub(in crate::data) fn locate(path: &Path, part: Part, forced: Option<Format>) -
             Err(Error::BadFile {
                 path: path.to_path_buf(),
                 problem: format!(
-                    "has its {part} part in several formats: {}; name the format to read",
+                    "has its {part} part in several formats: {}; name the one to read with --format",
                     formats.join(", ")
                 ),
             })
@@ -91,7 +92,7 @@ fn has_part(directory: &Path, part: Part) -> bool {
             .any(|format| several_files(directory, part, format).is_some())
 }
 
-fn locate_file(path: &Path, forced: Option<Format>) -> Result<Layout> {
+fn locate_file(path: &Path, forced: Option<Format>, columns: &Columns<'_>) -> Result<Layout> {
     let directory = path.parent().unwrap_or(Path::new(""));
     for part in Part::ALL {
         for format in Format::ALL {
@@ -106,7 +107,7 @@ fn locate_file(path: &Path, forced: Option<Format>) -> Result<Layout> {
     }
     let format = match forced {
         Some(format) => format,
-        None => recognise(&Source::file(path))?,
+        None => recognise(&Source::file(path), columns)?,
     };
     let mut layout = single_file(path, format);
     if format == Format::XcJson {
@@ -125,11 +126,8 @@ fn locate_file(path: &Path, forced: Option<Format>) -> Result<Layout> {
     Ok(layout)
 }
 
-fn locate_in_directory(
-    directory: &Path,
-    part: Part,
-    forced: Option<Format>,
-) -> Result<Vec<Layout>> {
+fn locate_in_directory(directory: &Path, options: &ReadOptions<'_>) -> Result<Vec<Layout>> {
+    let (part, forced) = (options.part, options.format);
     let wanted = |format: Format| forced.is_none_or(|forced| forced == format);
     let mut found: Vec<Layout> = Format::ALL
         .into_iter()
@@ -138,7 +136,7 @@ fn locate_in_directory(
         .collect();
     let mut last_error = None;
     for file in single_files(directory, part) {
-        match recognise(&Source::file(&file)) {
+        match recognise(&Source::file(&file), &options.columns) {
             Ok(format) if wanted(format) && format.is_single_file() => {
                 found.push(single_file(&file, format));
             }
@@ -174,7 +172,7 @@ fn single_file(path: &Path, format: Format) -> Layout {
     }
 }
 
-/// Where the names of numbered labels stand for a single file: `NAME.labels.txt`.
+/// The file with the names of numbered labels of a single file: `NAME.labels.txt`.
 pub(in crate::data) fn names_path(path: &Path) -> PathBuf {
     path.with_file_name(format!("{}.labels.txt", stem(path)))
 }
@@ -194,7 +192,7 @@ fn names_beside(path: &Path) -> Option<PathBuf> {
     if own.is_file() {
         return Some(own);
     }
-    // A `labels.txt` belongs to files with the name of a part; beside any other file it may be a stranger.
+    // A `labels.txt` belongs to files with the name of a part; beside any other file it may be unrelated.
     let stem = stem(path);
     let is_part = Part::ALL.into_iter().any(|part| is_part_stem(&stem, part));
     let directory = path.parent().unwrap_or(Path::new(""));
@@ -295,6 +293,8 @@ fn expected_files(format: Format) -> &'static str {
         Format::Raw => "train_texts.txt, train_labels.txt and labels.txt (and test_…)",
         Format::Pecos => "X.trn.npz or X.trn.txt, Y.trn.npz and output-items.txt (and X.tst…)",
         Format::Jsonl => "train.jsonl (and test.jsonl)",
+        Format::Csv => "train.csv (and test.csv)",
+        Format::Tsv => "train.tsv (and test.tsv)",
         _ => "train.txt (and test.txt)",
     }
 }
@@ -306,19 +306,26 @@ fn no_part(directory: &Path, part: Part, forced: Option<Format>) -> Error {
         0 => "nothing".to_owned(),
         _ => names[..names.len().min(MAX_SHOWN)].join(", "),
     };
-    if MAX_SHOWN < names.len() {
+    if names.len() > MAX_SHOWN {
         found.push_str(", …");
     }
+    let remedy = match names.as_slice() {
+        [only] => format!(
+            "; to read that file, name {}",
+            directory.join(only).display()
+        ),
+        _ => String::new(),
+    };
     let expected = match forced {
         Some(format) => expected_files(format).to_owned(),
         None => format!(
-            "{part}.jsonl, {part}.txt, {part}.tsv, {short}.json, {short}_X_Xf.txt, {part}_texts.txt or X.{short}.npz, also as .gz or .zst",
+            "{part}.jsonl, {part}.csv, {part}.tsv, {part}.txt, {short}.json, {short}_X_Xf.txt, {part}_texts.txt or X.{short}.npz, also as .gz or .zst",
             short = part.short_name()
         ),
     };
     Error::BadFile {
         path: directory.to_path_buf(),
-        problem: format!("has no {part} part: found {found}, expected {expected}"),
+        problem: format!("has no {part} part: found {found}, expected {expected}{remedy}"),
     }
 }
 

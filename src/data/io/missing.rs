@@ -1,11 +1,11 @@
-//! Paths that are not there.
+//! Paths that do not exist.
 
 use std::fs;
 use std::path::Path;
 
 use crate::error::Error;
 
-/// The error of a path that cannot be opened; if it is not there, with the name beside it that was probably meant.
+/// The error of a path that cannot be opened; if it does not exist, with the most similar name beside it.
 pub fn missing(path: &Path, error: std::io::Error) -> Error {
     if error.kind() != std::io::ErrorKind::NotFound {
         return Error::io(path, "open", error);

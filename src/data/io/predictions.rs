@@ -1,55 +1,83 @@
-//! Predictions in and out: ranked labels with scores for each point.
+//! Reading predictions: ranked labels with scores for each point, in any format that is written.
 
+use std::collections::HashMap;
 use std::fmt;
-use std::io::{self, Write};
 use std::path::Path;
-use std::str::FromStr;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 
-use crate::data::LabelSet;
 use crate::data::builder::keep_highest;
+use crate::data::formats::columns::{Problem, describe, find_one};
 use crate::data::formats::jsonl::json_error;
-use crate::data::formats::line_text::write_line_text;
-use crate::data::formats::npz::{UnsortedRows, write_npz_to};
-use crate::data::formats::sparse_text::{read_rows, write_rows};
-use crate::data::io::source::{Lines, Progress, Source};
+use crate::data::formats::npz::UnsortedRows;
+use crate::data::formats::number::{parse_finite, parse_integer};
+use crate::data::formats::records::Records;
+use crate::data::formats::sparse_text::{parse_header, read_rows};
+use crate::data::formats::table::split_header;
+use crate::data::io::source::{Lines, Progress, Source, excerpt};
+use crate::data::{Dataset, LabelSet, Texts};
 use crate::error::{Error, Result};
 use crate::ids::{LabelId, Scored};
-use crate::matrix::{CsrBuilder, sort_descending};
+use crate::matrix::sort_descending;
 
 const EXPECTED: &str =
     r#"{"labels": [{"label": "name", "score": 0.5}, ...]} or {"labels": {"name": 0.5}}"#;
 
-/// Reads anyone's predictions for `n_points` points: JSON Lines, a SciPy CSR npz, or sparse text with the header
-/// `rows cols`.
+/// The points and labels that predictions are for.
+#[derive(Clone, Copy, Debug)]
+pub struct PredictionShape<'a> {
+    /// How many points there are.
+    pub n_points: usize,
+    /// The labels of the data.
+    pub label_set: &'a LabelSet,
+    /// How many of them, counted from the first, the training data has.
+    pub n_trained: usize,
+    /// The ids of the points, if they have any.
+    pub ids: Option<&'a Texts>,
+}
+
+impl<'a> PredictionShape<'a> {
+    /// The shape of predictions for a data set whose first `n_trained` labels are those of the training data.
+    pub fn of(dataset: &'a Dataset, n_trained: usize) -> Self {
+        PredictionShape {
+            n_points: dataset.n_points(),
+            label_set: dataset.label_set(),
+            n_trained,
+            ids: dataset.ids(),
+        }
+    }
+}
+
+/// Reads predictions: JSON Lines, CSV or TSV as [`crate::data::PredictionWriter`] writes them, a SciPy CSR npz, or
+/// sparse text with the header `rows cols`.
 ///
 /// Each row comes in descending order of scores, ties by label id; a label given twice counts once, with its highest
-/// score. Names that `label_set` does not know get ids behind it: they are wrong answers that keep their rank.
-/// Where labels are numbered, there are as many columns as labels, or as the first `n_trained` of them: whoever learnt
-/// from the training data alone knows no others.
+/// score. Names that are not in the label set get ids after it: they are wrong answers that keep their rank. In CSV
+/// and TSV, answers belong to points by id or by row number from 0, and a point may have none. Where labels are
+/// numbered, there are as many columns as labels, or as labels in the training data.
 ///
 /// # Errors
-/// [`Error::Malformed`] and [`Error::BadFile`] if the file is none of these, or not of this size.
-pub fn read_predictions(
-    path: &Path,
-    n_points: usize,
-    label_set: &LabelSet,
-    n_trained: usize,
-) -> Result<Vec<Vec<Scored>>> {
+/// [`Error::Malformed`] and [`Error::BadFile`] if the file is none of these, or not of this shape.
+pub fn read_predictions(path: &Path, shape: &PredictionShape<'_>) -> Result<Vec<Vec<Scored>>> {
     let source = Source::file(path);
     let head = source.head(4096)?;
     let silent = Progress::default();
-    let mut rows = Vec::new();
     let start = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head);
+    let first_line = start.split(|&byte| byte == b'\n').next();
+    let first_line = String::from_utf8_lossy(first_line.unwrap_or_default());
+    let mut rows = Vec::new();
     let mut n_columns = None;
     if start.starts_with(b"PK") {
         let matrix = UnsortedRows::read(path)?;
         rows.extend((0..matrix.n_rows()).map(|row_idx| rank(&mut matrix.row(row_idx).collect())));
         n_columns = Some(matrix.n_columns);
     } else if start.trim_ascii_start().starts_with(b"{") {
-        read_json(&mut source.lines(&silent)?, label_set, &mut rows)?;
+        read_json(&mut source.lines(&silent)?, shape.label_set, &mut rows)?;
+    } else if AnswerColumns::find(&split_header(&first_line, b',')).is_ok() {
+        return read_csv(source.lines(&silent)?, shape);
+    } else if parse_header::<2>(&first_line).is_none() && first_line.contains('\t') {
+        return read_tsv(&mut source.lines(&silent)?, shape);
     } else {
         let mut lines = source.lines(&silent)?;
         n_columns = Some(read_rows(&mut lines, |_, row| {
@@ -57,30 +85,199 @@ pub fn read_predictions(
             Ok(())
         })?);
     }
-    let bad_file = |problem: String| {
-        Err(Error::BadFile {
-            path: path.to_path_buf(),
-            problem,
-        })
-    };
-    if rows.len() != n_points {
-        return bad_file(format!(
-            "holds predictions for {} points, expected {n_points} as in the data",
-            rows.len()
-        ));
-    }
-    let n_labels = label_set.len();
-    let is_known = |n_columns: &usize| [n_labels, n_trained].contains(n_columns);
-    if let Some(n_columns) = n_columns.filter(|n_columns| !is_known(n_columns)) {
-        let trained = match n_trained == n_labels {
-            true => String::new(),
-            false => format!(", or {n_trained} as in the training data"),
-        };
-        return bad_file(format!(
-            "holds scores for {n_columns} labels, expected {n_labels} as in the data{trained}"
-        ));
-    }
+    check_shape(rows.len(), n_columns, shape).map_err(|problem| Error::BadFile {
+        path: path.to_path_buf(),
+        problem,
+    })?;
     Ok(rows)
+}
+
+fn check_shape(
+    n_rows: usize,
+    n_columns: Option<usize>,
+    shape: &PredictionShape<'_>,
+) -> Result<(), String> {
+    let PredictionShape {
+        n_points,
+        n_trained,
+        ..
+    } = *shape;
+    if n_rows != n_points {
+        return Err(format!(
+            "holds predictions for {n_rows} points, expected {n_points} as in the data"
+        ));
+    }
+    let n_labels = shape.label_set.len();
+    match n_columns {
+        Some(n_columns) if ![n_labels, n_trained].contains(&n_columns) => {
+            let trained = if n_trained == n_labels {
+                String::new()
+            } else {
+                format!(", or {n_trained} as in the training data")
+            };
+            Err(format!(
+                "holds scores for {n_columns} labels, expected {n_labels} as in the data{trained}"
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Collects answers that come one by one, by the key of their point.
+struct Answers<'a> {
+    n_points: usize,
+    /// The point of an id; `None` if several have it.
+    by_id: Option<HashMap<&'a str, Option<usize>>>,
+    label_set: LabelSet,
+    rows: Vec<Vec<(u32, f32)>>,
+}
+
+impl<'a> Answers<'a> {
+    fn new(shape: &PredictionShape<'a>) -> Self {
+        let by_id = shape.ids.map(|ids| {
+            let mut by_id = HashMap::with_capacity(ids.len());
+            for (point, id) in ids.iter().enumerate() {
+                by_id
+                    .entry(id)
+                    .and_modify(|known| *known = None)
+                    .or_insert(Some(point));
+            }
+            by_id
+        });
+        Answers {
+            n_points: shape.n_points,
+            by_id,
+            label_set: shape.label_set.clone(),
+            rows: vec![Vec::new(); shape.n_points],
+        }
+    }
+
+    /// The point with this id.
+    ///
+    /// # Errors
+    /// What was found and what was expected.
+    fn point_of_id(&self, id: &str) -> Result<usize, Problem> {
+        let problem = |what: &str, expected: &str| Problem {
+            found: format!("id {}{what}", excerpt(id)),
+            expected: expected.into(),
+        };
+        let Some(by_id) = &self.by_id else {
+            let remedy = "row numbers, since the data has no ids: predict from the same data";
+            return Err(problem("", remedy));
+        };
+        match by_id.get(id) {
+            Some(Some(point)) => Ok(*point),
+            Some(None) => Err(problem(
+                ", which several points of the data have",
+                "unique ids",
+            )),
+            None => Err(problem("", "an id of the data")),
+        }
+    }
+
+    /// The point at this row.
+    ///
+    /// # Errors
+    /// What was found and what was expected.
+    fn point_at_row(&self, row: &str) -> Result<usize, Problem> {
+        let number = parse_integer(row.trim_ascii().as_bytes());
+        let in_range = number.filter(|number| *number < self.n_points as u64);
+        in_range.map(|row| row as usize).ok_or_else(|| Problem {
+            found: format!("row {}", excerpt(row)),
+            expected: format!("a number below {}, the points of the data", self.n_points),
+        })
+    }
+
+    fn push(&mut self, point: usize, label: &str, score: f32) {
+        let label = self.label_set.intern(label);
+        self.rows[point].push((label.0, score));
+    }
+
+    fn finish(mut self) -> Vec<Vec<Scored>> {
+        self.rows.iter_mut().map(rank).collect()
+    }
+}
+
+/// Where a CSV file of answers has what.
+struct AnswerColumns {
+    id: Option<usize>,
+    row: Option<usize>,
+    label: usize,
+    score: usize,
+}
+
+impl AnswerColumns {
+    fn find(header: &csv::StringRecord) -> Result<Self, Problem> {
+        let header: Vec<&str> = header.iter().collect();
+        let missing = || Problem {
+            found: describe(&header),
+            expected: "the columns id or row, label and score".into(),
+        };
+        let id = find_one(&header, "id")?;
+        let row = find_one(&header, "row")?;
+        if id.is_none() && row.is_none() {
+            return Err(missing());
+        }
+        Ok(AnswerColumns {
+            id,
+            row,
+            label: find_one(&header, "label")?.ok_or_else(missing)?,
+            score: find_one(&header, "score")?.ok_or_else(missing)?,
+        })
+    }
+}
+
+fn read_csv(lines: Lines<'_>, shape: &PredictionShape<'_>) -> Result<Vec<Vec<Scored>>> {
+    let mut records = Records::new(lines, b',');
+    records.advance()?;
+    let n_columns = records.fields().len();
+    let columns = AnswerColumns::find(records.fields())
+        .map_err(|problem| records.malformed(problem.found, problem.expected))?;
+    let mut answers = Answers::new(shape);
+    while records.advance()? {
+        records.check_n_fields(n_columns)?;
+        let by_id = columns.id.filter(|_| shape.ids.is_some());
+        let point = match (by_id, columns.row, columns.id) {
+            (Some(id), ..) => answers.point_of_id(records.field(id)),
+            (None, Some(row), _) => answers.point_at_row(records.field(row)),
+            (None, None, id) => answers.point_of_id(records.field(id.unwrap_or_default())),
+        };
+        let point = point.map_err(|problem| records.malformed(problem.found, problem.expected))?;
+        let score = records.field(columns.score);
+        let score = parse_finite(score.trim_ascii()).ok_or_else(|| {
+            records.malformed(format!("score {}", excerpt(score)), "a finite number")
+        })?;
+        answers.push(point, records.field(columns.label), score);
+    }
+    Ok(answers.finish())
+}
+
+fn read_tsv(lines: &mut Lines<'_>, shape: &PredictionShape<'_>) -> Result<Vec<Vec<Scored>>> {
+    let mut answers = Answers::new(shape);
+    while let Some(line) = lines.next()? {
+        if line.text.is_empty() {
+            continue;
+        }
+        let mut fields = line.text.splitn(3, '\t');
+        let fields = (fields.next(), fields.next(), fields.next());
+        let (Some(key), Some(label), Some(score)) = fields else {
+            return Err(line.malformed(excerpt(line.text), "point<TAB>label<TAB>score"));
+        };
+        // A point without an id is written by its row number.
+        let point = answers
+            .point_of_id(key)
+            .or_else(|problem| {
+                answers
+                    .point_at_row(key)
+                    .map_err(|by_row| if shape.ids.is_some() { problem } else { by_row })
+            })
+            .map_err(|problem| line.malformed(problem.found, problem.expected))?;
+        let score = parse_finite(score.trim_ascii_end()).ok_or_else(|| {
+            line.malformed(format!("score {}", excerpt(score)), "a finite number")
+        })?;
+        answers.push(point, label, score);
+    }
+    Ok(answers.finish())
 }
 
 fn rank(row: &mut Vec<(u32, f32)>) -> Vec<Scored> {
@@ -121,11 +318,13 @@ fn read_json(
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Record {
     labels: Named,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object with \"label\" and \"score\"")]
 struct Answer {
     label: String,
     score: f32,
@@ -163,191 +362,5 @@ impl<'de> Visitor<'de> for NamedVisitor {
             named.push((name, score));
         }
         Ok(named)
-    }
-}
-
-/// A format of predictions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PredictionFormat {
-    /// `{"id": .., "labels": [{"label": NAME, "score": S}, ...]}` a point, best first.
-    #[default]
-    Jsonl,
-    /// `point<TAB>label<TAB>score` an answer, best first; a point without an id is named by its number from 0.
-    Tsv,
-    /// SciPy CSR, points × labels.
-    Npz,
-    /// Header `rows cols`, then `idx:val …` a point, by label number.
-    Sparse,
-}
-
-impl PredictionFormat {
-    /// All formats.
-    pub const ALL: [PredictionFormat; 4] = [
-        PredictionFormat::Jsonl,
-        PredictionFormat::Tsv,
-        PredictionFormat::Npz,
-        PredictionFormat::Sparse,
-    ];
-
-    /// The name, as the command line spells it.
-    pub fn name(self) -> &'static str {
-        match self {
-            PredictionFormat::Jsonl => "jsonl",
-            PredictionFormat::Tsv => "tsv",
-            PredictionFormat::Npz => "npz",
-            PredictionFormat::Sparse => "sparse",
-        }
-    }
-}
-
-impl fmt::Display for PredictionFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for PredictionFormat {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self, Error> {
-        let found = PredictionFormat::ALL
-            .into_iter()
-            .find(|format| format.name() == name);
-        found.ok_or_else(|| Error::Config {
-            key: "output-format".into(),
-            found: format!("{name:?}"),
-            expected: PredictionFormat::ALL.map(PredictionFormat::name).join(", "),
-        })
-    }
-}
-
-/// Writes predictions point by point.
-///
-/// `jsonl` and `tsv` are written as they come; `npz` and `sparse` start with counts, so the rows are kept until
-/// [`PredictionWriter::finish`].
-pub struct PredictionWriter<'a, W: Write> {
-    out: W,
-    format: PredictionFormat,
-    label_set: &'a LabelSet,
-    probability: Option<&'a Probability<'a>>,
-    kept: CsrBuilder,
-    n_points: usize,
-}
-
-/// From a score to the probability that its answer is right.
-pub type Probability<'a> = dyn Fn(f32) -> Option<f32> + 'a;
-
-impl<'a, W: Write> PredictionWriter<'a, W> {
-    /// A writer of answers over these labels.
-    pub fn new(out: W, format: PredictionFormat, label_set: &'a LabelSet) -> Self {
-        PredictionWriter {
-            out,
-            format,
-            label_set,
-            probability: None,
-            kept: CsrBuilder::default(),
-            n_points: 0,
-        }
-    }
-
-    /// The same writer, which gives `jsonl` answers their probabilities where these are known.
-    pub fn with_probability(self, probability: &'a Probability<'a>) -> Self {
-        PredictionWriter {
-            probability: Some(probability),
-            ..self
-        }
-    }
-
-    /// Writes the answers for the next point, best first.
-    ///
-    /// # Errors
-    /// Whatever the underlying writer returns.
-    ///
-    /// # Panics
-    /// If a label is not in the label set.
-    pub fn push(&mut self, id: Option<&str>, answers: &[Scored]) -> io::Result<()> {
-        match self.format {
-            PredictionFormat::Jsonl => self.push_json(id, answers)?,
-            PredictionFormat::Tsv => self.push_tsv(id, answers)?,
-            PredictionFormat::Npz | PredictionFormat::Sparse => {
-                let mut row: Vec<(u32, f32)> = answers
-                    .iter()
-                    .map(|answer| (answer.label.0, answer.score))
-                    .collect();
-                keep_highest(&mut row);
-                self.kept.push_row(row);
-            }
-        }
-        self.n_points += 1;
-        Ok(())
-    }
-
-    /// Hands on what is written so far; `npz` and `sparse` write nothing before [`PredictionWriter::finish`].
-    ///
-    /// # Errors
-    /// Whatever the underlying writer returns.
-    pub fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
-
-    /// Completes the output and gives it back.
-    ///
-    /// # Errors
-    /// Whatever the underlying writer returns.
-    pub fn finish(mut self) -> io::Result<W> {
-        match self.format {
-            PredictionFormat::Jsonl | PredictionFormat::Tsv => {}
-            PredictionFormat::Npz => {
-                let matrix = self.kept.finish(self.label_set.len());
-                let mut archive = io::Cursor::new(Vec::new());
-                write_npz_to(&mut archive, &matrix.map_err(io::Error::other)?)?;
-                self.out.write_all(archive.get_ref())?;
-            }
-            PredictionFormat::Sparse => {
-                let matrix = self.kept.finish(self.label_set.len());
-                write_rows(&mut self.out, &matrix.map_err(io::Error::other)?)?;
-            }
-        }
-        self.out.flush()?;
-        Ok(self.out)
-    }
-
-    fn push_json(&mut self, id: Option<&str>, answers: &[Scored]) -> io::Result<()> {
-        let out = &mut self.out;
-        out.write_all(b"{")?;
-        if let Some(id) = id {
-            out.write_all(b"\"id\": ")?;
-            serde_json::to_writer(&mut *out, id)?;
-            out.write_all(b", ")?;
-        }
-        out.write_all(b"\"labels\": [")?;
-        let mut separator = "";
-        for answer in answers {
-            write!(out, "{separator}{{\"label\": ")?;
-            serde_json::to_writer(&mut *out, self.label_set.name(answer.label))?;
-            out.write_all(b", \"score\": ")?;
-            serde_json::to_writer(&mut *out, &answer.score)?;
-            if let Some(probability) = self.probability.and_then(|of| of(answer.score)) {
-                out.write_all(b", \"probability\": ")?;
-                serde_json::to_writer(&mut *out, &probability)?;
-            }
-            out.write_all(b"}")?;
-            separator = ", ";
-        }
-        out.write_all(b"]}\n")
-    }
-
-    fn push_tsv(&mut self, id: Option<&str>, answers: &[Scored]) -> io::Result<()> {
-        let out = &mut self.out;
-        for answer in answers {
-            match id {
-                Some(id) => write_line_text(out, id, b"\t")?,
-                None => write!(out, "{}", self.n_points)?,
-            }
-            out.write_all(b"\t")?;
-            write_line_text(out, self.label_set.name(answer.label), b"\t")?;
-            writeln!(out, "\t{}", answer.score)?;
-        }
-        Ok(())
     }
 }

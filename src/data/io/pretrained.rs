@@ -1,6 +1,6 @@
 //! The files of a pretrained transformer: a directory as Hugging Face lays it out.
 //!
-//! Files are read here and understood elsewhere: the tokeniser in `features`, configuration and weights in `encoder`.
+//! Files are read here and parsed elsewhere: the tokeniser in `features`, configuration and weights in `encoder`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ const CONFIG: &str = "config.json";
 const WEIGHTS: &str = "model.safetensors";
 /// The tokeniser with all of its rules.
 const TOKENIZER: &str = "tokenizer.json";
-/// The word pieces alone, a line each.
+/// The word pieces alone, one per line.
 const VOCABULARY: &str = "vocab.txt";
 
 /// What a directory of a pretrained transformer holds.
@@ -37,7 +37,7 @@ pub enum TokenizerSource {
     Json(String),
     /// `vocab.txt`: word pieces of BERT, and whether texts are lowercased.
     Vocabulary(String, bool),
-    /// Neither is there: the transformer can be asked about token ids alone.
+    /// Neither exists: the transformer can only be given token ids.
     Missing,
 }
 
@@ -62,11 +62,10 @@ impl Pretrained {
             ));
         }
         if !directory.join(WEIGHTS).is_file() {
-            let remedy = match directory.join("pytorch_model.bin").is_file() {
-                true => {
-                    "; save it anew with safe_serialization=True: pytorch_model.bin is not read"
-                }
-                false => "",
+            let remedy = if directory.join("pytorch_model.bin").is_file() {
+                "; pytorch_model.bin is not read: save the model again with safe_serialization=True"
+            } else {
+                ""
             };
             return Err(bad(&format!("it has no model.safetensors{remedy}")));
         }
@@ -133,11 +132,12 @@ fn read_tokenizer(directory: &Path) -> Result<TokenizerSource> {
         return Ok(TokenizerSource::Missing);
     }
     let settings = directory.join("tokenizer_config.json");
-    let settings = match settings.is_file() {
-        true => read_text(&settings)?,
-        false => String::new(),
+    let settings = if settings.is_file() {
+        read_text(&settings)?
+    } else {
+        String::new()
     };
-    // BERT's own default where nothing is said.
+    // BERT's own default is to lowercase.
     let settings: serde_json::Value = serde_json::from_str(&settings).unwrap_or_default();
     let lowercase = settings["do_lower_case"].as_bool().unwrap_or(true);
     Ok(TokenizerSource::Vocabulary(

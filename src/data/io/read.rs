@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use crate::data::builder::{Builder, Numbering};
+use crate::data::builder::{Builder, LabelNumbering};
 use crate::data::formats::npz::UnsortedRows;
 use crate::data::formats::{
-    annif, fasttext, jsonl, libmultilabel, raw, sparse_text, text2text, xc, xc_json,
+    annif, fasttext, jsonl, libmultilabel, raw, sparse_text, table, text2text, xc, xc_json,
 };
 use crate::data::io::layout::{Layout, locate};
-use crate::data::io::recognise::recognise;
+use crate::data::io::recognise::{first_line, recognise};
 use crate::data::io::source::{Line, Progress, Source};
-use crate::data::{Dataset, Format, LabelSet, Part, Summary, Texts};
+use crate::data::{Columns, Dataset, Format, LabelSet, Part, Summary, Texts};
 use crate::error::{Error, Result};
 
 /// How to read a data set.
@@ -18,10 +18,12 @@ use crate::error::{Error, Result};
 pub struct ReadOptions<'a> {
     /// The format, if it is not to be recognised by content.
     pub format: Option<Format>,
-    /// Which part of a directory; a single file is either.
+    /// Which part of a directory; a single file can be read as either.
     pub part: Part,
-    /// Labels known beforehand: they keep their ids, others are appended.
+    /// Labels that are already known: they keep their ids, others are appended.
     pub known_labels: Option<&'a LabelSet>,
+    /// Which columns of a CSV or TSV file to read.
+    pub columns: Columns<'a>,
     /// Called with the bytes read so far and in total, as they are on disk.
     pub on_progress: Option<&'a (dyn Fn(u64, u64) + Sync)>,
 }
@@ -32,7 +34,8 @@ pub struct ReadOptions<'a> {
 /// [`Error::Malformed`], [`Error::LabelOutOfRange`] and [`Error::BadFile`] name the file, the line, what was found
 /// and what was expected; [`Error::Io`] if the operating system refuses.
 pub fn read(path: &Path, options: &ReadOptions<'_>) -> Result<(Dataset, Summary)> {
-    let layout = locate(path, options.part, options.format)?;
+    let layout = locate(path, options)?;
+    check_columns(&layout, &options.columns)?;
     let n_total = layout
         .files()
         .map(|file| Source::file(file).n_bytes())
@@ -41,13 +44,14 @@ pub fn read(path: &Path, options: &ReadOptions<'_>) -> Result<(Dataset, Summary)
     let reader = Reader {
         points: Source::file(&layout.points),
         layout: &layout,
+        columns: options.columns,
         builder: Builder::new(options.known_labels),
         progress: &progress,
     };
     reader.read()
 }
 
-/// Reads a data set of a single-file format from memory; errors call it `name`.
+/// Reads a data set of a single-file format from memory; errors refer to it as `name`.
 ///
 /// # Errors
 /// As [`read`].
@@ -59,7 +63,7 @@ pub fn read_bytes(
     let source = Source::bytes(name, bytes);
     let format = match options.format {
         Some(format) => format,
-        None => recognise(&source)?,
+        None => recognise(&source, &options.columns)?,
     };
     if !format.is_single_file() {
         return Err(Error::BadFile {
@@ -74,10 +78,12 @@ pub fn read_bytes(
         names: None,
         texts: None,
     };
+    check_columns(&layout, &options.columns)?;
     let progress = Progress::new(source.n_bytes(), options.on_progress);
     let reader = Reader {
         points: source,
         layout: &layout,
+        columns: options.columns,
         builder: Builder::new(options.known_labels),
         progress: &progress,
     };
@@ -88,6 +94,7 @@ pub fn read_bytes(
 struct Reader<'a> {
     points: Source<'a>,
     layout: &'a Layout,
+    columns: Columns<'a>,
     builder: Builder,
     progress: &'a Progress<'a>,
 }
@@ -101,6 +108,7 @@ impl Reader<'_> {
             Format::Jsonl | Format::FastText | Format::LibMultiLabel | Format::Annif => {
                 self.read_named()
             }
+            Format::Csv | Format::Tsv => self.read_table(),
             Format::Xc => self.read_xc(),
             Format::XcJson => self.read_xc_json(),
             Format::XcSplit => self.read_xc_split(),
@@ -127,6 +135,14 @@ impl Reader<'_> {
         if self.builder.n_points() == 0 {
             return Err(lines.bad_file("has only blank lines, expected at least one point"));
         }
+        self.builder.finish(self.points.path(), 0)
+    }
+
+    fn read_table(mut self) -> Result<(Dataset, Summary)> {
+        let first_line = first_line(&self.points)?;
+        let delimiter = table::delimiter(self.layout.format, &first_line, &self.columns);
+        let lines = self.points.lines(self.progress)?;
+        table::read(lines, delimiter, &self.columns, &mut self.builder)?;
         self.builder.finish(self.points.path(), 0)
     }
 
@@ -161,7 +177,7 @@ impl Reader<'_> {
             .as_ref()
             .map_or(self.builder.n_labels_seen(), Texts::len);
         self.builder
-            .finish_numbered(self.points.path(), 0, Numbering { n_labels, names })
+            .finish_numbered(self.points.path(), 0, LabelNumbering { n_labels, names })
     }
 
     fn read_xc_split(mut self) -> Result<(Dataset, Summary)> {
@@ -193,7 +209,7 @@ impl Reader<'_> {
         };
         let names = read_names(names_path, self.progress)?;
         raw::read_labels(&mut lines, &names, &mut self.builder)?;
-        let numbering = Numbering {
+        let numbering = LabelNumbering {
             n_labels: names.len(),
             names: Some(names),
         };
@@ -250,10 +266,10 @@ impl Reader<'_> {
     ///
     /// # Errors
     /// If there are fewer names than labels, or not as many as the data declare.
-    fn numbering(&self, declared: Option<usize>) -> Result<Numbering> {
+    fn numbering(&self, declared: Option<usize>) -> Result<LabelNumbering> {
         let n_seen = self.builder.n_labels_seen();
         let Some(path) = &self.layout.names else {
-            return Ok(Numbering {
+            return Ok(LabelNumbering {
                 n_labels: declared.unwrap_or(n_seen),
                 names: None,
             });
@@ -275,11 +291,25 @@ impl Reader<'_> {
             );
             return Err(self.bad_file(path, &problem));
         }
-        Ok(Numbering {
+        Ok(LabelNumbering {
             n_labels: names.len(),
             names: Some(names),
         })
     }
+}
+
+/// That columns are named only for a format that has them.
+fn check_columns(layout: &Layout, columns: &Columns<'_>) -> Result<()> {
+    let format = layout.format;
+    if !columns.are_given() || format.has_columns() {
+        return Ok(());
+    }
+    Err(Error::BadFile {
+        path: layout.points.clone(),
+        problem: format!(
+            "is read as {format}, which has no columns: leave out --text-column, --label-column and --label-separator, or choose --format csv or tsv"
+        ),
+    })
 }
 
 fn push_features(
@@ -303,7 +333,7 @@ fn push_labels(builder: &mut Builder, row: impl Iterator<Item = (u32, f32)>) -> 
     Ok(())
 }
 
-/// Drops blank lines behind the last name, which many editors leave.
+/// Drops blank lines after the last name, which many editors leave.
 fn drop_blank_tail(names: &mut Texts, n_names: usize) {
     let is_tail_blank = names.iter().skip(n_names).all(str::is_empty);
     if n_names < names.len() && is_tail_blank {
@@ -311,7 +341,7 @@ fn drop_blank_tail(names: &mut Texts, n_names: usize) {
     }
 }
 
-/// Label names, one a line.
+/// Label names, one per line.
 fn read_names(path: &Path, progress: &Progress<'_>) -> Result<Texts> {
     let source = Source::file(path);
     let mut lines = source.lines(progress)?;

@@ -1,9 +1,13 @@
-//! Which format a file has, by its first lines.
+//! Which format a file has: by its first lines, and only where these do not show it by the ending of its name.
 
-use crate::data::Format;
+use std::path::Path;
+
 use crate::data::formats::number::parse_integer;
 use crate::data::formats::sparse_text::parse_header;
+use crate::data::formats::table;
 use crate::data::io::source::Source;
+use crate::data::io::unknown::{foreign_format, is_npz, unknown_format};
+use crate::data::{Columns, Format};
 use crate::error::{Error, Result};
 
 /// How much of a file recognition looks at.
@@ -12,32 +16,65 @@ const HEAD_BYTES: usize = 64 * 1024;
 /// The format of a file.
 ///
 /// # Errors
-/// [`Error::BadFile`] if the file is empty or looks like none of the formats.
-pub(in crate::data) fn recognise(source: &Source<'_>) -> Result<Format> {
+/// [`Error::BadFile`] if the file is empty or in none of the formats.
+pub(in crate::data) fn recognise(source: &Source<'_>, columns: &Columns<'_>) -> Result<Format> {
     let head = source.head(HEAD_BYTES)?;
-    if head.starts_with(b"PK\x03\x04") {
+    if is_npz(&head) {
         return Ok(Format::Pecos);
+    }
+    let bad_file = |problem: String| Error::BadFile {
+        path: source.path().to_path_buf(),
+        problem,
+    };
+    if let Some(problem) = foreign_format(&head) {
+        return Err(bad_file(problem));
     }
     // Invalid UTF-8 is reported by the reader, which knows the offset.
     let text = String::from_utf8_lossy(&head);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    recognise_text(text).ok_or_else(|| Error::BadFile {
-        path: source.path().to_path_buf(),
-        problem: format!(
-            "its first lines look like none of the formats ({}); name the format if you know it",
-            Format::ALL.map(Format::name).join(", ")
-        ),
-    })
+    recognise_text(text, columns)
+        .or_else(|| by_ending(source.path()))
+        .ok_or_else(|| bad_file(unknown_format(text)))
 }
 
-fn recognise_text(text: &str) -> Option<Format> {
-    let lines = || text.lines().filter(|line| !line.trim_ascii().is_empty());
-    let first = lines().next()?;
+/// The first line of a file that is not blank.
+pub(in crate::data) fn first_line(source: &Source<'_>) -> Result<String> {
+    let head = source.head(HEAD_BYTES)?;
+    let text = String::from_utf8_lossy(&head);
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    Ok(lines(text).next().unwrap_or_default().to_owned())
+}
+
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|line| !line.trim_ascii().is_empty())
+}
+
+/// The format of a file named `.csv` or `.tsv`, compressed or not.
+pub(in crate::data) fn by_ending(path: &Path) -> Option<Format> {
+    let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    let name = name.strip_suffix(".zst").unwrap_or(name);
+    [Format::Csv, Format::Tsv]
+        .into_iter()
+        .find(|format| name.ends_with(&format!(".{format}")))
+}
+
+fn recognise_text(text: &str, columns: &Columns<'_>) -> Option<Format> {
+    let first = lines(text).next()?;
     if first.trim_ascii_start().starts_with('{') {
-        return Some(match first.contains("\"target_ind\"") {
-            true => Format::XcJson,
-            false => Format::Jsonl,
+        return Some(if first.contains("\"target_ind\"") {
+            Format::XcJson
+        } else {
+            Format::Jsonl
         });
+    }
+    if let Some(format) = table::recognise(first, columns) {
+        return Some(format);
+    }
+    if columns.are_given() {
+        // Named columns mean a table; its reader reports what the header lacks.
+        let is_tsv = first.contains('\t');
+        return Some(if is_tsv { Format::Tsv } else { Format::Csv });
     }
     if parse_header::<3>(first).is_some() {
         return Some(Format::Xc);
@@ -49,11 +86,15 @@ fn recognise_text(text: &str) -> Option<Format> {
         return Some(Format::FastText);
     }
     if !first.contains('\t') {
-        let has_labels = lines().any(|line| line.starts_with("__label__"));
+        let has_labels = lines(text).any(|line| line.starts_with("__label__"));
         return has_labels.then_some(Format::FastText);
     }
-    // Lines without a tab are left to the reader, which tells their number.
-    let tabbed = || lines().filter(|line| line.contains('\t'));
+    recognise_tabs(text)
+}
+
+/// The format of lines with tabs; lines without one are left to the reader, which knows their number.
+fn recognise_tabs(text: &str) -> Option<Format> {
+    let tabbed = || lines(text).filter(|line| line.contains('\t'));
     let fewest_tabs = tabbed()
         .map(|line| memchr::memchr_iter(b'\t', line.as_bytes()).count())
         .min()?;
@@ -85,7 +126,8 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: Option<Format>) {
-        assert_eq!(recognise_text(text), expected, "{text}");
+        let found = recognise_text(text, &Columns::default());
+        assert_eq!(found, expected, "{text}");
     }
 
     #[test]
@@ -101,8 +143,36 @@ mod tests {
         check("0,2::0.3\ttext\n\tno label\n", Some(Format::Text2Text));
         check("a text\t\nb\t<http://a> <b>\n", Some(Format::Annif));
         check("1\ta b\ttext\n", Some(Format::LibMultiLabel));
+        check("text,labels\na,b\n", Some(Format::Csv));
+        check("id\tlabels\ttext\n1\ta\tb\n", Some(Format::Tsv));
         check("a text\n", None);
         check("two\tcolumns\n", None);
         check("", None);
+    }
+
+    #[test]
+    fn the_ending_counts_where_the_content_shows_nothing() {
+        let check = |name: &str, content: &str, expected: Format| {
+            let source = Source::bytes(name, content.as_bytes());
+            let found = recognise(&source, &Columns::default()).unwrap();
+            assert_eq!(found, expected, "{name}");
+        };
+        check("some.csv", "body,topic\n", Format::Csv);
+        check("some.CSV.gz", "body,topic\n", Format::Csv);
+        check("some.tsv", "body\ttopic\n", Format::Tsv);
+        check("some.tsv", "body\t<http://a>\n", Format::Annif);
+        check("some.csv", "{\"text\": \"a\"}\n", Format::Jsonl);
+    }
+
+    #[test]
+    fn a_file_whose_columns_are_named_is_a_table() {
+        let text = ["body".to_owned()];
+        let columns = Columns {
+            text: &text,
+            ..Columns::default()
+        };
+        let found = recognise_text("1\tbody\ttopic\n", &columns);
+        assert_eq!(found, Some(Format::Tsv));
+        assert_eq!(recognise_text("other\n", &columns), Some(Format::Csv));
     }
 }

@@ -1,4 +1,4 @@
-//! Bytes out: a file that appears only when it is complete, compressed if its name says so.
+//! Bytes out: a file that appears only when it is complete, compressed if its name ends in `.gz` or `.zst`.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};

@@ -7,6 +7,7 @@
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::data::io::missing::missing;
@@ -15,7 +16,7 @@ use crate::error::{Error, Result};
 const READ_BYTES: usize = 256 * 1024;
 
 /// A longer line is refused: no document is that long, but a binary file without line feeds is.
-const MAX_LINE_BYTES: usize = 1 << 30;
+pub(in crate::data) const MAX_LINE_BYTES: usize = 1 << 30;
 
 /// Where bytes come from.
 #[derive(Clone, Debug)]
@@ -80,7 +81,7 @@ impl<'a> Source<'a> {
             match lines.reader.read(&mut chunk) {
                 Ok(0) => break,
                 Ok(n_read) => head.extend_from_slice(&chunk[..n_read]),
-                // A damaged tail is reported by whoever reads that far; the head serves for recognition.
+                // Recognition needs only the head; the reader will report the damaged tail.
                 Err(_) if !head.is_empty() => break,
                 Err(error) => return Err(lines.read_error(error)),
             }
@@ -91,7 +92,7 @@ impl<'a> Source<'a> {
                 problem: "is empty, expected at least one line".into(),
             });
         }
-        if n_bytes <= head.len()
+        if head.len() >= n_bytes
             && let Some(end) = memchr::memrchr(b'\n', &head)
         {
             head.truncate(end + 1);
@@ -100,7 +101,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Counts the bytes read from all files of a data set and tells the caller.
+/// Counts the bytes read from all files of a data set and reports them to the caller.
 #[derive(Default)]
 pub(in crate::data) struct Progress<'a> {
     n_total: u64,
@@ -227,6 +228,11 @@ pub(in crate::data) struct Lines<'a> {
     /// Offset in the decompressed file of `buffer[start]`.
     offset: u64,
     n_lines: usize,
+    /// Length of the line that was returned last.
+    n_last_bytes: usize,
+    max_line_bytes: usize,
+    /// Whether the buffer starts within a line that was too long.
+    is_discarding: bool,
 }
 
 impl<'a> Lines<'a> {
@@ -243,26 +249,44 @@ impl<'a> Lines<'a> {
             end: 0,
             offset: 0,
             n_lines: 0,
+            n_last_bytes: 0,
+            max_line_bytes: MAX_LINE_BYTES,
+            is_discarding: false,
         })
     }
 
-    /// The next line, or nothing at the end.
+    /// The next line without its end, or nothing at the end of the file.
     ///
     /// # Errors
-    /// If the file cannot be read or decompressed, or the line is not UTF-8.
+    /// If the file cannot be read or decompressed, or the line is too long or not UTF-8. After
+    /// [`Error::Malformed`] the next call continues with the following line.
     pub(in crate::data) fn next(&mut self) -> Result<Option<Line<'_>>> {
-        let Some((start, end)) = self.next_range()? else {
+        let line = self.next_with_end()?;
+        Ok(line.map(|line| {
+            let text = line.text.strip_suffix('\n').unwrap_or(line.text);
+            let text = text.strip_suffix('\r').unwrap_or(text);
+            Line { text, ..line }
+        }))
+    }
+
+    /// The next line with its end, for formats in which a line break can be part of a value.
+    ///
+    /// # Errors
+    /// As [`Lines::next`].
+    pub(in crate::data) fn next_with_end(&mut self) -> Result<Option<Line<'_>>> {
+        let Some(range) = self.next_range()? else {
             return Ok(None);
         };
-        let offset = self.offset;
-        self.offset += (self.start - start) as u64;
+        let mut offset = self.offset;
+        self.n_last_bytes = range.len();
+        self.offset += range.len() as u64;
         self.n_lines += 1;
-        let mut bytes = &self.buffer[start..end];
-        if let [head @ .., b'\r'] = bytes {
-            bytes = head;
-        }
-        if self.n_lines == 1 {
-            bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        let mut bytes = &self.buffer[range];
+        if self.n_lines == 1
+            && let Some(after_mark) = bytes.strip_prefix(b"\xef\xbb\xbf")
+        {
+            offset += (bytes.len() - after_mark.len()) as u64;
+            bytes = after_mark;
         }
         match std::str::from_utf8(bytes) {
             Ok(text) => Ok(Some(Line {
@@ -272,20 +296,42 @@ impl<'a> Lines<'a> {
             })),
             Err(error) => {
                 let at = error.valid_up_to();
-                let skipped =
-                    (bytes.as_ptr() as usize - self.buffer[start..].as_ptr() as usize) as u64;
-                Err(Error::Malformed {
-                    path: self.path.clone(),
-                    line: self.n_lines,
-                    found: format!(
-                        "byte 0x{:02x} at byte offset {} of the file",
-                        bytes[at],
-                        offset + skipped + at as u64
-                    ),
-                    expected: "UTF-8 text".into(),
-                })
+                let found = format!(
+                    "byte 0x{:02x} at byte offset {} of the file",
+                    bytes[at],
+                    offset + at as u64
+                );
+                Err(self.malformed(self.n_lines, found, "UTF-8 text"))
             }
         }
+    }
+
+    /// Puts back the line that was returned last, so that it is the next one again.
+    pub(in crate::data) fn put_back(&mut self) {
+        self.start -= self.n_last_bytes;
+        self.offset -= self.n_last_bytes as u64;
+        self.n_lines -= usize::from(self.n_last_bytes > 0);
+        self.n_last_bytes = 0;
+    }
+
+    /// The error that a line does not follow its format.
+    pub(in crate::data) fn malformed(
+        &self,
+        line: usize,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> Error {
+        Error::Malformed {
+            path: self.path.clone(),
+            line,
+            found: found.into(),
+            expected: expected.into(),
+        }
+    }
+
+    /// The path or name that errors use.
+    pub(in crate::data) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Lines read so far.
@@ -301,24 +347,41 @@ impl<'a> Lines<'a> {
         }
     }
 
-    fn next_range(&mut self) -> Result<Option<(usize, usize)>> {
+    /// The next line with its end, as a range of the buffer.
+    fn next_range(&mut self) -> Result<Option<Range<usize>>> {
+        self.n_last_bytes = 0;
+        if self.is_discarding {
+            self.discard_line()?;
+        }
         let mut searched = self.start;
         loop {
             if let Some(found) = memchr::memchr(b'\n', &self.buffer[searched..self.end]) {
-                let range = (self.start, searched + found);
-                self.start = searched + found + 1;
+                let range = self.start..searched + found + 1;
+                self.start = range.end;
                 return Ok(Some(range));
             }
             let n_pending = self.end - self.start;
             if self.fill()? == 0 {
-                if self.start == self.end {
-                    return Ok(None);
-                }
-                let range = (self.start, self.end);
+                let range = self.start..self.end;
                 self.start = self.end;
-                return Ok(Some(range));
+                return Ok((!range.is_empty()).then_some(range));
             }
             searched = self.start + n_pending;
+        }
+    }
+
+    /// Drops the rest of a line that was too long.
+    fn discard_line(&mut self) -> Result<()> {
+        loop {
+            let unread = &self.buffer[self.start..self.end];
+            let line_end = memchr::memchr(b'\n', unread);
+            let n_dropped = line_end.map_or(unread.len(), |at| at + 1);
+            self.start += n_dropped;
+            self.offset += n_dropped as u64;
+            if line_end.is_some() || self.fill()? == 0 {
+                self.is_discarding = false;
+                return Ok(());
+            }
         }
     }
 
@@ -327,15 +390,15 @@ impl<'a> Lines<'a> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
+        if self.end > self.max_line_bytes {
+            self.offset += self.end as u64;
+            self.end = 0;
+            self.n_lines += 1;
+            self.is_discarding = true;
+            let found = format!("more than {} bytes without a line end", self.max_line_bytes);
+            return Err(self.malformed(self.n_lines, found, "lines of text"));
+        }
         if self.buffer.len() < self.end + READ_BYTES {
-            if MAX_LINE_BYTES < self.end {
-                return Err(Error::Malformed {
-                    path: self.path.clone(),
-                    line: self.n_lines + 1,
-                    found: format!("more than {MAX_LINE_BYTES} bytes without a line end"),
-                    expected: "lines of text".into(),
-                });
-            }
             let doubled = (2 * self.buffer.len()).max(2 * READ_BYTES);
             self.buffer.resize(doubled, 0);
         }
@@ -360,13 +423,57 @@ impl<'a> Lines<'a> {
         let n_good = self.offset + (self.end - self.start) as u64;
         if error.kind() == io::ErrorKind::UnexpectedEof {
             return self.bad_file(format!(
-                "the {name} data end early, after {n_good} bytes of text in {} lines: the file is truncated, copy it again",
+                "the {name} data ends early, after {n_good} bytes of text in {} lines: the file is truncated, copy it again",
                 self.n_lines
             ));
         }
         self.bad_file(format!(
-            "the {name} data are damaged after {n_good} bytes of text in {} lines: {error}",
+            "the {name} data is damaged after {n_good} bytes of text in {} lines: {error}",
             self.n_lines
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All lines, each as its text or the message of its error.
+    fn read_all(bytes: &[u8], max_line_bytes: usize) -> Vec<String> {
+        let mut lines = Lines::new("input".into(), Box::new(Cursor::new(bytes))).unwrap();
+        lines.max_line_bytes = max_line_bytes;
+        let mut found = Vec::new();
+        loop {
+            match lines.next() {
+                Ok(None) => return found,
+                Ok(Some(line)) => found.push(line.text.to_owned()),
+                Err(error) => found.push(error.to_string()),
+            }
+        }
+    }
+
+    #[test]
+    fn reading_continues_after_a_line_that_is_not_text() {
+        assert_eq!(
+            read_all(b"a\nb\xff\r\nc", MAX_LINE_BYTES),
+            [
+                "a",
+                "input:2: found byte 0xff at byte offset 3 of the file, expected UTF-8 text",
+                "c"
+            ]
+        );
+    }
+
+    #[test]
+    fn reading_continues_after_a_line_that_is_too_long() {
+        let too_long = "x".repeat(3 * READ_BYTES);
+        let found = read_all(format!("a\n{too_long}\nb\né").as_bytes(), 100_000);
+        assert_eq!(found[0], "a");
+        let expected =
+            "input:2: found more than 100000 bytes without a line end, expected lines of text";
+        assert_eq!(found[1], expected);
+        assert_eq!(found[2..], ["b", "é"]);
+        let at_the_end = read_all(too_long.as_bytes(), 100_000);
+        assert_eq!(at_the_end, [expected.replace(":2:", ":1:")]);
     }
 }

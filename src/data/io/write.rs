@@ -1,6 +1,6 @@
-//! Writing a data set in any format, and telling what the format could not hold.
+//! Writing a data set in any format, and reporting what the format could not hold.
 //!
-//! What a format cannot hold is left out and reported as a [`Loss`]; where leaving it out would make the result wrong
+//! What a format cannot hold is left out and reported as a [`ConversionLoss`]; where leaving it out would make the result wrong
 //! (label names that would be read as others), writing is refused.
 
 use std::fmt;
@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use crate::data::formats::line_text::{is_changed, write_line_text};
 use crate::data::formats::npz::write_npz;
 use crate::data::formats::sparse_text::write_rows;
-use crate::data::formats::{annif, fasttext, jsonl, libmultilabel, raw, text2text, xc, xc_json};
+use crate::data::formats::{
+    annif, fasttext, jsonl, libmultilabel, raw, table, text2text, xc, xc_json,
+};
 use crate::data::io::layout::names_path;
 use crate::data::io::sink::Sink;
 use crate::data::{Dataset, Format, Part};
@@ -19,7 +21,7 @@ use crate::error::{Error, Result};
 
 /// Something of a data set that a format cannot hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Loss {
+pub enum ConversionLoss {
     /// The points' ids.
     Ids,
     /// The texts.
@@ -36,21 +38,21 @@ pub enum Loss {
     SpacedNames(usize),
 }
 
-impl fmt::Display for Loss {
+impl fmt::Display for ConversionLoss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Loss::Ids => f.write_str("the ids of the points are left out"),
-            Loss::Texts => f.write_str("the texts are left out"),
-            Loss::Features => f.write_str("the sparse features are left out"),
-            Loss::Relevances(n) => write!(f, "{n} relevances other than 1 become 1"),
-            Loss::UnusedLabels(n) => write!(f, "{n} labels without a point are left out"),
-            Loss::ChangedTexts(n) => {
+            ConversionLoss::Ids => f.write_str("the ids of the points are left out"),
+            ConversionLoss::Texts => f.write_str("the texts are left out"),
+            ConversionLoss::Features => f.write_str("the sparse features are left out"),
+            ConversionLoss::Relevances(n) => write!(f, "{n} relevances other than 1 become 1"),
+            ConversionLoss::UnusedLabels(n) => write!(f, "{n} labels without a point are left out"),
+            ConversionLoss::ChangedTexts(n) => {
                 write!(
                     f,
                     "line breaks, tabs or label prefixes are replaced in {n} texts"
                 )
             }
-            Loss::SpacedNames(n) => {
+            ConversionLoss::SpacedNames(n) => {
                 write!(
                     f,
                     "{n} label names hold spaces, at which other programs will split them"
@@ -66,7 +68,7 @@ pub struct Written {
     /// The files.
     pub files: Vec<PathBuf>,
     /// What they do not hold.
-    pub losses: Vec<Loss>,
+    pub losses: Vec<ConversionLoss>,
 }
 
 /// Writes a data set.
@@ -88,10 +90,9 @@ pub fn write(dataset: &Dataset, format: Format, path: &Path, part: Part) -> Resu
         fs::create_dir_all(path).map_err(|error| Error::io(path, "create", error))?;
         writer.write_several(format, path, part)?;
     } else if path.is_dir() {
-        let ending = if format == Format::Jsonl {
-            "jsonl"
-        } else {
-            "txt"
+        let ending = match format {
+            Format::Jsonl | Format::Csv | Format::Tsv => format.name(),
+            _ => "txt",
         };
         let names = if format == Format::Xc {
             "labels.txt"
@@ -118,6 +119,8 @@ impl Writer<'_> {
     fn write_single(&mut self, format: Format, path: &Path, names: &Path) -> Result<()> {
         let dataset = self.dataset;
         match format {
+            Format::Csv => self.file(path, |out| table::write(dataset, b',', out)),
+            Format::Tsv => self.file(path, |out| table::write(dataset, b'\t', out)),
             Format::FastText => self.file(path, |out| fasttext::write(dataset, out)),
             Format::LibMultiLabel => self.file(path, |out| libmultilabel::write(dataset, out)),
             Format::Annif => self.file(path, |out| annif::write(dataset, out)),
@@ -215,7 +218,7 @@ impl Writer<'_> {
 ///
 /// # Errors
 /// [`Error::BadFile`] if the result would be wrong.
-fn check(dataset: &Dataset, format: Format, path: &Path) -> Result<Vec<Loss>> {
+fn check(dataset: &Dataset, format: Format, path: &Path) -> Result<Vec<ConversionLoss>> {
     let refuse = |problem: String| {
         Err(Error::BadFile {
             path: path.to_path_buf(),
@@ -247,56 +250,67 @@ fn check(dataset: &Dataset, format: Format, path: &Path) -> Result<Vec<Loss>> {
     let mut losses = Vec::new();
     let holds_ids = matches!(
         format,
-        Format::Jsonl | Format::XcJson | Format::LibMultiLabel
+        Format::Jsonl | Format::Csv | Format::Tsv | Format::XcJson | Format::LibMultiLabel
     );
     if dataset.ids().is_some() && !holds_ids {
-        losses.push(Loss::Ids);
+        losses.push(ConversionLoss::Ids);
     }
     if dataset.texts().is_some() && format.needs_features() {
-        losses.push(Loss::Texts);
+        losses.push(ConversionLoss::Texts);
     }
     if dataset.features().is_some() && !format.needs_features() && !holds_both {
-        losses.push(Loss::Features);
+        losses.push(ConversionLoss::Features);
     }
     let holds_relevances = matches!(
         format,
-        Format::Jsonl | Format::XcJson | Format::XcSplit | Format::Pecos | Format::Text2Text
+        Format::Jsonl
+            | Format::Csv
+            | Format::Tsv
+            | Format::XcJson
+            | Format::XcSplit
+            | Format::Pecos
+            | Format::Text2Text
     );
     let relevances = dataset.labels().values().iter();
     let n_weighted = relevances.filter(|relevance| **relevance != 1.0).count();
-    if 0 < n_weighted && !holds_relevances {
-        losses.push(Loss::Relevances(n_weighted));
+    if n_weighted > 0 && !holds_relevances {
+        losses.push(ConversionLoss::Relevances(n_weighted));
     }
     let n_unused = n_unused_labels(dataset);
-    if 0 < n_unused && names_only(format) {
-        losses.push(Loss::UnusedLabels(n_unused));
+    if n_unused > 0 && names_only(format) {
+        losses.push(ConversionLoss::UnusedLabels(n_unused));
     }
     let n_changed = n_changed_texts(dataset, format);
-    if 0 < n_changed {
-        losses.push(Loss::ChangedTexts(n_changed));
+    if n_changed > 0 {
+        losses.push(ConversionLoss::ChangedTexts(n_changed));
     }
     let names = dataset.label_set().names().iter();
     let n_spaced = names
         .filter(|name| name.contains(char::is_whitespace))
         .count();
-    if 0 < n_spaced && format == Format::Annif {
-        losses.push(Loss::SpacedNames(n_spaced));
+    if n_spaced > 0 && format == Format::Annif {
+        losses.push(ConversionLoss::SpacedNames(n_spaced));
     }
     Ok(losses)
 }
 
-/// Whether labels stand by name beside their points, so that a label without a point has no place.
+/// Whether labels appear only by name in their points, so that a label without a point is lost.
 fn names_only(format: Format) -> bool {
     matches!(
         format,
-        Format::Jsonl | Format::FastText | Format::LibMultiLabel | Format::Annif
+        Format::Jsonl
+            | Format::Csv
+            | Format::Tsv
+            | Format::FastText
+            | Format::LibMultiLabel
+            | Format::Annif
     )
 }
 
 fn can_hold(format: Format, raw_by_name: bool, name: &str) -> bool {
     let is_line = !name.contains(['\n', '\r']);
     match format {
-        Format::Jsonl | Format::XcJson | Format::FastText => true,
+        Format::Jsonl | Format::Csv | Format::Tsv | Format::XcJson | Format::FastText => true,
         Format::LibMultiLabel => !name.is_empty(),
         Format::Annif => annif::can_hold(name),
         Format::Raw => is_line && (!raw_by_name || raw::can_hold(name)),
@@ -314,7 +328,12 @@ fn n_unused_labels(dataset: &Dataset) -> usize {
 
 fn n_changed_texts(dataset: &Dataset, format: Format) -> usize {
     let is_changed: fn(&str) -> bool = match format {
-        Format::Jsonl | Format::XcJson | Format::Xc | Format::XcSplit => return 0,
+        Format::Jsonl
+        | Format::Csv
+        | Format::Tsv
+        | Format::XcJson
+        | Format::Xc
+        | Format::XcSplit => return 0,
         Format::Raw | Format::Pecos => |text| is_changed(text, b""),
         Format::FastText => |text| is_changed(text, b"") || fasttext::has_label_word(text),
         Format::Text2Text | Format::LibMultiLabel | Format::Annif => |text| is_changed(text, b"\t"),

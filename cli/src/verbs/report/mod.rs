@@ -44,6 +44,8 @@ pub(crate) struct Report {
     /// Format of the data, if not to be recognised by content
     #[arg(long, hide_short_help = true, value_parser = reading::format_parser())]
     format: Option<Format>,
+    #[command(flatten)]
+    columns: reading::ColumnArgs,
     /// Write every plot as an SVG file into this directory too
     #[arg(long, value_name = "DIR")]
     figures: Option<PathBuf>,
@@ -59,6 +61,7 @@ impl Report {
         let read = |path: &PathBuf, part| {
             let options = ReadOptions {
                 format: self.format,
+                columns: self.columns.columns(),
                 part,
                 known_labels: Some(predictor.labels()),
                 ..ReadOptions::default()

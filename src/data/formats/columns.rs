@@ -1,0 +1,250 @@
+//! Which columns of a table hold the text, the labels and the id of a point.
+//!
+//! Names are compared without surrounding spaces and without regard to ASCII case. The text is the column `text`, or
+//! else the columns `title`, `abstract`, `content` and `description`, as many as there are, joined by a space. Labels
+//! are the first of `labels`, `subjects`, `subject_uris`, `tags` and `categories` that exists. The id is the column
+//! `id`. Columns named by the caller take the place of these.
+
+/// Which columns of a CSV or TSV file to read, where the header does not use the usual names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Columns<'a> {
+    /// The columns of the text, joined by a space in this order; the usual ones if empty.
+    pub text: &'a [String],
+    /// The column of the labels.
+    pub labels: Option<&'a str>,
+    /// What separates labels; if not given, a cell holds a JSON list, URIs in angle brackets, or names separated by
+    /// `;` or `|`.
+    pub label_separator: Option<char>,
+}
+
+impl Columns<'_> {
+    /// Whether the caller named anything.
+    pub(in crate::data) fn are_given(&self) -> bool {
+        *self != Columns::default()
+    }
+}
+
+const TEXT: &str = "text";
+const TEXT_PARTS: [&str; 4] = ["title", "abstract", "content", "description"];
+const LABELS: [&str; 5] = ["labels", "subjects", URIS, "tags", "categories"];
+const URIS: &str = "subject_uris";
+const ID: &str = "id";
+
+/// The positions of the columns in a header.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::data) struct ColumnPositions {
+    /// The parts of the text; never empty.
+    pub(in crate::data) text: Vec<usize>,
+    /// The labels, if the header has them.
+    pub(in crate::data) labels: Option<usize>,
+    /// The id, if the header has one.
+    pub(in crate::data) id: Option<usize>,
+    /// Whether labels are separated by spaces unless the cell shows otherwise.
+    pub(in crate::data) are_labels_uris: bool,
+}
+
+/// What is wrong with a header or a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::data) struct Problem {
+    /// What was found.
+    pub(in crate::data) found: String,
+    /// What was expected, and the remedy.
+    pub(in crate::data) expected: String,
+}
+
+/// Finds the columns in a header; a missing column of labels is an error only if the caller named it.
+///
+/// # Errors
+/// If there is no text, a named column does not exist, or a column that is needed exists twice.
+pub(in crate::data) fn find_columns(
+    header: &[&str],
+    columns: &Columns<'_>,
+) -> Result<ColumnPositions, Problem> {
+    let text = find_text(header, columns)?;
+    let labels = match columns.labels {
+        Some(name) => Some(find_named(header, name, "--label-column")?),
+        None => find_first(header, &LABELS)?,
+    };
+    let are_labels_uris = labels.is_some_and(|labels| is_name(header[labels], URIS));
+    Ok(ColumnPositions {
+        text,
+        labels,
+        id: find_one(header, ID)?,
+        are_labels_uris,
+    })
+}
+
+/// How many columns have one of the usual names.
+pub(in crate::data) fn n_usual_names(header: &[&str]) -> usize {
+    let usual = [TEXT, ID].into_iter().chain(TEXT_PARTS).chain(LABELS);
+    usual
+        .filter(|usual| header.iter().any(|name| is_name(name, usual)))
+        .count()
+}
+
+/// The error that no column holds labels.
+pub(in crate::data) fn no_labels(header: &[&str]) -> Problem {
+    Problem {
+        found: describe(header),
+        expected: format!(
+            "a column of labels ({}): name it with --label-column",
+            LABELS.join(", ")
+        ),
+    }
+}
+
+fn find_text(header: &[&str], columns: &Columns<'_>) -> Result<Vec<usize>, Problem> {
+    if !columns.text.is_empty() {
+        let names = columns.text.iter();
+        return names
+            .map(|name| find_named(header, name, "--text-column"))
+            .collect();
+    }
+    if let Some(text) = find_one(header, TEXT)? {
+        return Ok(vec![text]);
+    }
+    let mut parts = Vec::new();
+    for name in TEXT_PARTS {
+        parts.extend(find_one(header, name)?);
+    }
+    if parts.is_empty() {
+        return Err(Problem {
+            found: describe(header),
+            expected: format!(
+                "a column {TEXT} (or {}): name the column with --text-column, or add a header line if there is none",
+                TEXT_PARTS.join(", ")
+            ),
+        });
+    }
+    Ok(parts)
+}
+
+fn find_named(header: &[&str], name: &str, flag: &str) -> Result<usize, Problem> {
+    find_one(header, name)?.ok_or_else(|| Problem {
+        found: describe(header),
+        expected: format!("a column {name:?}: name an existing column with {flag}"),
+    })
+}
+
+fn find_first(header: &[&str], names: &[&str]) -> Result<Option<usize>, Problem> {
+    for name in names {
+        if let Some(position) = find_one(header, name)? {
+            return Ok(Some(position));
+        }
+    }
+    Ok(None)
+}
+
+/// The position of a name.
+///
+/// # Errors
+/// If it occurs twice.
+pub(in crate::data) fn find_one(header: &[&str], name: &str) -> Result<Option<usize>, Problem> {
+    let mut positions = (0..header.len()).filter(|&position| is_name(header[position], name));
+    let first = positions.next();
+    match positions.next() {
+        None => Ok(first),
+        Some(second) => Err(Problem {
+            found: format!(
+                "the column {:?} twice, at positions {} and {}",
+                header[second].trim(),
+                first.unwrap_or_default() + 1,
+                second + 1
+            ),
+            expected: "distinct column names: rename one in the header".into(),
+        }),
+    }
+}
+
+fn is_name(column: &str, name: &str) -> bool {
+    column.trim().eq_ignore_ascii_case(name.trim())
+}
+
+/// The header for an error message, shortened.
+pub(in crate::data) fn describe(header: &[&str]) -> String {
+    const MAX_NAMES: usize = 12;
+    const MAX_CHARS: usize = 30;
+    let shown = header.iter().take(MAX_NAMES).map(|name| {
+        let name = name.trim();
+        let mut short: String = name.chars().take(MAX_CHARS).collect();
+        if short.len() < name.len() {
+            short.push('…');
+        }
+        short.escape_debug().to_string()
+    });
+    let mut names = shown.collect::<Vec<_>>().join(", ");
+    if header.len() > MAX_NAMES {
+        names.push_str(", …");
+    }
+    format!("a header that has: {names}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(header: &[&str], text: &[usize], labels: Option<usize>, id: Option<usize>) {
+        let found = find_columns(header, &Columns::default()).unwrap();
+        assert_eq!(
+            (found.text.as_slice(), found.labels, found.id),
+            (text, labels, id),
+            "{header:?}"
+        );
+    }
+
+    #[test]
+    fn columns_are_found_by_their_usual_names() {
+        check(&["text", "labels"], &[0], Some(1), None);
+        check(&[" Tags ", "ID", "Text", "title"], &[2], Some(0), Some(1));
+        check(
+            &["description", "title", "abstract"],
+            &[1, 2, 0],
+            None,
+            None,
+        );
+        check(&["title", "categories", "subjects"], &[0], Some(2), None);
+        // Columns that are not read may occur twice.
+        check(&["", "text", "", "labels"], &[1], Some(3), None);
+    }
+
+    #[test]
+    fn named_columns_take_the_place_of_the_usual_ones() {
+        let text = ["body".to_owned(), "Title".to_owned()];
+        let columns = Columns {
+            text: &text,
+            labels: Some("topic"),
+            label_separator: None,
+        };
+        let header = ["text", "title", "topic", "labels", "body"];
+        let found = find_columns(&header, &columns).unwrap();
+        assert_eq!((found.text, found.labels), (vec![4, 1], Some(2)));
+    }
+
+    #[test]
+    fn a_header_that_lacks_a_column_lists_what_it_has() {
+        let problem = find_columns(&["body", "tags"], &Columns::default()).unwrap_err();
+        assert_eq!(problem.found, "a header that has: body, tags");
+        assert!(problem.expected.contains("--text-column"), "{problem:?}");
+        let columns = Columns {
+            labels: Some("topics"),
+            ..Columns::default()
+        };
+        let problem = find_columns(&["text", "tags"], &columns).unwrap_err();
+        assert!(
+            problem.expected.starts_with("a column \"topics\""),
+            "{problem:?}"
+        );
+        let many = ["column"; 20];
+        let problem = find_columns(&many, &Columns::default()).unwrap_err();
+        assert!(problem.found.ends_with(", column, …"), "{problem:?}");
+    }
+
+    #[test]
+    fn a_column_that_is_read_must_be_unique() {
+        let problem = find_columns(&["text", "tags", "Text"], &Columns::default()).unwrap_err();
+        assert_eq!(
+            problem.found,
+            "the column \"Text\" twice, at positions 1 and 3"
+        );
+    }
+}
