@@ -55,13 +55,16 @@ pub enum Error {
         problem: String,
     },
 
-    // -- matrices ------------------------------------------------------------------------------------------
+    // -- matrices and models -------------------------------------------------------------------------------
     /// Arrays that do not form a matrix.
     #[error("not a valid sparse matrix: {0}")]
     InvalidMatrix(String),
     /// Words and weights that do not form a vocabulary.
     #[error("not a valid vocabulary: {0}")]
     InvalidVocabulary(String),
+    /// Parts of a model that do not fit together.
+    #[error("not a valid model: {0}")]
+    InvalidModel(String),
 
     // -- configuration -------------------------------------------------------------------------------------
     /// A configuration value that cannot be used.

@@ -28,6 +28,7 @@
 
 pub mod error;
 pub mod ids;
+mod pool;
 pub mod random;
 
 pub mod config;

@@ -259,7 +259,9 @@ impl Loader<'_> {
     fn read<T>(&self, name: &str, parse: impl FnOnce(&mut TensorFile) -> Result<T>) -> Result<T> {
         let mut file = self.tensors(name)?;
         let parsed = parse(&mut file).map_err(|error| match error {
-            Error::InvalidMatrix(problem) => bad(self.directory.join(name), problem),
+            Error::InvalidMatrix(problem) | Error::InvalidModel(problem) => {
+                bad(self.directory.join(name), problem)
+            }
             error => error,
         })?;
         file.finish()?;
@@ -270,7 +272,7 @@ impl Loader<'_> {
         let config = &self.plan.config().encoder;
         let n_words = self.plan.counts().n_features;
         let mut file = self.tensors(name)?;
-        let mut take = |name: &str, shape| file.matrix(name, shape);
+        let mut take = |name: &str, n_rows, n_cols| file.matrix(name, (n_rows, n_cols));
         let encoder: Box<dyn TrainableEncoder> = match (config.kind, &self.manifest.transformer) {
             (EncoderKind::Bag, _) => {
                 Box::new(BagEncoder::from_tensors(n_words, config, &mut take)?)

@@ -2,8 +2,8 @@
 //!
 //! h = f(Σ_w tfidf_w·E_w + b),   φ = h + ReLU(R h + c), where f is the identity or ReLU. A point without a known
 //! word has h = f(b).
-//! Work is split into shards of points, whose bounds do not depend on the number of threads; the gradient of E is
-//! gathered word by word, so that only the words of a batch are touched.
+//! Work is split into shards of points that do not depend on the number of threads; the gradient of E is gathered
+//! word by word, so that only the words of a batch are touched.
 
 use rayon::prelude::*;
 
@@ -16,9 +16,9 @@ use crate::kernels::Kernels;
 use crate::matrix::{Groups, Matrix, Output, View, product};
 use crate::random::Random;
 
-/// Points a shard.
+/// Points per shard.
 const SHARD: usize = 32;
-/// Words a task when gradients are gathered.
+/// Words per task when gradients are gathered.
 const WORDS_PER_TASK: usize = 256;
 
 /// A trainable bag of words.
@@ -28,23 +28,23 @@ pub struct BagEncoder {
     embeddings: Matrix,
     /// b, d.
     bias: Vec<f32>,
-    residual: Option<Residual>,
+    residual: Option<ResidualBlock>,
     activation: Activation,
     word_dropout: f32,
     embedding_rate: f32,
-    pass: Pass,
+    pass: BagPass,
 }
 
 /// R and c of the residual block.
 #[derive(Clone, Debug)]
-struct Residual {
+struct ResidualBlock {
     weights: Matrix,
     bias: Vec<f32>,
 }
 
-/// What a forward pass leaves for the backward pass, and the gradients.
+/// What a forward pass keeps for the backward pass, and the gradients.
 #[derive(Clone, Debug, Default)]
-struct Pass {
+struct BagPass {
     /// h, B×d.
     hidden: Matrix,
     /// ReLU(R h + c), B×d.
@@ -80,14 +80,14 @@ impl BagEncoder {
             let mut random = Random::new(seed, "residual block", 0);
             let scale = (1.0 / dim as f32).sqrt();
             let weights = (0..dim * dim).map(|_| scale * random.normal()).collect();
-            Residual {
+            ResidualBlock {
                 weights: Matrix::from_vec(weights, dim, dim),
                 bias: vec![0.0; dim],
             }
         });
-        let pass = Pass {
+        let pass = BagPass {
             by_word: Groups::new(n_words),
-            ..Pass::default()
+            ..BagPass::default()
         };
         BagEncoder {
             embeddings,
@@ -100,7 +100,7 @@ impl BagEncoder {
         }
     }
 
-    /// An encoder over the parameters of a trained one.
+    /// An encoder from its saved parameters.
     ///
     /// # Errors
     /// Whatever `take` returns.
@@ -110,14 +110,15 @@ impl BagEncoder {
         take: &mut TakeTensor<'_>,
     ) -> Result<Self> {
         let dim = config.dim;
-        let embeddings = take("encoder.embeddings", (n_words, dim))?;
-        let bias = take("encoder.bias", (1, dim))?.values().to_vec();
-        let residual = match config.residual {
-            false => None,
-            true => Some(Residual {
-                weights: take("encoder.block.weight", (dim, dim))?,
-                bias: take("encoder.block.bias", (1, dim))?.values().to_vec(),
-            }),
+        let embeddings = take("encoder.embeddings", n_words, dim)?;
+        let bias = take("encoder.bias", 1, dim)?.values().to_vec();
+        let residual = if config.residual {
+            Some(ResidualBlock {
+                weights: take("encoder.block.weight", dim, dim)?,
+                bias: take("encoder.block.bias", 1, dim)?.values().to_vec(),
+            })
+        } else {
+            None
         };
         Ok(BagEncoder {
             embeddings,
@@ -126,9 +127,9 @@ impl BagEncoder {
             activation: config.activation,
             word_dropout: config.word_dropout,
             embedding_rate: config.embedding_rate,
-            pass: Pass {
+            pass: BagPass {
                 by_word: Groups::new(n_words),
-                ..Pass::default()
+                ..BagPass::default()
             },
         })
     }
@@ -294,7 +295,7 @@ impl TrainableEncoder for BagEncoder {
     }
 }
 
-impl Pass {
+impl BagPass {
     /// The batch's words, values and row offsets, after word dropout.
     fn gather_words(
         &mut self,
@@ -322,7 +323,7 @@ impl Pass {
     }
 
     /// Through φ = h + ReLU(R h + c): d_h += Rᵀ(d_φ ∘ [block > 0]).
-    fn backward_block(&mut self, residual: &Residual, gradient: &Matrix) {
+    fn backward_block(&mut self, residual: &ResidualBlock, gradient: &Matrix) {
         let (n_points, dim) = (gradient.n_rows(), gradient.n_cols());
         self.d_block.reshape(n_points, dim);
         let shards = self.d_block.values_mut().par_chunks_mut(SHARD * dim);
@@ -332,7 +333,7 @@ impl Pass {
             .zip(self.block.values().par_chunks(SHARD * dim));
         shards.for_each(|(((d_block, d_hidden), gradient), block)| {
             for ((d_block, &gradient), &block) in d_block.iter_mut().zip(gradient).zip(block) {
-                *d_block = if 0.0 < block { gradient } else { 0.0 };
+                *d_block = if block > 0.0 { gradient } else { 0.0 };
             }
             let weights = View::rows(residual.weights.values(), dim);
             let shape = [d_block.len() / dim, dim, dim];
