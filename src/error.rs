@@ -55,7 +55,7 @@ pub enum Error {
         problem: String,
     },
 
-    // -- matrices ------------------------------------------------------------------------------------------
+    // -- matrices and models -------------------------------------------------------------------------------
     /// Arrays that do not form a matrix.
     #[error("not a valid sparse matrix: {0}")]
     InvalidMatrix(String),

@@ -32,6 +32,7 @@
 mod error;
 mod events;
 mod ids;
+mod pool;
 mod random;
 
 pub mod config;

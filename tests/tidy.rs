@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// The modules of the library in reading order, a layer a line. A module may use only those before it.
 const LAYERS: [&[&str]; 11] = [
-    &["error", "ids", "random"],
+    &["error", "ids", "pool", "random"],
     &["kernels", "matrix", "config"],
     &["data", "features", "metrics"],
     &["encoder", "clustering", "classifiers", "index"],

@@ -108,10 +108,10 @@ impl Calibrator {
     /// A calibrator over these parts.
     ///
     /// # Errors
-    /// [`Error::InvalidMatrix`] if an invariant does not hold.
+    /// [`Error::InvalidModel`] if an invariant does not hold.
     pub(crate) fn from_parts(tree: DecisionTree, mixing: Mixing) -> Result<Self> {
         if tree.n_features() != 4 {
-            return Err(Error::InvalidMatrix(format!(
+            return Err(Error::InvalidModel(format!(
                 "calibration tree over {} features, expected 4",
                 tree.n_features()
             )));
@@ -124,7 +124,7 @@ impl Calibrator {
         } = mixing;
         for number in [tree_weight, product_weight, model_power, ranker_power] {
             if !number.is_finite() || number < 0.0 {
-                return Err(Error::InvalidMatrix(format!(
+                return Err(Error::InvalidModel(format!(
                     "calibration weight or power {number}, expected zero or a positive number"
                 )));
             }

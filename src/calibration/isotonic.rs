@@ -78,7 +78,7 @@ impl Isotonic {
     /// A function over these knots.
     ///
     /// # Errors
-    /// [`Error::InvalidMatrix`] if an invariant does not hold.
+    /// [`Error::InvalidModel`] if an invariant does not hold.
     pub(crate) fn from_parts(scores: Vec<f32>, probabilities: Vec<f32>) -> Result<Self> {
         let fitting = !scores.is_empty() && scores.len() == probabilities.len();
         let finite = scores.iter().all(|score| score.is_finite());
@@ -91,7 +91,7 @@ impl Isotonic {
                 probabilities,
             })
         } else {
-            Err(Error::InvalidMatrix(
+            Err(Error::InvalidModel(
                 "calibration knots: expected rising scores with probabilities that never decrease"
                     .into(),
             ))

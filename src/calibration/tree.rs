@@ -36,10 +36,10 @@ impl DecisionTree {
     /// A tree over these nodes.
     ///
     /// # Errors
-    /// [`Error::InvalidMatrix`] if an invariant does not hold.
+    /// [`Error::InvalidModel`] if an invariant does not hold.
     pub(crate) fn from_nodes(nodes: Vec<Node>, n_features: usize) -> Result<Self> {
         let invalid =
-            |problem: String| Err(Error::InvalidMatrix(format!("decision tree: {problem}")));
+            |problem: String| Err(Error::InvalidModel(format!("decision tree: {problem}")));
         // Positions at which the right subtrees of the splits above must begin, innermost last.
         let mut pending: Vec<usize> = Vec::new();
         let mut complete = false;

@@ -126,7 +126,7 @@ impl MemberLoader<'_> {
         let config = &self.plan.config().encoder;
         let n_words = self.plan.counts().n_features;
         let mut file = self.files.tensors(name)?;
-        let mut take = |name: &str, shape| file.matrix(name, shape);
+        let mut take = |name: &str, n_rows, n_cols| file.matrix(name, (n_rows, n_cols));
         let encoder: Box<dyn TrainableEncoder> = match (config.kind, self.architecture) {
             (EncoderKind::Bag, _) => {
                 Box::new(BagEncoder::from_tensors(n_words, config, &mut take)?)

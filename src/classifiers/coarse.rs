@@ -114,7 +114,7 @@ impl CoarseRows {
         let rounding = f32::EPSILON * (dim as f32 / 8.0 + 16.0);
         let of_scale = longest * (lost + rounding * length);
         products.resize(rows.len(), 0);
-        Kernels::detect().whole_dots(coarse, self.values.values(), rows, products);
+        Kernels::detect().integer_dots(coarse, self.values.values(), rows, products);
         let bound = |(&row, &product): (&u32, &i32)| {
             let (scale, error) = (self.scales[row as usize], self.errors[row as usize]);
             scale * (step * product as f32 + of_scale) + error * length

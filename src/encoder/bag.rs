@@ -16,9 +16,9 @@ use crate::kernels::Kernels;
 use crate::matrix::{Groups, Matrix, Output, View, product};
 use crate::random::Random;
 
-/// Points a shard.
+/// Points per shard.
 const SHARD: usize = 32;
-/// Words a task when gradients are gathered.
+/// Words per task when gradients are gathered.
 const WORDS_PER_TASK: usize = 256;
 
 /// Standard deviation that word embeddings start with.
@@ -33,20 +33,20 @@ pub(crate) struct BagEncoder {
     embeddings: Matrix,
     /// b, d.
     bias: Vec<f32>,
-    residual: Option<Residual>,
-    pass: Pass,
+    residual: Option<ResidualBlock>,
+    pass: BagPass,
 }
 
 /// R and c of the residual block.
 #[derive(Clone, Debug)]
-struct Residual {
+struct ResidualBlock {
     weights: Matrix,
     bias: Vec<f32>,
 }
 
-/// What a forward pass leaves for the backward pass, and the gradients.
+/// What a forward pass keeps for the backward pass, and the gradients.
 #[derive(Clone, Debug, Default)]
-struct Pass {
+struct BagPass {
     /// h, B×d.
     hidden: Matrix,
     /// ReLU(R h + c), B×d.
@@ -99,14 +99,14 @@ impl BagEncoder {
             let mut random = Random::new(seed, "residual block", 0);
             let scale = (1.0 / dim as f32).sqrt();
             let weights = (0..dim * dim).map(|_| scale * random.normal()).collect();
-            Residual {
+            ResidualBlock {
                 weights: Matrix::from_vec(weights, dim, dim),
                 bias: vec![0.0; dim],
             }
         });
-        let pass = Pass {
+        let pass = BagPass {
             by_word: Groups::new(n_words),
-            ..Pass::default()
+            ..BagPass::default()
         };
         BagEncoder {
             embeddings,
@@ -116,7 +116,7 @@ impl BagEncoder {
         }
     }
 
-    /// An encoder over the parameters of a trained one.
+    /// An encoder from its saved parameters.
     ///
     /// # Errors
     /// Whatever `take` returns.
@@ -126,22 +126,23 @@ impl BagEncoder {
         take: &mut TakeTensor<'_>,
     ) -> Result<Self> {
         let dim = config.dim;
-        let embeddings = take("encoder.embeddings", (n_words, dim))?;
-        let bias = take("encoder.bias", (1, dim))?.values().to_vec();
-        let residual = match config.residual {
-            false => None,
-            true => Some(Residual {
-                weights: take("encoder.block.weight", (dim, dim))?,
-                bias: take("encoder.block.bias", (1, dim))?.values().to_vec(),
-            }),
+        let embeddings = take("encoder.embeddings", n_words, dim)?;
+        let bias = take("encoder.bias", 1, dim)?.values().to_vec();
+        let residual = if config.residual {
+            Some(ResidualBlock {
+                weights: take("encoder.block.weight", dim, dim)?,
+                bias: take("encoder.block.bias", 1, dim)?.values().to_vec(),
+            })
+        } else {
+            None
         };
         Ok(BagEncoder {
             embeddings,
             bias,
             residual,
-            pass: Pass {
+            pass: BagPass {
                 by_word: Groups::new(n_words),
-                ..Pass::default()
+                ..BagPass::default()
             },
         })
     }
@@ -307,7 +308,7 @@ impl TrainableEncoder for BagEncoder {
     }
 }
 
-impl Pass {
+impl BagPass {
     /// The batch's words, values and row offsets.
     fn gather_words(&mut self, points: Points<'_>, rows: &[u32]) {
         self.words.clear();
@@ -323,7 +324,7 @@ impl Pass {
     }
 
     /// Through φ = h + ReLU(R h + c): d_h += Rᵀ(d_φ ∘ [block > 0]).
-    fn backward_block(&mut self, residual: &Residual, gradient: &Matrix) {
+    fn backward_block(&mut self, residual: &ResidualBlock, gradient: &Matrix) {
         let (n_points, dim) = (gradient.n_rows(), gradient.n_cols());
         self.d_block.reshape(n_points, dim);
         let shards = self.d_block.values_mut().par_chunks_mut(SHARD * dim);
@@ -333,7 +334,7 @@ impl Pass {
             .zip(self.block.values().par_chunks(SHARD * dim));
         shards.for_each(|(((d_block, d_hidden), gradient), block)| {
             for ((d_block, &gradient), &block) in d_block.iter_mut().zip(gradient).zip(block) {
-                *d_block = if 0.0 < block { gradient } else { 0.0 };
+                *d_block = if block > 0.0 { gradient } else { 0.0 };
             }
             let weights = View::rows(residual.weights.values(), dim);
             let shape = [d_block.len() / dim, dim, dim];

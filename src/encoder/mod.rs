@@ -1,8 +1,8 @@
 //! φ: from points to embeddings.
 //!
-//! [`Encoder`] is what prediction needs, [`TrainableEncoder`] what training needs besides. Neither mentions a
-//! tensor of any framework; the trainer never learns what runs inside. An encoder does not know its optimiser:
-//! it hands out its parameters with their gradients.
+//! Prediction needs an [`Encoder`], training a [`TrainableEncoder`]. Neither exposes the tensors of a framework, so
+//! the trainer does not depend on what runs inside. An encoder does not know its optimiser: it exposes its parameters
+//! with their gradients.
 
 mod bag;
 mod origin;
@@ -21,16 +21,16 @@ pub(crate) trait Encoder: Send + Sync {
     /// d: size of an embedding.
     fn dim(&self) -> usize;
 
-    /// Embeds the rows named, without dropout. out: rows×d
+    /// Embeds these rows, without dropout. out: rows×d
     fn encode(&self, points: Points<'_>, rows: &[u32], out: &mut Matrix);
 
-    /// What no training will change about the rows named, for [`Points::embedded`]; none if there is nothing of
-    /// that kind.
+    /// The part of these rows' embeddings that training does not change, for [`Points::embedded`]; `None` if there is
+    /// no such part.
     fn embed_once(&self, _points: Points<'_>, _rows: &[u32]) -> Option<Matrix> {
         None
     }
 
-    /// What describes it besides its tensors, as text; none if its configuration says it all.
+    /// Its architecture as text; `None` if the configuration determines it.
     fn architecture(&self) -> Option<&str> {
         None
     }
@@ -38,16 +38,16 @@ pub(crate) trait Encoder: Send + Sync {
 
 /// An encoder that can be trained.
 pub(crate) trait TrainableEncoder: Encoder {
-    /// Embeds the rows named and remembers what [`TrainableEncoder::backward`] needs; `step` seeds its dropout.
+    /// Embeds these rows and keeps what [`TrainableEncoder::backward`] needs; `step` seeds the dropout.
     fn forward(&mut self, points: Points<'_>, rows: &[u32], step: StepSeed, out: &mut Matrix);
 
     /// Adds the gradient of the last forward to the parameters' gradients. gradient: rows×d
     fn backward(&mut self, points: Points<'_>, rows: &[u32], gradient: &Matrix);
 
-    /// Every parameter that is trained with its gradient, in a fixed order.
+    /// Every trained parameter with its gradient, in a fixed order.
     fn parameters(&mut self) -> Vec<Parameter<'_>>;
 
-    /// Every parameter as it is, trained or not, for whoever saves it; names and shapes are those of
+    /// Every parameter, trained or not, for saving; names and shapes are those of
     /// [`TrainableEncoder::parameters`].
     fn tensors(&self) -> Vec<Tensor<'_>>;
 
@@ -55,7 +55,7 @@ pub(crate) trait TrainableEncoder: Encoder {
     fn as_encoder(&self) -> &dyn Encoder;
 }
 
-/// A named parameter to read.
+/// A named parameter, read-only.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tensor<'a> {
     /// Its name in model files.
@@ -66,10 +66,10 @@ pub(crate) struct Tensor<'a> {
     pub values: &'a [f32],
 }
 
-/// Hands out tensors by name and shape, as a model file does.
-pub(crate) type TakeTensor<'a> = dyn FnMut(&str, (usize, usize)) -> Result<Matrix> + 'a;
+/// Returns a tensor by its name, number of rows and number of columns.
+pub(crate) type TakeTensor<'a> = dyn FnMut(&str, usize, usize) -> Result<Matrix> + 'a;
 
-/// What random choices of one step are seeded by.
+/// Seeds the random choices of one step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StepSeed {
     /// The seed of the configuration.
@@ -99,18 +99,18 @@ pub(crate) struct Parameter<'a> {
     pub shape: (usize, usize),
     /// Its values.
     pub values: &'a mut [f32],
-    /// Its gradient, which whoever applies it does not need to clear.
+    /// Its gradient; the optimiser need not clear it.
     pub gradient: Gradient<'a>,
-    /// Whether weight decay applies: to weights, not to biases.
+    /// Whether weight decay applies (to weights, not to biases).
     pub decays: bool,
-    /// What the encoder's learning rate is multiplied by.
+    /// Multiplies the encoder's learning rate.
     pub rate_factor: f32,
 }
 
 /// A gradient, of all values or of some rows.
 pub(crate) enum Gradient<'a> {
-    /// One entry a value.
+    /// One entry per value.
     Dense(&'a [f32]),
-    /// The rows that have any, ascending, and their entries one after the other.
+    /// The rows with a gradient, ascending, and their entries row by row.
     Rows(&'a [u32], &'a [f32]),
 }

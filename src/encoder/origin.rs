@@ -1,20 +1,20 @@
-//! Where encoders come from: what a training begins with.
+//! The encoder that training starts from.
 
 use super::{BagEncoder, TrainableEncoder, TransformerEncoder};
 use crate::config::Plan;
 
-/// What an encoder is before it has seen the data.
+/// The origin of an encoder.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum EncoderOrigin {
     /// A bag of words with random embeddings.
     #[default]
     Bag,
-    /// A transformer that others have trained.
+    /// A pretrained transformer.
     Pretrained(Box<TransformerEncoder>),
 }
 
 impl EncoderOrigin {
-    /// An encoder that has learnt nothing of the data yet; the same at each call.
+    /// A new encoder, not yet trained on the data; the same at each call.
     pub(crate) fn encoder(&self, plan: &Plan) -> Box<dyn TrainableEncoder> {
         match self {
             EncoderOrigin::Bag => {

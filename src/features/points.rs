@@ -3,7 +3,7 @@
 use super::TokenRows;
 use crate::matrix::{CsrMatrix, Matrix};
 
-/// The points an encoder can be asked about.
+/// The input of an encoder.
 #[derive(Clone, Copy, Debug)]
 pub struct Points<'a> {
     /// tf-idf or given features, N×V, rows of length 1 in L2.
@@ -15,7 +15,7 @@ pub struct Points<'a> {
 }
 
 impl<'a> Points<'a> {
-    /// Points that have features alone.
+    /// Points with features only.
     pub fn of_features(features: &'a CsrMatrix) -> Self {
         Points {
             features,
@@ -25,7 +25,7 @@ impl<'a> Points<'a> {
     }
 }
 
-/// Points that own what [`Points`] borrow.
+/// Owned [`Points`].
 #[derive(Clone, Debug)]
 pub struct PointSet {
     /// As [`Points::features`].
@@ -37,7 +37,7 @@ pub struct PointSet {
 }
 
 impl PointSet {
-    /// Points that have features alone.
+    /// Points with features only.
     pub fn of_features(features: CsrMatrix) -> Self {
         PointSet {
             features,
@@ -60,7 +60,7 @@ impl PointSet {
         self.features.n_rows()
     }
 
-    /// Whether there is none.
+    /// Whether there are no points.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -70,7 +70,7 @@ impl PointSet {
         self.features.nnz()
     }
 
-    /// The points named, in that order.
+    /// These points, in this order.
     pub fn select_rows(&self, rows: &[usize]) -> PointSet {
         let embedded = |all: &Matrix| {
             let values = rows.iter().flat_map(|&row| all.row(row)).copied();

@@ -231,7 +231,7 @@ impl Shortlister {
             let range = adjacency.edges().range(cluster);
             let scores = &adjacency.scores()[range.clone()];
             let mut found = std::mem::take(&mut self.found);
-            Kernels::detect().find_between(score, scores, (floor, ceiling), &mut found);
+            Kernels::detect().find_between(score, scores, floor..ceiling, &mut found);
             let labels = &adjacency.edges().rows()[range.clone()];
             for (at, &offset) in found.iter().enumerate() {
                 if let Some(&next) = found.get(at + AHEAD) {

@@ -84,7 +84,7 @@ pub(super) unsafe fn axpy(alpha: f32, x: &[f32], y: &mut [f32]) {
 
 #[target_feature(enable = "avx2,fma")]
 pub(super) unsafe fn sum_rows(coefficients: &[f32], matrix: &[f32], rows: &[u32], out: &mut [f32]) {
-    // 64 columns at a time stay in registers while all rows pass by.
+    // 64 columns at a time stay in registers while looping over the rows.
     const BLOCK: usize = 8;
     let width = out.len();
     let mut at = 0;

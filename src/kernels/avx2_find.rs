@@ -1,10 +1,11 @@
-//! Finding the few values that matter, eight at a time and without a branch that depends on them.
+//! Searching for values in a range, eight at a time and without data-dependent branches.
 
 use std::arch::x86_64::*;
+use std::ops::Range;
 
 const LANES: usize = 8;
 
-/// For each set of lanes, the lanes in it, packed to the front.
+/// For each set of lanes, its lanes packed to the front.
 static PACKED: [[u32; LANES]; 256] = packed();
 
 const fn packed() -> [[u32; LANES]; 256] {
@@ -25,18 +26,13 @@ const fn packed() -> [[u32; LANES]; 256] {
 }
 
 #[target_feature(enable = "avx2,fma")]
-pub(super) unsafe fn find_between(
-    factor: f32,
-    x: &[f32],
-    (low, high): (f32, f32),
-    found: &mut Vec<u32>,
-) {
+pub(super) unsafe fn find_between(factor: f32, x: &[f32], range: Range<f32>, found: &mut Vec<u32>) {
     found.clear();
     found.reserve(x.len() + LANES);
     let (factor8, low8, high8) = (
         _mm256_set1_ps(factor),
-        _mm256_set1_ps(low),
-        _mm256_set1_ps(high),
+        _mm256_set1_ps(range.start),
+        _mm256_set1_ps(range.end),
     );
     let (blocks, rest) = x.as_chunks::<LANES>();
     let out = found.as_mut_ptr();
@@ -50,7 +46,7 @@ pub(super) unsafe fn find_between(
         );
         let set = _mm256_movemask_ps(is_between) as usize;
         let first = _mm256_set1_epi32((block_idx * LANES) as i32);
-        // SAFETY: `n_found` is at most the number of values in earlier blocks, so eight more fit in what was reserved.
+        // SAFETY: `n_found` is at most the number of values in earlier blocks, so eight more fit in the reserved space.
         unsafe {
             let lanes = _mm256_loadu_si256(PACKED[set].as_ptr().cast());
             _mm256_storeu_si256(out.add(n_found).cast(), _mm256_add_epi32(first, lanes));
@@ -59,11 +55,10 @@ pub(super) unsafe fn find_between(
     }
     // SAFETY: the first `n_found` values were written above.
     unsafe { found.set_len(n_found) };
-    let is_between = |x: f32| low <= factor * x && factor * x < high;
     let positions = rest.iter().zip((blocks.len() * LANES) as u32..);
     found.extend(
         positions
-            .filter(|(x, _)| is_between(**x))
+            .filter(|(x, _)| range.contains(&(factor * **x)))
             .map(|(_, position)| position),
     );
 }

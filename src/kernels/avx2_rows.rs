@@ -3,29 +3,32 @@
 use std::arch::x86_64::*;
 
 use super::avx2::{LANES, exp, sum_lanes, tail_mask};
+use super::{NormScale, Normed};
 
-/// The next eight values of `n_left`, zeros behind the last.
+/// The next eight of `n_left` values, padded with zeros.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn load(values: *const f32, n_left: usize) -> __m256 {
     // SAFETY: the caller has `n_left` values; the mask hides those beyond.
     unsafe {
-        match LANES <= n_left {
-            true => _mm256_loadu_ps(values),
-            false => _mm256_maskload_ps(values, tail_mask(n_left)),
+        if n_left >= LANES {
+            _mm256_loadu_ps(values)
+        } else {
+            _mm256_maskload_ps(values, tail_mask(n_left))
         }
     }
 }
 
-/// Stores the next eight values of `n_left`.
+/// Stores the next eight of `n_left` values.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn store(values: *mut f32, x: __m256, n_left: usize) {
     // SAFETY: the caller has room for `n_left` values; the mask hides those beyond.
     unsafe {
-        match LANES <= n_left {
-            true => _mm256_storeu_ps(values, x),
-            false => _mm256_maskstore_ps(values, tail_mask(n_left), x),
+        if n_left >= LANES {
+            _mm256_storeu_ps(values, x);
+        } else {
+            _mm256_maskstore_ps(values, tail_mask(n_left), x);
         }
     }
 }
@@ -35,20 +38,20 @@ pub(super) unsafe fn softmax(row: &mut [f32], scale: f32) {
     let n = row.len();
     let whole = row.chunks_exact(LANES);
     let rest = whole.remainder();
-    let mut most = _mm256_set1_ps(f32::NEG_INFINITY);
+    let mut highest = _mm256_set1_ps(f32::NEG_INFINITY);
     for chunk in whole {
         // SAFETY: a chunk has eight values.
-        most = _mm256_max_ps(most, unsafe { _mm256_loadu_ps(chunk.as_ptr()) });
+        highest = _mm256_max_ps(highest, unsafe { _mm256_loadu_ps(chunk.as_ptr()) });
     }
     let mut lanes = [0f32; LANES];
     // SAFETY: there are eight lanes.
-    unsafe { _mm256_storeu_ps(lanes.as_mut_ptr(), most) };
-    let most = lanes
+    unsafe { _mm256_storeu_ps(lanes.as_mut_ptr(), highest) };
+    let highest = lanes
         .iter()
         .chain(rest)
         .copied()
         .fold(f32::NEG_INFINITY, f32::max);
-    let (shift, factor) = (_mm256_set1_ps(most), _mm256_set1_ps(scale));
+    let (shift, factor) = (_mm256_set1_ps(highest), _mm256_set1_ps(scale));
     let x = row.as_mut_ptr();
     let mut sum = _mm256_setzero_ps();
     // SAFETY: `at` stays below `n`, the tail by its mask.
@@ -56,7 +59,7 @@ pub(super) unsafe fn softmax(row: &mut [f32], scale: f32) {
         for at in (0..n).step_by(LANES) {
             let value = _mm256_sub_ps(load(x.add(at), n - at), shift);
             let mut value = exp(_mm256_mul_ps(factor, value));
-            if n < at + LANES {
+            if at + LANES > n {
                 value = _mm256_and_ps(value, _mm256_castsi256_ps(tail_mask(n - at)));
             }
             store(x.add(at), value, n - at);
@@ -90,14 +93,10 @@ pub(super) unsafe fn softmax_backward(p: &[f32], gradient: &mut [f32], scale: f3
 }
 
 #[target_feature(enable = "avx2,fma")]
-pub(super) unsafe fn layer_norm(
-    row: &mut [f32],
-    (gamma, beta, epsilon): (&[f32], &[f32], f32),
-    out: &mut [f32],
-) -> f32 {
+pub(super) unsafe fn layer_norm(row: &mut [f32], scale: NormScale<'_>, out: &mut [f32]) -> f32 {
     let n = row.len();
     let (x, y) = (row.as_mut_ptr(), out.as_mut_ptr());
-    let (gamma, beta) = (gamma.as_ptr(), beta.as_ptr());
+    let (gamma, beta) = (scale.gamma.as_ptr(), scale.beta.as_ptr());
     let mut sum = _mm256_setzero_ps();
     // SAFETY: `at` stays below `n`, the common length, the tail by its mask.
     unsafe {
@@ -108,12 +107,12 @@ pub(super) unsafe fn layer_norm(
         let mut sum = _mm256_setzero_ps();
         for at in (0..n).step_by(LANES) {
             let mut difference = _mm256_sub_ps(load(x.add(at), n - at), mean);
-            if n < at + LANES {
+            if at + LANES > n {
                 difference = _mm256_and_ps(difference, _mm256_castsi256_ps(tail_mask(n - at)));
             }
             sum = _mm256_fmadd_ps(difference, difference, sum);
         }
-        let inverse = 1.0 / (sum_lanes(sum) / n as f32 + epsilon).sqrt();
+        let inverse = 1.0 / (sum_lanes(sum) / n as f32 + scale.epsilon).sqrt();
         let factor = _mm256_set1_ps(inverse);
         for at in (0..n).step_by(LANES) {
             let difference = _mm256_sub_ps(load(x.add(at), n - at), mean);
@@ -129,13 +128,14 @@ pub(super) unsafe fn layer_norm(
 #[target_feature(enable = "avx2,fma")]
 pub(super) unsafe fn layer_norm_backward(
     gradient: &mut [f32],
-    (normed, inverse): (&[f32], f32),
+    normed: Normed<'_>,
     gamma: &[f32],
     d_gamma: &mut [f32],
     d_beta: &mut [f32],
 ) {
     let n = gradient.len();
-    let (d, x, gamma) = (gradient.as_mut_ptr(), normed.as_ptr(), gamma.as_ptr());
+    let (d, x) = (gradient.as_mut_ptr(), normed.values.as_ptr());
+    let gamma = gamma.as_ptr();
     let (d_gamma, d_beta) = (d_gamma.as_mut_ptr(), d_beta.as_mut_ptr());
     let (mut sum, mut sum_normed) = (_mm256_setzero_ps(), _mm256_setzero_ps());
     // SAFETY: `at` stays below `n`, the common length, the tail by its mask.
@@ -153,7 +153,7 @@ pub(super) unsafe fn layer_norm_backward(
         }
         let mean = _mm256_set1_ps(sum_lanes(sum) / n as f32);
         let mean_normed = _mm256_set1_ps(sum_lanes(sum_normed) / n as f32);
-        let factor = _mm256_set1_ps(inverse);
+        let factor = _mm256_set1_ps(normed.inverse);
         for at in (0..n).step_by(LANES) {
             let centred = _mm256_sub_ps(load(d.add(at), n - at), mean);
             let rest = _mm256_fnmadd_ps(load(x.add(at), n - at), mean_normed, centred);

@@ -1,14 +1,13 @@
 //! The kernels over tiles of labels, with AVX2 and FMA.
 //!
-//! Every load of a point's row serves four labels, so that the products, not the loads from the second-level cache,
-//! set the pace.
+//! Every load of a point's row serves four labels, so that arithmetic, not the L2 cache, is the bottleneck.
 
 use std::arch::x86_64::*;
 
 use super::TILE;
 use super::avx2::{LANES, sum_lanes, tail_mask};
 
-/// Points that `dot_tile` takes at a time: with four labels they fill eight accumulators.
+/// Points per iteration of `dot_tile`: with four labels they fill eight accumulators.
 const POINTS: usize = 2;
 
 #[target_feature(enable = "avx2,fma")]
@@ -54,12 +53,12 @@ pub(super) unsafe fn dot_tile(w: [&[f32]; TILE], matrix: &[f32], rows: &[u32], o
 
 #[target_feature(enable = "avx2,fma")]
 pub(super) unsafe fn sum_tile(coefficients: &[f32], matrix: &[f32], rows: &[u32], out: &mut [f32]) {
-    // Sixteen columns of four labels stay in registers while all points pass by.
+    // Sixteen columns of four labels stay in registers while looping over the points.
     const BLOCK: usize = 2;
     let width = out.len() / TILE;
     let mut at = 0;
     // SAFETY: the caller has checked that rows lie inside `matrix`; columns stay below `width`, the tail by its
-    // mask; `coefficients` has TILE entries a row and `out` TILE rows of `width`.
+    // mask; `coefficients` has TILE entries per row and `out` TILE rows of `width`.
     unsafe {
         while at + BLOCK * LANES <= width {
             let mut sums = [[_mm256_setzero_ps(); BLOCK]; TILE];

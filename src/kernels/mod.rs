@@ -1,32 +1,36 @@
 //! Vector kernels on rows: AVX2 with FMA where the machine has it, scalar code everywhere.
 //!
-//! [`Kernels::detect`] chooses once; the scalar versions are the readable oracle that the tests hold the fast
-//! ones to. Availability is a type: [`Avx2`] can only be made on a machine that has the instructions.
-//! Rows may have any length and alignment. Sums run in a fixed order that depends on the length only, so a
-//! result never depends on the number of threads.
+//! [`Kernels::detect`] picks the implementation. Availability is a type: an [`Avx2`] exists only on a machine that
+//! has the instructions. Tests hold every implementation to a plain `f64` reference, and the fast ones to the scalar
+//! one. Rows may have any length and alignment. The order of a sum depends on its length only, so results do not
+//! depend on the number of threads.
 
-#![allow(unsafe_code)] // the one place for intrinsics; every block states why it is sound
+#![allow(unsafe_code)] // intrinsics live here only; every block states why it is sound
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx2_find;
 #[cfg(target_arch = "x86_64")]
+mod avx2_narrow;
+#[cfg(target_arch = "x86_64")]
 mod avx2_rows;
 #[cfg(target_arch = "x86_64")]
 mod avx2_tile;
-#[cfg(target_arch = "x86_64")]
-mod avx2_whole;
 mod rows;
 mod scalar;
 mod scalar_rows;
 
+use std::ops::Range;
+
 use half::f16;
 
-/// Labels that are worked on together: their rows and the points' rows are then loaded once for four products.
+pub(crate) use rows::{NormScale, Normed};
+
+/// Labels processed together: each load of a row then serves four products.
 pub(crate) const TILE: usize = 4;
 
-/// Proof that the machine has AVX2, FMA and F16C, which came with them.
+/// Proof that the machine has AVX2, FMA and F16C.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx2(());
 
@@ -44,23 +48,23 @@ impl Avx2 {
     }
 }
 
-/// Bytes that memory is read by.
+/// Bytes per cache line.
 const CACHE_LINE: usize = 64;
 
-/// Asks for memory that will be read soon, where the machine cannot guess it; nothing but a hint.
+/// Hints that this memory will be read soon, where the hardware cannot predict it.
 #[inline]
 pub(crate) fn prefetch<T>(values: &[T]) {
     #[cfg(target_arch = "x86_64")]
     for line in values.chunks(CACHE_LINE / size_of::<T>()) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: every x86-64 machine has the instruction, and it reads nothing.
+        // SAFETY: every x86-64 machine has the instruction, which never faults.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = values;
 }
 
-/// What one AdamW update needs besides the row itself.
+/// The parameters of one AdamW update.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AdamWStep {
     /// Learning rate.
@@ -69,7 +73,7 @@ pub(crate) struct AdamWStep {
     pub beta1: f32,
     /// Decay of the second moment.
     pub beta2: f32,
-    /// Added to the root of the second moment.
+    /// Added to the square root of the second moment.
     pub epsilon: f32,
     /// Decoupled weight decay, multiplied by the learning rate.
     pub weight_decay: f32,
@@ -79,7 +83,7 @@ pub(crate) struct AdamWStep {
     pub bias_correction2: f32,
 }
 
-/// The kernels of this machine.
+/// An implementation of the kernels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kernels {
     /// 256-bit vectors with fused multiply-add.
@@ -89,7 +93,7 @@ pub(crate) enum Kernels {
 }
 
 impl AdamWStep {
-    /// Updates the one second moment of a row; √v̂ + ε.
+    /// Updates the second moment that a whole row shares; returns √v̂ + ε.
     pub(crate) fn row_denominator(&self, v: &mut f32, gradient: &[f32]) -> f32 {
         let square = Kernels::detect().dot(gradient, gradient);
         let mean = square / gradient.len().max(1) as f32;
@@ -116,14 +120,14 @@ impl Kernels {
         }
     }
 
-    /// Σ a·b, of 16 and 32 bits.
+    /// Σ a·b, where `a` has 16 bits per value.
     #[inline]
     pub(crate) fn dot_half(self, a: &[f16], b: &[f32]) -> f32 {
         assert_eq!(a.len(), b.len());
         match self {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: `Avx2` proves the instructions exist; lengths are equal.
-            Kernels::Avx2(_) => unsafe { avx2_whole::dot_half(a, b) },
+            Kernels::Avx2(_) => unsafe { avx2_narrow::dot_half(a, b) },
             _ => scalar::dot_half(a, b),
         }
     }
@@ -140,35 +144,29 @@ impl Kernels {
         }
     }
 
-    /// `out[j] = Σ x · matrix[rows[j]]` in whole numbers: rows of eight bits against one of sixteen.
+    /// `out[j] = Σ x · matrix[rows[j]]` in integers.
     ///
-    /// No sum may overflow: the caller keeps `width · 128 · max |x|` below 2³¹.
+    /// The caller keeps `width · 128 · max |x|` below 2³¹, so that no sum overflows.
     #[inline]
-    pub(crate) fn whole_dots(self, x: &[i16], matrix: &[i8], rows: &[u32], out: &mut [i32]) {
+    pub(crate) fn integer_dots(self, x: &[i16], matrix: &[i8], rows: &[u32], out: &mut [i32]) {
         check_rows(x.len(), matrix.len(), rows);
         assert_eq!(rows.len(), out.len());
         match self {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: `Avx2` proves the instructions exist; `check_rows` bounds every row.
-            Kernels::Avx2(_) => unsafe { avx2_whole::whole_dots(x, matrix, rows, out) },
-            _ => scalar::whole_dots(x, matrix, rows, out),
+            Kernels::Avx2(_) => unsafe { avx2_narrow::integer_dots(x, matrix, rows, out) },
+            _ => scalar::integer_dots(x, matrix, rows, out),
         }
     }
 
-    /// Positions i, ascending, where `low ≤ factor·x[i] < high`.
+    /// The positions, ascending, at which `factor·x[i]` lies in `range`. Overwrites `found`.
     #[inline]
-    pub(crate) fn find_between(
-        self,
-        factor: f32,
-        x: &[f32],
-        (low, high): (f32, f32),
-        found: &mut Vec<u32>,
-    ) {
+    pub(crate) fn find_between(self, factor: f32, x: &[f32], range: Range<f32>, found: &mut Vec<u32>) {
         match self {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: `Avx2` proves the instructions exist.
-            Kernels::Avx2(_) => unsafe { avx2_find::find_between(factor, x, (low, high), found) },
-            _ => scalar::find_between(factor, x, (low, high), found),
+            Kernels::Avx2(_) => unsafe { avx2_find::find_between(factor, x, range, found) },
+            _ => scalar::find_between(factor, x, range, found),
         }
     }
 
@@ -191,9 +189,9 @@ impl Kernels {
         }
     }
 
-    /// `out[j·TILE + i] = Σ w[i] · matrix[rows[j]]`: a tile of labels against the points that shortlisted any.
+    /// `out[j·TILE + i] = Σ w[i] · matrix[rows[j]]`: a tile of labels against the points that shortlisted one of them.
     ///
-    /// `matrix` is row-major with rows as long as those of `w`.
+    /// `matrix` is row-major; its rows are as long as those of `w`.
     #[inline]
     pub(crate) fn dot_tile(self, w: [&[f32]; TILE], matrix: &[f32], rows: &[u32], out: &mut [f32]) {
         check_tile(w, matrix.len(), rows, out.len());
@@ -224,7 +222,7 @@ impl Kernels {
         }
     }
 
-    /// `matrix[rows[j]] += Σ_i coefficients[j·TILE + i] · w[i]` for every j: what a tile passes to its points.
+    /// `matrix[rows[j]] += Σ_i coefficients[j·TILE + i] · w[i]` for every j: the gradients of the points.
     #[inline]
     pub(crate) fn add_tile(
         self,
@@ -261,7 +259,7 @@ impl Kernels {
         }
     }
 
-    /// One AdamW update of a row whose second moment is one number, given as the denominator √v̂ + ε.
+    /// One AdamW update of a row that shares one second moment, given as `denominator` = √v̂ + ε.
     #[inline]
     pub(crate) fn adamw_scaled(
         self,
@@ -280,7 +278,9 @@ impl Kernels {
         }
     }
 
-    /// `x[i] = exp(x[i] − shift)`, and their sum. Relative error below 1e-6; underflows to 0.
+    /// `x[i] = exp(x[i] − shift)`; returns their sum. The caller keeps `x[i] − shift` at most 88.
+    ///
+    /// The relative error of the exponential is below 1e-6; below e^−87 it may be 0.
     #[inline]
     pub(crate) fn exp_sum(self, x: &mut [f32], shift: f32) -> f32 {
         match self {
@@ -292,16 +292,20 @@ impl Kernels {
     }
 }
 
-fn check_tile(w: [&[f32]; TILE], len: usize, rows: &[u32], n_products: usize) {
+fn check_tile(w: [&[f32]; TILE], n_values: usize, rows: &[u32], n_products: usize) {
     let width = w[0].len();
-    check_rows(width, len, rows);
+    check_rows(width, n_values, rows);
     assert!(w.iter().all(|row| row.len() == width) && rows.len() * TILE == n_products);
 }
 
-fn check_rows(width: usize, len: usize, rows: &[u32]) {
-    let n_rows = len.checked_div(width).unwrap_or(0);
-    let highest = rows.iter().max().map_or(0, |&row| row as usize + 1);
-    assert!(highest <= n_rows || width == 0, "row {highest} of {n_rows}");
+fn check_rows(width: usize, n_values: usize, rows: &[u32]) {
+    let n_rows = n_values.checked_div(width).unwrap_or(0);
+    let n_needed = rows.iter().max().map_or(0, |&row| row as usize + 1);
+    assert!(
+        n_needed <= n_rows || width == 0,
+        "row {} of {n_rows}",
+        n_needed - 1
+    );
 }
 
 #[cfg(test)]

@@ -1,4 +1,6 @@
-//! The readable kernels: what every fast one is held to.
+//! The readable kernels, and the reference for the fast ones.
+
+use std::ops::Range;
 
 use half::f16;
 
@@ -114,7 +116,7 @@ pub(super) fn exp_sum(x: &mut [f32], shift: f32) -> f32 {
     lanes.iter().sum()
 }
 
-pub(super) fn whole_dots(x: &[i16], matrix: &[i8], rows: &[u32], out: &mut [i32]) {
+pub(super) fn integer_dots(x: &[i16], matrix: &[i8], rows: &[u32], out: &mut [i32]) {
     for (&row_idx, out) in rows.iter().zip(out) {
         let row = &matrix[row_idx as usize * x.len()..][..x.len()];
         let products = x
@@ -125,13 +127,12 @@ pub(super) fn whole_dots(x: &[i16], matrix: &[i8], rows: &[u32], out: &mut [i32]
     }
 }
 
-pub(super) fn find_between(factor: f32, x: &[f32], (low, high): (f32, f32), found: &mut Vec<u32>) {
+pub(super) fn find_between(factor: f32, x: &[f32], range: Range<f32>, found: &mut Vec<u32>) {
     found.clear();
-    let is_between = |x: f32| low <= factor * x && factor * x < high;
     let positions = x.iter().zip(0u32..);
     found.extend(
         positions
-            .filter(|(x, _)| is_between(**x))
+            .filter(|(x, _)| range.contains(&(factor * **x)))
             .map(|(_, position)| position),
     );
 }

@@ -1,12 +1,16 @@
-//! The readable row operations of a transformer: what every fast one is held to.
+//! The readable row operations of a transformer, and the reference for the fast ones.
 
 use std::f32::consts::{FRAC_1_SQRT_2, PI};
 
+use super::{NormScale, Normed};
+
 pub(super) fn softmax(row: &mut [f32], scale: f32) {
-    let most = row.iter().fold(f32::NEG_INFINITY, |most, &x| most.max(x));
+    let highest = row
+        .iter()
+        .fold(f32::NEG_INFINITY, |highest, &x| highest.max(x));
     let mut sum = 0.0;
     for x in row.iter_mut() {
-        *x = (scale * (*x - most)).exp();
+        *x = (scale * (*x - highest)).exp();
         sum += *x;
     }
     row.iter_mut().for_each(|x| *x /= sum);
@@ -19,16 +23,12 @@ pub(super) fn softmax_backward(p: &[f32], gradient: &mut [f32], scale: f32) {
     }
 }
 
-pub(super) fn layer_norm(
-    row: &mut [f32],
-    (gamma, beta, epsilon): (&[f32], &[f32], f32),
-    out: &mut [f32],
-) -> f32 {
+pub(super) fn layer_norm(row: &mut [f32], scale: NormScale<'_>, out: &mut [f32]) -> f32 {
     let n = row.len() as f32;
     let mean = row.iter().sum::<f32>() / n;
     let variance = row.iter().map(|x| (x - mean) * (x - mean)).sum::<f32>() / n;
-    let inverse = 1.0 / (variance + epsilon).sqrt();
-    let scales = gamma.iter().zip(beta);
+    let inverse = 1.0 / (variance + scale.epsilon).sqrt();
+    let scales = scale.gamma.iter().zip(scale.beta);
     for ((x, out), (gamma, beta)) in row.iter_mut().zip(out).zip(scales) {
         *x = (*x - mean) * inverse;
         *out = gamma * *x + beta;
@@ -38,21 +38,22 @@ pub(super) fn layer_norm(
 
 pub(super) fn layer_norm_backward(
     gradient: &mut [f32],
-    (normed, inverse): (&[f32], f32),
+    normed: Normed<'_>,
     gamma: &[f32],
     d_gamma: &mut [f32],
     d_beta: &mut [f32],
 ) {
+    let Normed { values, inverse } = normed;
     let n = gradient.len() as f32;
     let (mut mean, mut mean_normed) = (0.0, 0.0);
     for at in 0..gradient.len() {
-        d_gamma[at] += gradient[at] * normed[at];
+        d_gamma[at] += gradient[at] * values[at];
         d_beta[at] += gradient[at];
         gradient[at] *= gamma[at];
         mean += gradient[at] / n;
-        mean_normed += gradient[at] * normed[at] / n;
+        mean_normed += gradient[at] * values[at] / n;
     }
-    for (d, x) in gradient.iter_mut().zip(normed) {
+    for (d, x) in gradient.iter_mut().zip(values) {
         *d = inverse * (*d - mean - x * mean_normed);
     }
 }

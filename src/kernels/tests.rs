@@ -1,125 +1,152 @@
-//! Every vector kernel against its scalar version, on odd lengths and unaligned slices.
+//! Every kernel of every implementation against a plain `f64` reference, and the fast implementations against the
+//! scalar one, on odd lengths, unaligned slices, zeros, denormals and large values.
 
-use proptest::prelude::*;
+mod checks;
+mod inputs;
+mod reference;
+mod row_checks;
+
+use std::collections::BTreeSet;
 
 use super::*;
+use inputs::{Inputs, LENGTHS, MagnitudeRange, OFFSETS};
+use reference::Expected;
 
-fn close(a: f32, b: f32) -> bool {
-    (a - b).abs() <= 2e-5 * (1.0 + a.abs().max(b.abs()))
+/// A kernel and how to check it.
+struct Check {
+    /// The method of [`Kernels`].
+    name: &'static str,
+    /// Runs the kernel and returns everything it wrote or returned.
+    run: fn(Kernels, &Inputs) -> Vec<f32>,
+    /// The same values in `f64`, each with the error allowed.
+    expect: fn(&Inputs) -> Vec<Expected>,
 }
 
-fn all_close(a: &[f32], b: &[f32]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| close(*a, *b))
+/// One check per method of [`Kernels`].
+fn all_checks() -> Vec<Check> {
+    [checks::CHECKS, row_checks::CHECKS]
+        .into_iter()
+        .flat_map(|list| list.iter())
+        .map(|&(name, run, expect)| Check { name, run, expect })
+        .collect()
 }
 
-fn values(n: usize) -> impl Strategy<Value = Vec<f32>> {
-    prop::collection::vec(-2.0f32..2.0, n)
+/// The scalar kernels, and those of this machine if it has others.
+fn implementations() -> Vec<Kernels> {
+    let fast = Avx2::new().map(Kernels::Avx2);
+    std::iter::once(Kernels::Scalar).chain(fast).collect()
 }
 
-/// A width, a matrix of five such rows one float off alignment, and a row of that width.
-fn rows_case() -> impl Strategy<Value = (usize, Vec<f32>, Vec<f32>, Vec<u32>)> {
-    (1usize..150).prop_flat_map(|width| {
-        (
-            Just(width),
-            values(5 * width + 1),
-            values(width),
-            prop::collection::vec(0u32..5, 0..11),
-        )
-    })
+fn for_each_case(mut visit: impl FnMut(&Inputs)) {
+    for len in LENGTHS {
+        for offset in OFFSETS {
+            for magnitudes in MagnitudeRange::ALL {
+                visit(&Inputs::new(len, offset, magnitudes));
+            }
+        }
+    }
 }
 
-proptest! {
-    #[test]
-    fn half_products_agree_with_the_scalar_version(pairs in prop::collection::vec((-3.0f32..3.0, -3.0f32..3.0), 0..70)) {
-        let a: Vec<half::f16> = pairs.iter().map(|pair| half::f16::from_f32(pair.0)).collect();
-        let b: Vec<f32> = pairs.iter().map(|pair| pair.1).collect();
-        prop_assert!(close(Kernels::detect().dot_half(&a, &b), scalar::dot_half(&a, &b)));
+#[track_caller]
+fn assert_close(found: &[f32], expected: &[Expected], what: impl Fn() -> String) {
+    assert_eq!(found.len(), expected.len(), "{}", what());
+    for (at, (&found, expected)) in found.iter().zip(expected).enumerate() {
+        let error = (f64::from(found) - expected.value).abs();
+        assert!(
+            error <= expected.tolerance,
+            "{}: value {at} is {found:e}, expected {:e} ± {:e}",
+            what(),
+            expected.value,
+            expected.tolerance
+        );
     }
+}
 
-    #[test]
-    fn values_between_are_found_where_the_scalar_version_finds_them(
-        x in prop::collection::vec(prop::sample::select(vec![0.0f32, 0.25, 0.5, 1.0, f32::NAN]), 0..70),
-        factor in prop::sample::select(vec![0.5f32, 1.0]),
-        low in prop::sample::select(vec![0.0f32, 0.25, 0.5]),
-        high in prop::sample::select(vec![0.5f32, f32::INFINITY]),
-    ) {
-        let (mut fast, mut slow) = (vec![7], vec![7]);
-        Kernels::detect().find_between(factor, &x, (low, high), &mut fast);
-        scalar::find_between(factor, &x, (low, high), &mut slow);
-        prop_assert_eq!(fast, slow);
+#[test]
+fn every_implementation_agrees_with_the_reference() {
+    for check in all_checks() {
+        for_each_case(|inputs| {
+            let expected = (check.expect)(inputs);
+            for kernels in implementations() {
+                let found = (check.run)(kernels, inputs);
+                assert_close(&found, &expected, || {
+                    format!("{} of {kernels:?}, {}", check.name, inputs.name())
+                });
+            }
+        });
     }
+}
 
-    #[test]
-    fn whole_products_are_those_of_the_scalar_version(
-        width in 0usize..70,
-        matrix in prop::collection::vec(any::<i8>(), 70 * 12),
-        x in prop::collection::vec(any::<i16>(), 70),
-        rows in prop::collection::vec(0u32..12, 0..20),
-    ) {
-        let (matrix, x) = (&matrix[..12 * width], &x[..width]);
-        let (mut fast, mut slow) = (vec![0; rows.len()], vec![0; rows.len()]);
-        Kernels::detect().whole_dots(x, matrix, &rows, &mut fast);
-        scalar::whole_dots(x, matrix, &rows, &mut slow);
-        prop_assert_eq!(fast, slow);
+#[test]
+fn fast_implementations_agree_with_the_scalar_one() {
+    for check in all_checks() {
+        for_each_case(|inputs| {
+            let scalar = (check.run)(Kernels::Scalar, inputs);
+            // Both may be off by the tolerance, in opposite directions.
+            let expected: Vec<Expected> = (check.expect)(inputs)
+                .iter()
+                .zip(&scalar)
+                .map(|(expected, &scalar)| Expected {
+                    value: f64::from(scalar),
+                    tolerance: 2.0 * expected.tolerance,
+                })
+                .collect();
+            let found = (check.run)(Kernels::detect(), inputs);
+            assert_close(&found, &expected, || {
+                format!("{} against scalar, {}", check.name, inputs.name())
+            });
+        });
     }
+}
 
-    #[test]
-    fn products_agree_with_the_scalar_version((width, buffer, w, rows) in rows_case()) {
-        let kernels = Kernels::detect();
-        let matrix = &buffer[1..];
-        prop_assert!(close(kernels.dot(&w, &matrix[..width]), scalar::dot(&w, &matrix[..width])));
+#[test]
+fn every_method_has_a_check() {
+    let sources = [include_str!("mod.rs"), include_str!("rows.rs")].concat();
+    let methods: BTreeSet<&str> = sources
+        .split("pub fn ")
+        .skip(1)
+        .filter_map(|item| {
+            let (name, rest) = item.split_once('(')?;
+            rest.trim_start().starts_with("self,").then_some(name)
+        })
+        .collect();
+    let checked: BTreeSet<&str> = all_checks().iter().map(|check| check.name).collect();
+    assert!(!methods.is_empty());
+    assert_eq!(methods, checked);
+}
 
-        let coefficients: Vec<f32> = rows.iter().map(|&row| row as f32 - 2.5).collect();
-        let (mut fast, mut slow) = (vec![7.0; width], vec![7.0; width]);
-        kernels.sum_rows(&coefficients, matrix, &rows, &mut fast);
-        scalar::sum_rows(&coefficients, matrix, &rows, &mut slow);
-        prop_assert!(all_close(&fast, &slow));
-
-        let tile: Vec<Vec<f32>> = (0..TILE).map(|i| w.iter().map(|x| x + i as f32).collect()).collect();
-        let w: [&[f32]; TILE] = std::array::from_fn(|i| tile[i].as_slice());
-        let (mut fast, mut slow) = (vec![0.0; rows.len() * TILE], vec![0.0; rows.len() * TILE]);
-        kernels.dot_tile(w, matrix, &rows, &mut fast);
-        scalar::dot_tile(w, matrix, &rows, &mut slow);
-        prop_assert!(all_close(&fast, &slow));
-
-        let coefficients: Vec<f32> = (0..rows.len() * TILE).map(|at| (at % 7) as f32 - 2.5).collect();
-        let (mut fast, mut slow) = (vec![7.0; width * TILE], vec![7.0; width * TILE]);
-        kernels.sum_tile(&coefficients, matrix, &rows, &mut fast);
-        scalar::sum_tile(&coefficients, matrix, &rows, &mut slow);
-        prop_assert!(all_close(&fast, &slow));
-
-        let (mut fast, mut slow) = (buffer.clone(), buffer.clone());
-        kernels.add_tile(&coefficients, w, &mut fast[1..], &rows);
-        scalar::add_tile(&coefficients, w, &mut slow[1..], &rows);
-        prop_assert!(all_close(&fast, &slow));
+#[test]
+fn not_a_number_is_in_no_range() {
+    for kernels in implementations() {
+        let x = [f32::NAN, 1.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
+        let x = [&x[..]; 4].concat();
+        let mut found = vec![7];
+        kernels.find_between(1.0, &x, f32::NEG_INFINITY..f32::INFINITY, &mut found);
+        assert_eq!(found, [1, 3, 6, 8, 11, 13, 16, 18], "{kernels:?}");
     }
+}
 
-    #[test]
-    fn adamw_agrees_with_the_scalar_version(n in 1usize..70, seed in values(280)) {
-        let step = AdamWStep {
-            learning_rate: 0.01, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weight_decay: 0.01,
-            bias_correction1: 0.19, bias_correction2: 0.002,
-        };
-        let squares: Vec<f32> = seed[3 * n..4 * n].iter().map(|x| x * x).collect();
-        let (mut w, mut m, mut v) = (seed[..n].to_vec(), seed[n..2 * n].to_vec(), squares.clone());
-        Kernels::detect().adamw(&step, &mut w, &seed[2 * n..3 * n], &mut m, &mut v);
-        let (mut w_slow, mut m_slow, mut v_slow) = (seed[..n].to_vec(), seed[n..2 * n].to_vec(), squares);
-        scalar::adamw(&step, &mut w_slow, &seed[2 * n..3 * n], &mut m_slow, &mut v_slow);
-        prop_assert!(all_close(&w, &w_slow) && all_close(&m, &m_slow) && all_close(&v, &v_slow));
-
-        let (mut w_slow, mut m_slow) = (w.clone(), m.clone());
-        Kernels::detect().adamw_scaled(&step, 0.3, &mut w, &seed[2 * n..3 * n], &mut m);
-        scalar::adamw_scaled(&step, 0.3, &mut w_slow, &seed[2 * n..3 * n], &mut m_slow);
-        prop_assert!(all_close(&w, &w_slow) && all_close(&m, &m_slow));
-    }
-
-    #[test]
-    fn exponentials_agree_with_the_scalar_version(x in prop::collection::vec(-120.0f32..10.0, 0..40), shift in -3.0f32..3.0) {
-        let (mut fast, mut slow) = (x.clone(), x);
-        let (sum_fast, sum_slow) = (Kernels::detect().exp_sum(&mut fast, shift), scalar::exp_sum(&mut slow, shift));
-        prop_assert!(close(sum_fast / sum_slow.max(1e-30), sum_slow / sum_slow.max(1e-30)));
-        for (fast, slow) in fast.iter().zip(&slow) {
-            prop_assert!((fast - slow).abs() <= 2e-6 * slow + 1e-37, "{fast} {slow}");
+#[test]
+fn gelu_has_the_published_values() {
+    // From scipy.stats.norm: x·cdf(x) and cdf(x) + x·pdf(x).
+    let cases = [
+        (-3.0, -0.004_049_694, -0.011_945_647),
+        (-0.5, -0.154_268_77, 0.132_504_88),
+        (0.0, 0.0, 0.5),
+        (1.0, 0.841_344_8, 1.083_315_5),
+        (6.0, 6.0, 1.0),
+    ];
+    for kernels in implementations() {
+        for (x, value, slope) in cases {
+            let (mut derivative, mut out) = ([x], [0.0]);
+            kernels.gelu(&mut derivative, &[0.0], &mut out);
+            let is_close = |found: f32, expected: f32| (found - expected).abs() < 1e-6;
+            assert!(is_close(out[0], value), "{kernels:?} at {x}: {}", out[0]);
+            assert!(
+                is_close(derivative[0], slope),
+                "{kernels:?} at {x}: {}",
+                derivative[0]
+            );
         }
     }
 }

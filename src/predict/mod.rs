@@ -15,8 +15,6 @@ pub use level::Level;
 pub(crate) use member::{Member, MemberScratch, Position, Search};
 pub(crate) use parts::{EnsembleCalibration, PredictorParts, TrainingRecord};
 
-use std::sync::Mutex;
-
 use rayon::prelude::*;
 
 use crate::config::Plan;
@@ -27,6 +25,7 @@ use crate::events::Event;
 use crate::features::{FeatureScratch, Featurizer, PointSet, Points};
 use crate::ids::{LabelId, Scored};
 use crate::matrix::top_k;
+use crate::pool::Pool;
 
 use member::Scoring;
 
@@ -36,7 +35,7 @@ pub(crate) const CHUNK: usize = 64;
 /// Everything a prediction needs.
 pub struct Predictor {
     parts: PredictorParts,
-    scratch: Mutex<Vec<Scratch>>,
+    scratch: Pool<Scratch>,
 }
 
 /// One predicted label.
@@ -86,7 +85,7 @@ impl Predictor {
         parts.check()?;
         Ok(Predictor {
             parts,
-            scratch: Mutex::new(Vec::new()),
+            scratch: Pool::new(),
         })
     }
 
@@ -226,22 +225,19 @@ impl Predictor {
     }
 
     fn rank_one(&self, text: &str, query: Query) -> Result<Vec<Scored>> {
-        let mut scratch = self.take_scratch();
-        let point = self.parts.featurizer.point(text, &mut scratch.features)?;
-        let answers = self.answer(point.points(), &[0], query, &mut scratch)?;
-        self.put_back(scratch);
-        Ok(answers.into_iter().next().unwrap_or_default())
+        self.with_scratch(|scratch| {
+            let point = self.parts.featurizer.point(text, &mut scratch.features)?;
+            let answers = self.answer(point.points(), &[0], query, scratch)?;
+            Ok(answers.into_iter().next().unwrap_or_default())
+        })
     }
 
     /// The best labels of every point, on the caller's thread pool.
     pub(crate) fn rank_points(&self, points: Points<'_>, query: Query) -> Result<Vec<Vec<Scored>>> {
         let rows: Vec<u32> = (0..points.features.n_rows() as u32).collect();
-        let chunks = rows.par_chunks(CHUNK).map(|rows| {
-            let mut scratch = self.take_scratch();
-            let answers = self.answer(points, rows, query, &mut scratch)?;
-            self.put_back(scratch);
-            Ok(answers)
-        });
+        let chunks = rows
+            .par_chunks(CHUNK)
+            .map(|rows| self.with_scratch(|scratch| self.answer(points, rows, query, scratch)));
         let chunks: Vec<Vec<_>> = chunks.collect::<Result<_>>()?;
         Ok(chunks.into_iter().flatten().collect())
     }
@@ -296,24 +292,13 @@ impl Predictor {
         Ok((0..rows.len()).map(merge).collect())
     }
 
-    fn take_scratch(&self) -> Scratch {
-        let idle = self
-            .scratch
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-            .pop();
-        idle.unwrap_or_else(|| Scratch {
+    fn with_scratch<T>(&self, work: impl FnOnce(&mut Scratch) -> T) -> T {
+        let new = || Scratch {
             member: MemberScratch::new(&self.parts.members[0].model),
             features: FeatureScratch::default(),
             merger: Merger::default(),
-        })
-    }
-
-    fn put_back(&self, scratch: Scratch) {
-        self.scratch
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-            .push(scratch);
+        };
+        self.scratch.with(new, work)
     }
 }
 

@@ -38,7 +38,7 @@ impl Ranker {
     /// A ranker over these parts.
     ///
     /// # Errors
-    /// [`Error::InvalidMatrix`] if the parts do not fit each other or hold a number that is not finite.
+    /// [`Error::InvalidModel`] if the parts do not fit each other or hold a number that is not finite.
     pub(crate) fn from_parts(parts: RankerParts) -> Result<Self> {
         let n_labels = parts.words.n_rows();
         for (what, count) in [
@@ -46,14 +46,14 @@ impl Ranker {
             ("intercepts", parts.intercepts.len()),
         ] {
             if count != n_labels {
-                return Err(Error::InvalidMatrix(format!(
+                return Err(Error::InvalidModel(format!(
                     "ranker with {count} {what} for {n_labels} word rows"
                 )));
             }
         }
         let finite = |values: &[f32]| values.iter().all(|value| value.is_finite());
         if !finite(parts.dense.values()) || !finite(&parts.intercepts) {
-            return Err(Error::InvalidMatrix(
+            return Err(Error::InvalidModel(
                 "ranker with a weight that is not finite".into(),
             ));
         }

@@ -1,8 +1,8 @@
-//! Scaled dot-product attention, a text and a head at a time: context = softmax(Q Kᵀ/√(h/A)) V.
+//! Scaled dot-product attention, one text and head at a time: context = softmax(Q Kᵀ/√(h/A)) V.
 //!
 //! Tokens of a text see each other and no other text, so a packed batch needs no mask.
 
-use super::dropout::{Dropout, Site};
+use super::dropout::{Dropout, RowKey, Site};
 use super::shard::{Deltas, Tape};
 use crate::kernels::Kernels;
 use crate::matrix::{Output, View, ViewMut, product, product_into};
@@ -17,14 +17,14 @@ pub(super) struct Heads {
 }
 
 /// One head of one text within a shard.
-struct Head {
+struct AttentionHead {
     n: usize,
     /// Its first value in T×3h, and in T×h.
     qkv_start: usize,
     start: usize,
     /// Its first attention weight.
     weights_start: usize,
-    key: (usize, usize),
+    key: RowKey,
 }
 
 impl Heads {
@@ -35,18 +35,18 @@ impl Heads {
     fn each<'a>(
         &'a self,
         texts: impl Iterator<Item = (usize, std::ops::Range<usize>)> + 'a,
-    ) -> impl Iterator<Item = Head> + 'a {
+    ) -> impl Iterator<Item = AttentionHead> + 'a {
         let mut weights_start = 0;
         texts.flat_map(move |(place, tokens)| {
             let n = tokens.len();
             let first = weights_start;
             weights_start += self.n_heads * n * n;
-            (0..self.n_heads).map(move |head| Head {
+            (0..self.n_heads).map(move |head| AttentionHead {
                 n,
                 qkv_start: tokens.start * 3 * self.hidden + head * self.size(),
                 start: tokens.start * self.hidden + head * self.size(),
                 weights_start: first + head * n * n,
-                key: (place, head),
+                key: RowKey { place, row: head },
             })
         })
     }
@@ -60,7 +60,7 @@ impl Heads {
         let (h, size) = (self.hidden, self.size());
         let scale = 1.0 / (size as f32).sqrt();
         let kernels = Kernels::detect();
-        for head in self.each(texts).filter(|head| 0 < head.n) {
+        for head in self.each(texts).filter(|head| head.n > 0) {
             let n = head.n;
             let q = View::rows(&tape.qkv[head.qkv_start..], 3 * h);
             let k = View::transposed(&tape.qkv[head.qkv_start + h..], 3 * h);
@@ -92,7 +92,7 @@ impl Heads {
         let (h, size) = (self.hidden, self.size());
         let scale = 1.0 / (size as f32).sqrt();
         let kernels = Kernels::detect();
-        for head in self.each(texts).filter(|head| 0 < head.n) {
+        for head in self.each(texts).filter(|head| head.n > 0) {
             let n = head.n;
             let q = View::rows(&tape.qkv[head.qkv_start..], 3 * h);
             let k = View::rows(&tape.qkv[head.qkv_start + h..], 3 * h);
@@ -134,10 +134,10 @@ impl Heads {
         }
     }
 
-    /// P̃: the weights after dropout, which leaves `weights` as they are.
+    /// P̃: the weights after dropout; `weights` are unchanged.
     fn drop_weights<'a>(
         &self,
-        head: &Head,
+        head: &AttentionHead,
         weights: &'a [f32],
         dropped: &'a mut Vec<f32>,
     ) -> &'a [f32] {

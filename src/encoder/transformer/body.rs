@@ -1,26 +1,26 @@
 //! The whole transformer over a batch: embeddings, layers, and the gradients of all weights.
 //!
 //! x_0 = LN(word + position + type); x_l = layer_l(x_{l−1}). Shards of texts run forward side by side. The backward
-//! pass goes layer by layer: first the shards, then the weights, a block of rows each, summed over the shards in
-//! their order. So gradients need no copy a thread, and are the same on any number of threads.
+//! pass goes layer by layer: first the shards, then the weights, in blocks of rows, summed over the shards in order.
+//! So gradients need no copy per thread, and are the same on any number of threads.
 //!
-//! Where the tapes of a batch would take too much memory, only the states are kept and each layer is run again
-//! before its backward pass; that changes no result.
+//! If the tapes of a batch would take too much memory, only the states are kept and each layer is run again before
+//! its backward pass; results do not change.
 
 use rayon::prelude::*;
 
 use super::dropout::{Dropout, Site};
-use super::layer::{Step, drop_rows, norm_backward};
+use super::layer::{LayerStep, drop_rows, norm_backward};
 use super::shape::Shape;
-use super::shard::{Shard, Tape, pack};
+use super::shard::{Shard, Sums, Tape, pack};
 use super::weights::{Layer, Weight, Weights};
 use crate::encoder::Parameter;
 use crate::kernels::Kernels;
 use crate::matrix::{Groups, Output, View, product};
 
-/// Values that the tapes of a batch may have: 2 GiB.
+/// The most values in the tapes of a batch: 2 GiB.
 const MAX_TAPE_VALUES: usize = 1 << 29;
-/// Words a task when gradients are gathered.
+/// Words per task when gradients are gathered.
 const WORDS_PER_TASK: usize = 64;
 
 /// A transformer without its pooling.
@@ -28,24 +28,24 @@ const WORDS_PER_TASK: usize = 64;
 pub(super) struct Body {
     pub(super) shape: Shape,
     pub(super) weights: Weights,
-    /// The first layer that is trained; the embeddings are if all layers are.
+    /// The first trained layer; embeddings are trained if all layers are.
     first_trained: usize,
-    /// Values that the tapes of a batch may have.
+    /// The most values in the tapes of a batch.
     pub(super) max_tape_values: usize,
 }
 
-/// A batch on its way: its shards, and the gradients of its words.
+/// A batch in flight: its shards, and the gradients of its words.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Pass {
+pub(super) struct TransformerPass {
     pub(super) shards: Vec<Shard>,
-    /// How many of the shards are in use.
+    /// Number of shards in use.
     n_shards: usize,
     keeps_tapes: bool,
     by_word: Groups<(u32, u32)>,
     word_gradients: Vec<f32>,
 }
 
-impl Pass {
+impl TransformerPass {
     /// The shards in use.
     pub(super) fn shards(&self) -> &[Shard] {
         &self.shards[..self.n_shards]
@@ -56,7 +56,7 @@ impl Pass {
         &mut self.shards[..self.n_shards]
     }
 
-    /// Packs texts, which are cut at `max_len` tokens.
+    /// Packs texts, truncated to `max_len` tokens.
     pub(super) fn pack<'a>(
         &mut self,
         texts: impl ExactSizeIterator<Item = &'a [u32]> + Clone,
@@ -68,7 +68,7 @@ impl Pass {
 }
 
 impl Body {
-    /// A transformer of which the layers from `first_trained` on are trained.
+    /// A transformer whose last `n_trained` layers are trained; all of it if that is `None`.
     pub(super) fn new(shape: Shape, mut weights: Weights, n_trained: Option<usize>) -> Self {
         let first_trained = n_trained.map_or(0, |n| shape.n_layers.saturating_sub(n));
         for layer in &mut weights.layers[first_trained..] {
@@ -95,22 +95,29 @@ impl Body {
         !self.weights.positions.gradient.is_empty()
     }
 
-    /// The last states of every shard, without dropout and without what a backward pass would need.
-    pub(super) fn infer(&self, pass: &mut Pass) -> usize {
+    /// Computes the last states of every shard, without dropout and tapes; returns their index.
+    pub(super) fn infer(&self, pass: &mut TransformerPass) -> usize {
         let n_layers = self.shape.n_layers;
         pass.shards_mut().par_iter_mut().for_each(|shard| {
-            shard.make_room(&self.shape, 2, 1);
+            shard.resize(&self.shape, 2, 1);
             self.embed(shard, Dropout::NONE);
             for (layer_idx, layer) in self.weights.layers.iter().enumerate() {
-                let states = (layer_idx % 2, (layer_idx + 1) % 2);
-                layer.forward(&self.step(layer_idx, (0, states), Dropout::NONE), shard);
+                let step = LayerStep {
+                    shape: &self.shape,
+                    layer_idx,
+                    tape: 0,
+                    input: layer_idx % 2,
+                    output: (layer_idx + 1) % 2,
+                    dropout: Dropout::NONE,
+                };
+                layer.forward(&step, shard);
             }
         });
         n_layers % 2
     }
 
-    /// The last states of every shard, and what the backward pass needs.
-    pub(super) fn forward(&self, pass: &mut Pass, dropout: Dropout) -> usize {
+    /// Computes the last states of every shard and the tapes for the backward pass; returns the index of the states.
+    pub(super) fn forward(&self, pass: &mut TransformerPass, dropout: Dropout) -> usize {
         let n_layers = self.shape.n_layers;
         let n_tokens: usize = pass.shards().iter().map(Shard::n_tokens).sum();
         let n_trained = n_layers - self.first_trained;
@@ -118,7 +125,7 @@ impl Body {
         let n_tapes = if pass.keeps_tapes { 1 + n_trained } else { 1 };
         let keeps_tapes = pass.keeps_tapes;
         pass.shards_mut().par_iter_mut().for_each(|shard| {
-            shard.make_room(&self.shape, n_layers + 1, n_tapes);
+            shard.resize(&self.shape, n_layers + 1, n_tapes);
             self.embed(shard, dropout);
             for (layer_idx, layer) in self.weights.layers.iter().enumerate() {
                 layer.forward(&self.kept_step(layer_idx, keeps_tapes, dropout), shard);
@@ -129,25 +136,28 @@ impl Body {
 
     fn keeps_tapes(&self, n_tokens: usize) -> bool {
         let n_trained = self.shape.n_layers - self.first_trained;
-        n_trained * n_tokens * Tape::values_a_token(&self.shape) <= self.max_tape_values
+        n_trained * n_tokens * Tape::values_per_token(&self.shape) <= self.max_tape_values
     }
 
-    /// Values of the states, tapes and deltas of a batch of so many tokens, each with so many attention weights; none
-    /// where no layer is trained.
+    /// Number of values in the states, tapes and deltas of a batch of `n_tokens`, each with `attention` attention
+    /// weights; 0 if no layer is trained.
     pub(super) fn n_kept_values(&self, n_tokens: usize, attention: usize) -> usize {
         let n_trained = self.shape.n_layers - self.first_trained;
-        let n_tapes = match (n_trained, self.keeps_tapes(n_tokens)) {
-            (0, _) => return 0,
-            (n_trained, true) => n_trained + 1,
-            (_, false) => 1,
+        if n_trained == 0 {
+            return 0;
+        }
+        let n_tapes = if self.keeps_tapes(n_tokens) {
+            n_trained + 1
+        } else {
+            1
         };
         let Shape { hidden, inner, .. } = self.shape;
         let others = (self.shape.n_layers + 2) * hidden + 7 * hidden + inner;
-        n_tokens * (n_tapes * (Tape::values_a_token(&self.shape) + attention) + others)
+        n_tokens * (n_tapes * (Tape::values_per_token(&self.shape) + attention) + others)
     }
 
-    /// From ∂L/∂x_L, which stands in the shards' `deltas.state`, to the gradients of all trained weights.
-    pub(super) fn backward(&mut self, pass: &mut Pass, dropout: Dropout) {
+    /// From ∂L/∂x_L, in the shards' `deltas.state`, to the gradients of all trained weights.
+    pub(super) fn backward(&mut self, pass: &mut TransformerPass, dropout: Dropout) {
         let keeps_tapes = pass.keeps_tapes;
         for layer_idx in (self.first_trained..self.shape.n_layers).rev() {
             let step = self.kept_step(layer_idx, keeps_tapes, dropout);
@@ -166,28 +176,20 @@ impl Body {
         }
     }
 
-    fn step(
-        &self,
-        layer_idx: usize,
-        (tape, states): (usize, (usize, usize)),
-        dropout: Dropout,
-    ) -> Step<'_> {
-        Step {
-            shape: &self.shape,
-            layer_idx,
-            tape,
-            states,
-            dropout,
-        }
-    }
-
     /// A step whose states are kept; layers that are not trained share the first tape.
-    fn kept_step(&self, layer_idx: usize, keeps_tapes: bool, dropout: Dropout) -> Step<'_> {
+    fn kept_step(&self, layer_idx: usize, keeps_tapes: bool, dropout: Dropout) -> LayerStep<'_> {
         let tape = match layer_idx.checked_sub(self.first_trained) {
             Some(trained_idx) if keeps_tapes => 1 + trained_idx,
             _ => 0,
         };
-        self.step(layer_idx, (tape, (layer_idx, layer_idx + 1)), dropout)
+        LayerStep {
+            shape: &self.shape,
+            layer_idx,
+            tape,
+            input: layer_idx,
+            output: layer_idx + 1,
+            dropout,
+        }
     }
 
     /// x_0 = dropout(LN(word + position + type)).
@@ -214,17 +216,21 @@ impl Body {
     }
 
     /// From ∂L/∂x_0 to the gradients of words, positions, types and their norm.
-    fn backward_embeddings(&mut self, pass: &mut Pass, dropout: Dropout) {
+    fn backward_embeddings(&mut self, pass: &mut TransformerPass, dropout: Dropout) {
         let h = self.shape.hidden;
         let (weights, n_words) = (&mut self.weights, self.shape.n_words);
         let norm = &weights.norm;
         pass.shards_mut().par_iter_mut().for_each(|shard| {
             let mut state = std::mem::take(&mut shard.deltas.state);
             drop_rows(dropout, Site::Embedding, shard, &mut state);
-            let sums = (&mut shard.sums.output_gamma, &mut shard.sums.output_beta);
-            sums.0.fill(0.0);
-            sums.1.fill(0.0);
-            norm_backward(norm, &shard.embedding, &mut state, (sums.0, sums.1));
+            let Sums {
+                output_gamma: d_gamma,
+                output_beta: d_beta,
+                ..
+            } = &mut shard.sums;
+            d_gamma.fill(0.0);
+            d_beta.fill(0.0);
+            norm_backward(norm, &shard.embedding, &mut state, d_gamma, d_beta);
             shard.deltas.state = state;
         });
         let kernels = Kernels::detect();
@@ -257,8 +263,8 @@ impl Body {
     }
 
     /// Every parameter that is trained, with its gradient.
-    pub(super) fn parameters<'a>(&'a mut self, pass: &'a Pass) -> Vec<Parameter<'a>> {
-        let is_whole = self.trains_embeddings();
+    pub(super) fn parameters<'a>(&'a mut self, pass: &'a TransformerPass) -> Vec<Parameter<'a>> {
+        let trains_embeddings = self.trains_embeddings();
         let Weights {
             words,
             positions,
@@ -267,7 +273,7 @@ impl Body {
             layers,
         } = &mut self.weights;
         let mut parameters = Vec::new();
-        if is_whole {
+        if trains_embeddings {
             let keys = pass.by_word.keys();
             parameters.push(words.sparse_parameter(keys, &pass.word_gradients, 1.0));
             let norm = [&mut norm.gamma, &mut norm.beta];
@@ -281,10 +287,10 @@ impl Body {
     }
 }
 
-impl Pass {
+impl TransformerPass {
     /// ∂L/∂E_w = Σ over the tokens that are w.
     fn gather_words(&mut self, h: usize, n_words: usize) {
-        let Pass {
+        let TransformerPass {
             shards,
             n_shards,
             by_word,
@@ -315,11 +321,11 @@ impl Pass {
     }
 }
 
-/// From a shard, a tape and a state to ∂L/∂Y and X of a product Y = X Wᵀ.
+/// ∂L/∂Y and X of a product Y = X Wᵀ, from a shard, a tape and a state.
 type Factors = fn(&Shard, usize, usize) -> (&[f32], &[f32]);
 
-/// A block of rows of a weight's gradient and where its factors are.
-struct Block<'a> {
+/// A block of rows of a weight's gradient, and its factors.
+struct GradientBlock<'a> {
     out: &'a mut [f32],
     first_row: usize,
     n_cols: usize,
@@ -328,7 +334,7 @@ struct Block<'a> {
 }
 
 impl Layer {
-    /// ∂L/∂W = Σ ∂L/∂Yᵀ X over the shards, whose input is the given state, and the sums of biases and norms.
+    /// ∂L/∂W = Σ ∂L/∂Yᵀ X over the shards, with `state` as the layer's input, and the sums of biases and norms.
     fn gather_gradients(&mut self, shards: &[Shard], tape: usize, state: usize) {
         let h = self.attention.bias.values.n_cols();
         self.add_sums(shards);
@@ -348,17 +354,19 @@ impl Layer {
         ];
         let blocks = parts.into_iter().flat_map(|(weight, factors)| {
             let (n_rows, n_cols) = (weight.values.n_rows(), weight.values.n_cols());
-            let rows_each = (h * h).div_ceil(n_cols);
-            let chunks = weight.gradient.chunks_mut(rows_each * n_cols);
-            chunks.enumerate().map(move |(block_idx, out)| Block {
-                out,
-                first_row: block_idx * rows_each,
-                n_cols,
-                factors,
-                n_rows,
-            })
+            let rows_per_block = (h * h).div_ceil(n_cols);
+            let chunks = weight.gradient.chunks_mut(rows_per_block * n_cols);
+            chunks
+                .enumerate()
+                .map(move |(block_idx, out)| GradientBlock {
+                    out,
+                    first_row: block_idx * rows_per_block,
+                    n_cols,
+                    factors,
+                    n_rows,
+                })
         });
-        let blocks: Vec<Block<'_>> = blocks.collect();
+        let blocks: Vec<GradientBlock<'_>> = blocks.collect();
         blocks.into_par_iter().for_each(|block| {
             for (shard_idx, shard) in shards.iter().enumerate() {
                 let (deltas, x) = (block.factors)(shard, tape, state);

@@ -1,7 +1,7 @@
 //! Dropout inside the transformer.
 //!
-//! Which values are dropped follows from the seed, the step, the place in the network, the text's place in the batch
-//! and the row: it is drawn again in the backward pass instead of being stored, and does not depend on threads.
+//! Which values are dropped depends on the seed, the step, the site in the network, the text's place in the batch and
+//! the row. It is drawn again in the backward pass instead of being stored, and does not depend on threads.
 
 use crate::encoder::StepSeed;
 use crate::random::Random;
@@ -17,6 +17,15 @@ pub(super) enum Site {
     Attention(usize),
     /// The output of a layer's feed-forward block.
     Output(usize),
+}
+
+/// A row of a text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RowKey {
+    /// The text's place in the batch.
+    pub(super) place: usize,
+    /// The position of the token, or the head.
+    pub(super) row: usize,
 }
 
 /// The dropout of one step.
@@ -36,11 +45,11 @@ impl Dropout {
 
     /// Whether anything is dropped.
     pub(super) fn is_on(&self) -> bool {
-        0.0 < self.share
+        self.share > 0.0
     }
 
-    /// Drops values of a row of a text: its position, or its head.
-    pub(super) fn apply(&self, site: Site, (place, row): (usize, usize), values: &mut [f32]) {
+    /// Drops values of a row.
+    pub(super) fn apply(&self, site: Site, key: RowKey, values: &mut [f32]) {
         if !self.is_on() {
             return;
         }
@@ -50,6 +59,7 @@ impl Dropout {
             Site::Attention(layer) => ("transformer attention", layer),
             Site::Output(layer) => ("transformer output", layer),
         };
+        let RowKey { place, row } = key;
         let index = self.seed.step << 36 | (layer as u64) << 30 | (place as u64) << 12 | row as u64;
         let mut random = Random::new(self.seed.seed, purpose, index);
         let scale = 1.0 / (1.0 - self.share);

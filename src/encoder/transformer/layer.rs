@@ -5,30 +5,32 @@
 //! y = LN(m + W_2 GELU(W_1 m + b_1) + b_2)
 //! ```
 //!
-//! The backward pass leaves the derivatives by the outputs of the four products, from which the gradients of their
-//! matrices follow; see `body`.
+//! The backward pass leaves the derivatives with respect to the outputs of the four products; `body` computes the
+//! gradients of their matrices from those.
 
 use super::attention::Heads;
-use super::dropout::{Dropout, Site};
+use super::dropout::{Dropout, RowKey, Site};
 use super::shape::Shape;
 use super::shard::{NormTape, Shard, Sums, Tape};
 use super::weights::{Layer, Norm};
-use crate::kernels::Kernels;
+use crate::kernels::{Kernels, Normed};
 use crate::matrix::Output;
 
-/// Where a layer stands and what is dropped in it.
+/// One run of a layer: its buffers and its dropout.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step<'a> {
+pub(super) struct LayerStep<'a> {
     pub(super) shape: &'a Shape,
     pub(super) layer_idx: usize,
     /// The tape it uses.
     pub(super) tape: usize,
-    /// The states it reads and writes.
-    pub(super) states: (usize, usize),
+    /// The state it reads.
+    pub(super) input: usize,
+    /// The state it writes.
+    pub(super) output: usize,
     pub(super) dropout: Dropout,
 }
 
-impl Step<'_> {
+impl LayerStep<'_> {
     fn heads(&self) -> Heads {
         Heads {
             n_heads: self.shape.n_heads,
@@ -41,10 +43,10 @@ impl Step<'_> {
 
 impl Layer {
     /// From one state of a shard to the next.
-    pub(super) fn forward(&self, step: &Step<'_>, shard: &mut Shard) {
+    pub(super) fn forward(&self, step: &LayerStep<'_>, shard: &mut Shard) {
         let mut tape = std::mem::take(&mut shard.tapes[step.tape]);
-        let mut y = std::mem::take(&mut shard.states[step.states.1]);
-        let x = &shard.states[step.states.0];
+        let mut y = std::mem::take(&mut shard.states[step.output]);
+        let x = &shard.states[step.input];
         let (kernels, inner) = (Kernels::detect(), step.shape.inner);
 
         self.qkv.apply(x, &mut tape.qkv);
@@ -52,17 +54,14 @@ impl Layer {
         step.heads().forward(shard.texts(), &mut tape);
         self.attention
             .apply(&tape.context, &mut tape.attention.normed);
-        let bias = self.attention.bias.values.values();
-        let site = Site::Attention(step.layer_idx);
-        let block = (bias, step.dropout, site);
-        add_norm(
-            block,
-            &self.attention_norm,
-            x,
-            shard,
-            &mut tape.attention,
-            &mut tape.middle,
-        );
+        let residual = Residual {
+            input: x,
+            bias: self.attention.bias.values.values(),
+            norm: &self.attention_norm,
+            dropout: step.dropout,
+            site: Site::Attention(step.layer_idx),
+        };
+        residual.add_norm(shard, &mut tape.attention, &mut tape.middle);
 
         self.inner.apply(&tape.middle, &mut tape.slope);
         let bias = self.inner.bias.values.values();
@@ -71,23 +70,21 @@ impl Layer {
             kernels.gelu(row, bias, out);
         }
         self.outer.apply(&tape.inner, &mut tape.output.normed);
-        let bias = self.outer.bias.values.values();
-        let block = (bias, step.dropout, Site::Output(step.layer_idx));
-        add_norm(
-            block,
-            &self.output_norm,
-            &tape.middle,
-            shard,
-            &mut tape.output,
-            &mut y,
-        );
+        let residual = Residual {
+            input: &tape.middle,
+            bias: self.outer.bias.values.values(),
+            norm: &self.output_norm,
+            dropout: step.dropout,
+            site: Site::Output(step.layer_idx),
+        };
+        residual.add_norm(shard, &mut tape.output, &mut y);
 
-        shard.states[step.states.1] = y;
+        shard.states[step.output] = y;
         shard.tapes[step.tape] = tape;
     }
 
     /// From ∂L/∂y to ∂L/∂x, both in `deltas.state`.
-    pub(super) fn backward(&self, step: &Step<'_>, shard: &mut Shard) {
+    pub(super) fn backward(&self, step: &LayerStep<'_>, shard: &mut Shard) {
         let mut tape = std::mem::take(&mut shard.tapes[step.tape]);
         let mut deltas = std::mem::take(&mut shard.deltas);
         let mut sums = std::mem::take(&mut shard.sums);
@@ -104,7 +101,8 @@ impl Layer {
             &self.output_norm,
             &tape.output,
             state,
-            (output_gamma, output_beta),
+            output_gamma,
+            output_beta,
         );
         deltas.outer.copy_from_slice(state);
         drop_rows(
@@ -131,7 +129,8 @@ impl Layer {
             &self.attention_norm,
             &tape.attention,
             state,
-            (attention_gamma, attention_beta),
+            attention_gamma,
+            attention_beta,
         );
         deltas.attention.copy_from_slice(state);
         drop_rows(
@@ -154,43 +153,54 @@ impl Layer {
     }
 }
 
-/// out = LN(residual + dropout(rows + bias)), where the rows stand in the tape's `normed`.
-fn add_norm(
-    (bias, dropout, site): (&[f32], Dropout, Site),
-    norm: &Norm,
-    residual: &[f32],
-    shard: &Shard,
-    tape: &mut NormTape,
-    out: &mut [f32],
-) {
-    let (kernels, h) = (Kernels::detect(), bias.len());
-    for (place, tokens) in shard.texts() {
-        for (position, token) in tokens.enumerate() {
-            let row = &mut tape.normed[token * h..][..h];
-            kernels.axpy(1.0, bias, row);
-            dropout.apply(site, (place, position), row);
-            kernels.axpy(1.0, &residual[token * h..][..h], row);
-            tape.inverse[token] = kernels.layer_norm(row, norm.scale(), &mut out[token * h..][..h]);
+/// The end of a residual block: a bias, dropout, the block's input, and a norm.
+struct Residual<'a> {
+    input: &'a [f32],
+    bias: &'a [f32],
+    norm: &'a Norm,
+    dropout: Dropout,
+    site: Site,
+}
+
+impl Residual<'_> {
+    /// out = LN(input + dropout(rows + bias)), where the tape's `normed` holds the rows.
+    fn add_norm(&self, shard: &Shard, tape: &mut NormTape, out: &mut [f32]) {
+        let (kernels, h) = (Kernels::detect(), self.bias.len());
+        for (place, tokens) in shard.texts() {
+            for (position, token) in tokens.enumerate() {
+                let row = &mut tape.normed[token * h..][..h];
+                kernels.axpy(1.0, self.bias, row);
+                let key = RowKey {
+                    place,
+                    row: position,
+                };
+                self.dropout.apply(self.site, key, row);
+                kernels.axpy(1.0, &self.input[token * h..][..h], row);
+                let out = &mut out[token * h..][..h];
+                tape.inverse[token] = kernels.layer_norm(row, self.norm.scale(), out);
+            }
         }
     }
 }
 
-/// Through a layer norm, a row a token; adds to the sums for γ and β.
+/// Through a layer norm, one row per token; adds to the sums for γ and β.
 pub(super) fn norm_backward(
     norm: &Norm,
     tape: &NormTape,
     deltas: &mut [f32],
-    (d_gamma, d_beta): (&mut [f32], &mut [f32]),
+    d_gamma: &mut [f32],
+    d_beta: &mut [f32],
 ) {
     let (kernels, h) = (Kernels::detect(), d_gamma.len());
     let gamma = norm.gamma.values.values();
     let rows = deltas.chunks_exact_mut(h).zip(tape.normed.chunks_exact(h));
-    for ((delta, normed), &inverse) in rows.zip(&tape.inverse) {
-        kernels.layer_norm_backward(delta, (normed, inverse), gamma, d_gamma, d_beta);
+    for ((delta, values), &inverse) in rows.zip(&tape.inverse) {
+        let normed = Normed { values, inverse };
+        kernels.layer_norm_backward(delta, normed, gamma, d_gamma, d_beta);
     }
 }
 
-/// Dropout of a row a token.
+/// Dropout, one row per token.
 pub(super) fn drop_rows(dropout: Dropout, site: Site, shard: &Shard, rows: &mut [f32]) {
     if !dropout.is_on() {
         return;
@@ -198,7 +208,11 @@ pub(super) fn drop_rows(dropout: Dropout, site: Site, shard: &Shard, rows: &mut 
     let h = rows.len() / shard.n_tokens().max(1);
     for (place, tokens) in shard.texts() {
         for (position, token) in tokens.enumerate() {
-            dropout.apply(site, (place, position), &mut rows[token * h..][..h]);
+            let key = RowKey {
+                place,
+                row: position,
+            };
+            dropout.apply(site, key, &mut rows[token * h..][..h]);
         }
     }
 }
@@ -218,8 +232,8 @@ fn sum_rows(rows: &[f32], sums: &mut [f32]) {
 }
 
 impl Tape {
-    /// Values a token takes, attention weights left out.
-    pub(super) fn values_a_token(shape: &Shape) -> usize {
+    /// Values per token, without attention weights.
+    pub(super) fn values_per_token(shape: &Shape) -> usize {
         7 * shape.hidden + 2 * shape.inner
     }
 }

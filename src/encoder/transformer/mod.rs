@@ -1,9 +1,9 @@
-//! A transformer as encoder: BERT, DistilBERT and what has their shape, such as MiniLM.
+//! A transformer as encoder: BERT, DistilBERT and models of their shape, such as MiniLM.
 //!
-//! φ = pool(transformer(tokens)), the state of the first token or the mean of all, with a linear projection behind it
-//! if one is asked for. All layers are trained, or the upper ones, or none: then texts are embedded once, before
-//! training. Own forward and backward passes over matrix products and the row kernels of `matrix`; `body` has the
-//! batch, `layer` the equations of one layer.
+//! φ = pool(transformer(tokens)), where pool takes the state of the first token or the mean of all, followed by an
+//! optional linear projection. All layers are trained, or the upper ones, or none: then texts are embedded once,
+//! before training. Forward and backward passes are written out over matrix products and row kernels; `body` runs a
+//! batch, `layer` has the equations of one layer.
 
 mod attention;
 mod body;
@@ -17,8 +17,6 @@ mod weights;
 
 pub(crate) use shape::{Architecture, Shape};
 
-use std::sync::{Mutex, PoisonError};
-
 use crate::config::EncoderConfig;
 use crate::data::Pretrained;
 use crate::encoder::{
@@ -28,16 +26,17 @@ use crate::error::Result;
 use crate::features::Points;
 use crate::kernels::Kernels;
 use crate::matrix::{Matrix, Output, View, product};
+use crate::pool::Pool;
 use crate::random::Random;
 
-use body::{Body, Pass};
+use body::{Body, TransformerPass};
 use dropout::Dropout;
 use weights::{Linear, Weight, Weights};
 
-/// Tokens that are embedded at once when nothing is trained.
+/// Tokens embedded at once in inference.
 const INFER_TOKENS: usize = 4096;
 
-/// Texts that a thread embeds at once while others do the same.
+/// Texts a thread embeds at once while others do the same.
 const TASK_TEXTS: usize = 64;
 
 /// Share of hidden values and attention weights dropped in training, as BERT was trained with.
@@ -52,29 +51,20 @@ pub(crate) struct TransformerEncoder {
     projection: Option<Linear>,
     config: EncoderConfig,
     layer_dropout: f32,
-    /// `config.json`, for whoever saves it.
+    /// `config.json`, saved with the model.
     json: String,
-    pass: Pass,
-    /// B×h
+    pass: TransformerPass,
+    /// Pooled states, B×h.
     pooled: Matrix,
     d_pooled: Matrix,
     /// The step of the last forward pass, whose dropout the backward pass draws again.
     step: StepSeed,
-    idle: Idle,
-}
-
-/// Buffers that no thread is using.
-#[derive(Debug, Default)]
-struct Idle(Mutex<Vec<Pass>>);
-
-impl Clone for Idle {
-    fn clone(&self) -> Self {
-        Idle::default()
-    }
+    /// Buffers for inference.
+    passes: Pool<TransformerPass>,
 }
 
 impl TransformerEncoder {
-    /// A transformer that others have trained. `seed` is for the projection, if there is one.
+    /// A pretrained transformer. `seed` initialises the projection, if there is one.
     ///
     /// # Errors
     /// [`crate::Error::BadFile`] with what was found and what is supported.
@@ -84,7 +74,7 @@ impl TransformerEncoder {
         seed: u64,
     ) -> Result<Self> {
         let shape = read::read_shape(files)?;
-        if shape.n_positions < config.max_len {
+        if config.max_len > shape.n_positions {
             let (found, most) = (config.max_len, shape.n_positions);
             let problem = format!("it has {most} positions, encoder.max_len is {found}: lower it");
             return Err(files.bad_config(problem));
@@ -105,7 +95,7 @@ impl TransformerEncoder {
         TransformerEncoder::assemble(shape.clone(), weights, config, "", seed)
     }
 
-    /// A transformer over the parameters of a trained one.
+    /// A transformer from its saved parameters.
     ///
     /// # Errors
     /// Whatever `take` returns; [`crate::Error::Config`] if `json` is not that of a supported transformer.
@@ -124,7 +114,8 @@ impl TransformerEncoder {
             None => None,
             Some(dim) => Some(Linear::take(
                 &["projection".into()],
-                (dim, shape.hidden),
+                dim,
+                shape.hidden,
                 take,
             )?),
         };
@@ -152,11 +143,11 @@ impl TransformerEncoder {
             config: config.clone(),
             layer_dropout: LAYER_DROPOUT,
             json: json.into(),
-            pass: Pass::default(),
+            pass: TransformerPass::default(),
             pooled: Matrix::default(),
             d_pooled: Matrix::default(),
             step: StepSeed { seed: 0, step: 0 },
-            idle: Idle::default(),
+            passes: Pool::new(),
         }
     }
 
@@ -165,7 +156,7 @@ impl TransformerEncoder {
         &self.body.shape
     }
 
-    /// What it needs for steps of so many texts of this length, and to embed texts between them on so many threads.
+    /// The memory for steps of `n_texts` texts of `n_tokens` tokens, and for embedding texts on `n_threads` threads.
     pub(crate) fn sizes(&self, n_texts: usize, n_tokens: usize, n_threads: usize) -> EncoderSizes {
         let shape = &self.body.shape;
         let projection = self.projection.as_ref();
@@ -179,9 +170,10 @@ impl TransformerEncoder {
         };
         let attention = shape.n_heads * n_tokens;
         let n_kept = self.body.n_kept_values(n_texts * n_tokens, attention);
-        let n_at_once = match self.is_frozen() {
-            true => INFER_TOKENS,
-            false => n_threads * INFER_TOKENS.min(TASK_TEXTS * n_tokens),
+        let n_at_once = if self.is_frozen() {
+            INFER_TOKENS
+        } else {
+            n_threads * INFER_TOKENS.min(TASK_TEXTS * n_tokens)
         };
         let n_inferred = n_at_once * (19 * shape.hidden + 2 * shape.inner + attention);
         EncoderSizes {
@@ -197,12 +189,12 @@ impl TransformerEncoder {
         Dropout { share, seed }
     }
 
-    /// Whether none of its layers is trained.
+    /// Whether no layer is trained.
     pub(crate) fn is_frozen(&self) -> bool {
         self.config.trained_layers == Some(0)
     }
 
-    /// Pooled states of the rows named, without dropout. out: rows×h
+    /// Pooled states of these rows, without dropout. out: rows×h
     fn pool_all(&self, points: Points<'_>, rows: &[u32], out: &mut Matrix) {
         let h = self.body.shape.hidden;
         out.reshape(rows.len(), h);
@@ -213,27 +205,27 @@ impl TransformerEncoder {
             }
             return;
         }
-        let mut pass = self.idle.take();
-        let mut some = Matrix::default();
-        let mut done = 0;
-        while done < rows.len() {
-            // As many texts as have so many tokens together, and at least one.
-            let mut n_tokens = 0;
-            let more = rows[done..].iter().take_while(|&&row| {
-                n_tokens += self.tokens(points, row).len();
-                n_tokens <= INFER_TOKENS
-            });
-            let n_rows = more.count().max(1);
-            let texts = rows[done..][..n_rows].iter();
-            let texts = texts.map(|&row| self.tokens(points, row));
-            pass.pack(texts, self.config.max_len);
-            let last = self.body.infer(&mut pass);
-            some.reshape(n_rows, h);
-            pooling::pool(self.config.pooling, pass.shards(), last, &mut some);
-            out.values_mut()[done * h..][..n_rows * h].copy_from_slice(some.values());
-            done += n_rows;
-        }
-        self.idle.put_back(pass);
+        self.passes.with(TransformerPass::default, |pass| {
+            let mut chunk = Matrix::default();
+            let mut n_done = 0;
+            while n_done < rows.len() {
+                // At most INFER_TOKENS tokens, but at least one text.
+                let mut n_tokens = 0;
+                let more = rows[n_done..].iter().take_while(|&&row| {
+                    n_tokens += self.tokens(points, row).len();
+                    n_tokens <= INFER_TOKENS
+                });
+                let n_rows = more.count().max(1);
+                let texts = rows[n_done..][..n_rows].iter();
+                let texts = texts.map(|&row| self.tokens(points, row));
+                pass.pack(texts, self.config.max_len);
+                let last = self.body.infer(pass);
+                chunk.reshape(n_rows, h);
+                pooling::pool(self.config.pooling, pass.shards(), last, &mut chunk);
+                out.values_mut()[n_done * h..][..n_rows * h].copy_from_slice(chunk.values());
+                n_done += n_rows;
+            }
+        });
     }
 
     fn tokens<'a>(&self, points: Points<'a>, row: u32) -> &'a [u32] {
@@ -317,7 +309,7 @@ impl TrainableEncoder for TransformerEncoder {
             let shards = pass.shards_mut();
             shards
                 .iter_mut()
-                .for_each(|shard| shard.make_room_for_deltas(shape));
+                .for_each(|shard| shard.resize_deltas(shape));
             pooling::pool_backward(self.config.pooling, shards, &d_pooled);
             self.body.backward(&mut pass, self.dropout(self.step));
             self.pass = pass;
@@ -349,34 +341,22 @@ impl TrainableEncoder for TransformerEncoder {
     }
 }
 
-impl Idle {
-    fn take(&self) -> Pass {
-        let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.pop().unwrap_or_default()
-    }
-
-    fn put_back(&self, pass: Pass) {
-        let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.push(pass);
-    }
-}
-
-/// The identity where sizes allow, so that training starts from what the transformer knows; else random.
+/// The identity if the sizes are equal, so that training starts from the pretrained states; random otherwise.
 fn random_projection(dim: usize, hidden: usize, seed: u64) -> Linear {
     let scale = (1.0 / hidden as f32).sqrt();
     let mut random = Random::new(seed, "projection", 0);
-    let mut take = |_: &str, (n_rows, n_cols): (usize, usize)| {
+    let mut take = |_: &str, n_rows: usize, n_cols: usize| {
         let mut matrix = Matrix::zeros(n_rows, n_cols);
-        if 1 < n_rows && dim == hidden {
+        if n_rows > 1 && dim == hidden {
             (0..dim).for_each(|at| matrix.row_mut(at)[at] = 1.0);
-        } else if 1 < n_rows {
+        } else if n_rows > 1 {
             let values = matrix.values_mut().iter_mut();
             values.for_each(|value| *value = scale * random.normal());
         }
         Ok(matrix)
     };
-    Linear::take(&["projection".into()], (dim, hidden), &mut take)
-        .expect("these tensors are of any shape")
+    Linear::take(&["projection".into()], dim, hidden, &mut take)
+        .expect("these tensors have any shape")
 }
 
 /// ∂L/∂P = ∂L/∂φᵀ pooled, ∂L/∂c = Σ ∂L/∂φ.

@@ -1,11 +1,11 @@
-//! From the states of a text's tokens to one vector: that of the first token, or their mean.
+//! From the states of a text's tokens to one vector: the first token's, or the mean.
 
 use super::shard::Shard;
 use crate::config::Pooling;
 use crate::kernels::Kernels;
 use crate::matrix::Matrix;
 
-/// The pooled state of every text of some shards, by its place in the batch; zeros for a text without a token.
+/// The pooled state of every text, by its place in the batch; zeros for a text without tokens.
 pub(super) fn pool(pooling: Pooling, shards: &[Shard], state: usize, out: &mut Matrix) {
     let (kernels, h) = (Kernels::detect(), out.n_cols());
     for shard in shards {

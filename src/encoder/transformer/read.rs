@@ -10,7 +10,7 @@ use crate::data::Pretrained;
 use crate::error::Result;
 use crate::matrix::Matrix;
 
-/// The sizes that `config.json` tells.
+/// The sizes, from `config.json`.
 ///
 /// # Errors
 /// [`crate::Error::BadFile`] with what was found and what is supported.
@@ -18,7 +18,7 @@ pub(super) fn read_shape(files: &Pretrained) -> Result<Shape> {
     Shape::from_json(&files.config).map_err(|problem| files.bad_config(problem))
 }
 
-/// The weights. Tensors that the encoder has no use for, such as those of a pooler, are left alone.
+/// The weights. Tensors that the encoder does not use, such as those of a pooler, are ignored.
 ///
 /// # Errors
 /// [`crate::Error::BadFile`] if a tensor is missing, has another shape or type, or holds a value that is not finite.
@@ -26,7 +26,7 @@ pub(super) fn read_weights(files: &Pretrained, shape: &Shape) -> Result<Weights>
     let bad = |problem: String| files.bad_weights(problem);
     let tensors = SafeTensors::deserialize(&files.weights)
         .map_err(|error| bad(format!("it is not safetensors: {error}")))?;
-    let mut take = |name: &str, (n_rows, n_cols): (usize, usize)| {
+    let mut take = |name: &str, n_rows: usize, n_cols: usize| {
         let names = candidates(shape.architecture, name);
         let found = names.iter().find_map(|name| tensors.tensor(name).ok());
         let tensor = found.ok_or_else(|| {
@@ -57,7 +57,7 @@ pub(super) fn read_weights(files: &Pretrained, shape: &Shape) -> Result<Weights>
     Weights::new(shape, &mut take)
 }
 
-/// The values of a tensor; none if it is of another type.
+/// The values of a tensor; `None` if it has an unsupported type.
 fn floats(tensor: &TensorView<'_>) -> Option<Vec<f32>> {
     let pairs = || tensor.data().chunks_exact(2).map(|b| [b[0], b[1]]);
     let quads = || {

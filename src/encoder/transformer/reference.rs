@@ -1,8 +1,8 @@
-//! BERT in double precision, a text at a time, as one would write it down: what the fast version is held to.
+//! BERT in double precision, one text at a time: the reference for the fast version.
 
 use std::collections::BTreeMap;
 
-use super::shape::{Part, Shape};
+use super::shape::{LayerPart, Shape};
 use crate::encoder::Tensor;
 
 type Rows = Vec<Vec<f64>>;
@@ -54,7 +54,8 @@ impl Reference {
 
     fn layer(&self, layer_idx: usize, x: &Rows) -> Rows {
         let name = |part| self.shape.architecture.of_layer(layer_idx, part);
-        let [q, k, v] = [Part::Query, Part::Key, Part::Value].map(|p| self.linear(&name(p), x));
+        let [q, k, v] =
+            [LayerPart::Query, LayerPart::Key, LayerPart::Value].map(|p| self.linear(&name(p), x));
         let (n, size) = (x.len(), self.shape.hidden / self.shape.n_heads);
         let mut context = vec![vec![0.0; self.shape.hidden]; n];
         for head in 0..self.shape.n_heads {
@@ -70,15 +71,15 @@ impl Reference {
                 }
             }
         }
-        let attended = add(x, &self.linear(&name(Part::Attention), &context));
-        let middle = self.norm(&name(Part::AttentionNorm), &attended);
-        let mut inner = self.linear(&name(Part::Inner), &middle);
+        let attended = add(x, &self.linear(&name(LayerPart::Attention), &context));
+        let middle = self.norm(&name(LayerPart::AttentionNorm), &attended);
+        let mut inner = self.linear(&name(LayerPart::Inner), &middle);
         inner
             .iter_mut()
             .flatten()
             .for_each(|x| *x *= 0.5 * (1.0 + erf(*x / 2f64.sqrt())));
-        let outer = add(&middle, &self.linear(&name(Part::Outer), &inner));
-        self.norm(&name(Part::OutputNorm), &outer)
+        let outer = add(&middle, &self.linear(&name(LayerPart::Outer), &inner));
+        self.norm(&name(LayerPart::OutputNorm), &outer)
     }
 
     pub(super) fn linear(&self, name: &str, x: &Rows) -> Rows {
@@ -118,7 +119,7 @@ fn add(x: &Rows, y: &Rows) -> Rows {
     x.iter().zip(y).map(row).collect()
 }
 
-/// 2/√π e^{−x²} Σ 2ⁿx^{2n+1}/(1·3·…·(2n+1)): all terms have one sign, so that none cancel.
+/// 2/√π e^{−x²} Σ 2ⁿx^{2n+1}/(1·3·…·(2n+1)): all terms have one sign, so none cancel.
 fn erf(x: f64) -> f64 {
     let (mut term, mut sum) = (x, x);
     for n in 1..200 {

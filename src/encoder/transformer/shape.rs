@@ -1,15 +1,15 @@
-//! The sizes and names of a BERT or DistilBERT, as its `config.json` tells them.
+//! The sizes and tensor names of a BERT or DistilBERT, from its `config.json`.
 
 use serde_json::Value;
 
-/// What is supported, for error messages.
+/// Listed in error messages.
 const SUPPORTED: &str =
     "supported are bert (BERT, MiniLM) and distilbert with GELU and absolute positions";
 
-/// Which names the tensors have.
+/// How the tensors are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Architecture {
-    /// BERT, and what has its shape, such as MiniLM.
+    /// BERT, and models of its shape, such as MiniLM.
     Bert,
     /// DistilBERT: BERT without token types.
     DistilBert,
@@ -18,13 +18,13 @@ pub(crate) enum Architecture {
 /// The sizes of a transformer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Shape {
-    /// Which names the tensors have.
+    /// How the tensors are named.
     pub architecture: Architecture,
     /// V: word pieces.
     pub n_words: usize,
-    /// Positions: no text may have more tokens.
+    /// Positions: the most tokens a text may have.
     pub n_positions: usize,
-    /// Token types; every token is of the first.
+    /// Token types; every token has the first.
     pub n_types: usize,
     /// h: size of a token's state.
     pub hidden: usize,
@@ -32,7 +32,7 @@ pub(crate) struct Shape {
     pub inner: usize,
     /// Layers.
     pub n_layers: usize,
-    /// Attention heads, among which h is divided.
+    /// Attention heads, which divide h among them.
     pub n_heads: usize,
     /// ε of the layer norms.
     pub epsilon: f32,
@@ -42,7 +42,7 @@ impl Shape {
     /// Reads `config.json`.
     ///
     /// # Errors
-    /// What was found and what is supported, in words.
+    /// What was found and what is supported.
     pub(crate) fn from_json(text: &str) -> Result<Shape, String> {
         let config: Value =
             serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
@@ -53,10 +53,8 @@ impl Shape {
             _ => return Err(format!("model_type is {kind}: {SUPPORTED}")),
         };
         let is_bert = architecture == Architecture::Bert;
-        let name = |bert: &'static str, distilbert: &'static str| match is_bert {
-            true => bert,
-            false => distilbert,
-        };
+        let name =
+            |bert: &'static str, distilbert: &'static str| if is_bert { bert } else { distilbert };
         let number = |key: &str| match config[key].as_u64() {
             Some(number @ 1..=1_000_000) => Ok(number as usize),
             _ => Err(format!(
@@ -90,28 +88,28 @@ impl Shape {
             n_heads: number(name("num_attention_heads", "n_heads"))?,
             epsilon: config["layer_norm_eps"].as_f64().unwrap_or(1e-12) as f32,
         };
-        match shape.hidden.is_multiple_of(shape.n_heads) {
-            true => Ok(shape),
-            false => Err(format!(
+        if !shape.hidden.is_multiple_of(shape.n_heads) {
+            return Err(format!(
                 "a hidden size of {} cannot be divided among {} heads",
                 shape.hidden, shape.n_heads
-            )),
+            ));
         }
+        Ok(shape)
     }
 
-    /// Values of all weights together.
+    /// Number of values of all weights.
     pub(crate) fn n_parameters(&self) -> usize {
         let rows = self.n_words + self.n_positions + self.n_types + 2;
         rows * self.hidden + self.n_layers * self.n_layer_parameters()
     }
 
-    /// Values of the weights of one layer.
+    /// Number of values of the weights of one layer.
     pub(crate) fn n_layer_parameters(&self) -> usize {
         let (h, inner) = (self.hidden, self.inner);
         4 * h * h + 2 * h * inner + 9 * h + inner
     }
 
-    /// Multiplications and additions of the forward pass over a text of this many tokens; of the matrix products alone.
+    /// Multiplications and additions of the matrix products in the forward pass over a text of `n_tokens`.
     pub(crate) fn flops(&self, n_tokens: usize) -> f64 {
         let (h, inner, n) = (self.hidden as f64, self.inner as f64, n_tokens as f64);
         let linear = 2.0 * n * (4.0 * h * h + 2.0 * h * inner);
@@ -121,7 +119,7 @@ impl Shape {
 }
 
 impl Architecture {
-    /// What the names of all tensors may begin with.
+    /// An optional prefix of all tensor names.
     pub(super) fn prefix(self) -> &'static str {
         match self {
             Architecture::Bert => "bert.",
@@ -130,31 +128,31 @@ impl Architecture {
     }
 
     /// The name of a part of a layer.
-    pub(super) fn of_layer(self, layer_idx: usize, part: Part) -> String {
+    pub(super) fn of_layer(self, layer_idx: usize, part: LayerPart) -> String {
         let (stack, name) = match (self, part) {
             (Architecture::Bert, part) => {
                 let name = match part {
-                    Part::Query => "attention.self.query",
-                    Part::Key => "attention.self.key",
-                    Part::Value => "attention.self.value",
-                    Part::Attention => "attention.output.dense",
-                    Part::AttentionNorm => "attention.output.LayerNorm",
-                    Part::Inner => "intermediate.dense",
-                    Part::Outer => "output.dense",
-                    Part::OutputNorm => "output.LayerNorm",
+                    LayerPart::Query => "attention.self.query",
+                    LayerPart::Key => "attention.self.key",
+                    LayerPart::Value => "attention.self.value",
+                    LayerPart::Attention => "attention.output.dense",
+                    LayerPart::AttentionNorm => "attention.output.LayerNorm",
+                    LayerPart::Inner => "intermediate.dense",
+                    LayerPart::Outer => "output.dense",
+                    LayerPart::OutputNorm => "output.LayerNorm",
                 };
                 ("encoder", name)
             }
             (Architecture::DistilBert, part) => {
                 let name = match part {
-                    Part::Query => "attention.q_lin",
-                    Part::Key => "attention.k_lin",
-                    Part::Value => "attention.v_lin",
-                    Part::Attention => "attention.out_lin",
-                    Part::AttentionNorm => "sa_layer_norm",
-                    Part::Inner => "ffn.lin1",
-                    Part::Outer => "ffn.lin2",
-                    Part::OutputNorm => "output_layer_norm",
+                    LayerPart::Query => "attention.q_lin",
+                    LayerPart::Key => "attention.k_lin",
+                    LayerPart::Value => "attention.v_lin",
+                    LayerPart::Attention => "attention.out_lin",
+                    LayerPart::AttentionNorm => "sa_layer_norm",
+                    LayerPart::Inner => "ffn.lin1",
+                    LayerPart::Outer => "ffn.lin2",
+                    LayerPart::OutputNorm => "output_layer_norm",
                 };
                 ("transformer", name)
             }
@@ -165,7 +163,7 @@ impl Architecture {
 
 /// The parts of a layer.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Part {
+pub(super) enum LayerPart {
     Query,
     Key,
     Value,
@@ -181,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_supported_is_named_with_what_is() {
+    fn unsupported_configs_are_errors_that_say_what_is_supported() {
         for (config, expected) in [
             ("{}", "model_type is (none)"),
             (

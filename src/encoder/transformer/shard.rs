@@ -1,16 +1,16 @@
-//! Texts of a batch in shards: their tokens stand one after the other, without padding.
+//! The texts of a batch in shards: tokens of all texts concatenated, without padding.
 //!
-//! Texts are handed out longest first, each to the shard with the fewest tokens, so that shards take equally long.
-//! How many there are depends on the tokens of the batch alone: results are the same on any number of threads.
+//! Texts are assigned longest first, each to the shard with the fewest tokens, so that shards take equally long.
+//! The number of shards depends on the tokens of the batch alone: results are the same on any number of threads.
 
 use super::shape::Shape;
 
-/// Tokens a shard, about: enough for matrix products to be fast.
+/// Approximate tokens per shard: enough for matrix products to be fast.
 const SHARD_TOKENS: usize = 512;
 /// Batches with more tokens have at least two shards.
 const ONE_SHARD_TOKENS: usize = 96;
 
-/// Texts that one thread works on, and what it needs for that.
+/// Texts that one thread processes, and its buffers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shard {
     /// The texts' places in the batch.
@@ -26,12 +26,12 @@ pub(super) struct Shard {
     pub(super) sums: Sums,
 }
 
-/// What a layer's forward pass leaves for its backward pass. T tokens, h hidden, heads A
+/// What a layer's forward pass keeps for its backward pass. T tokens, h hidden, A heads
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tape {
     /// Queries, keys and values, T×3h.
     pub(super) qkv: Vec<f32>,
-    /// Attention weights, a text after the other, A×n×n each, before dropout.
+    /// Attention weights before dropout, A×n×n per text.
     pub(super) weights: Vec<f32>,
     /// Attention weights of one head after dropout.
     pub(super) dropped: Vec<f32>,
@@ -47,7 +47,7 @@ pub(super) struct Tape {
     pub(super) output: NormTape,
 }
 
-/// What a layer norm leaves.
+/// What a layer norm keeps for its backward pass.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NormTape {
     /// x̂, T×h.
@@ -56,10 +56,10 @@ pub(super) struct NormTape {
     pub(super) inverse: Vec<f32>,
 }
 
-/// Derivatives of the loss by what a layer computes; each layer overwrites those of the layer above.
+/// Derivatives of the loss with respect to a layer's values; each layer overwrites those of the layer above.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Deltas {
-    /// By the layer's output, then by its input, T×h.
+    /// With respect to the layer's output, then its input, T×h.
     pub(super) state: Vec<f32>,
     pub(super) qkv: Vec<f32>,
     pub(super) context: Vec<f32>,
@@ -95,8 +95,8 @@ impl Shard {
         self.places.iter().copied().zip(ranges)
     }
 
-    /// Makes room for states and tapes.
-    pub(super) fn make_room(&mut self, shape: &Shape, n_states: usize, n_tapes: usize) {
+    /// Resizes states and tapes for the tokens.
+    pub(super) fn resize(&mut self, shape: &Shape, n_states: usize, n_tapes: usize) {
         let n = self.n_tokens();
         let n_weights = self
             .starts
@@ -109,23 +109,23 @@ impl Shard {
         self.states[..n_states]
             .iter_mut()
             .for_each(|state| state.resize(n * h, 0.0));
-        self.embedding.make_room(n, h);
+        self.embedding.resize(n, h);
         self.tapes
             .resize_with(n_tapes.max(self.tapes.len()), Tape::default);
         for tape in &mut self.tapes[..n_tapes] {
             tape.qkv.resize(3 * n * h, 0.0);
             tape.weights.resize(n_weights, 0.0);
             tape.context.resize(n * h, 0.0);
-            tape.attention.make_room(n, h);
+            tape.attention.resize(n, h);
             tape.middle.resize(n * h, 0.0);
             tape.slope.resize(n * inner, 0.0);
             tape.inner.resize(n * inner, 0.0);
-            tape.output.make_room(n, h);
+            tape.output.resize(n, h);
         }
     }
 
-    /// Makes room for a backward pass.
-    pub(super) fn make_room_for_deltas(&mut self, shape: &Shape) {
+    /// Resizes the deltas for a backward pass.
+    pub(super) fn resize_deltas(&mut self, shape: &Shape) {
         let (n, h) = (self.n_tokens(), shape.hidden);
         let deltas = &mut self.deltas;
         deltas.state.resize(n * h, 0.0);
@@ -138,14 +138,14 @@ impl Shard {
 }
 
 impl NormTape {
-    fn make_room(&mut self, n_tokens: usize, hidden: usize) {
+    fn resize(&mut self, n_tokens: usize, hidden: usize) {
         self.normed.resize(n_tokens * hidden, 0.0);
         self.inverse.resize(n_tokens, 0.0);
     }
 }
 
 impl Sums {
-    /// Zeros.
+    /// Resets all sums to zero.
     pub(super) fn clear(&mut self, shape: &Shape) {
         let (h, inner) = (shape.hidden, shape.inner);
         for (sums, n_values) in [
@@ -164,7 +164,7 @@ impl Sums {
     }
 }
 
-/// Hands texts out to shards, which keep their buffers; returns how many shards are in use.
+/// Assigns texts to shards, which keep their buffers; returns the number of shards in use.
 pub(super) fn pack<'a>(
     texts: impl ExactSizeIterator<Item = &'a [u32]> + Clone,
     shards: &mut Vec<Shard>,

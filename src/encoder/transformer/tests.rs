@@ -1,4 +1,4 @@
-//! The fast transformer against the readable one, finite differences, and itself on other threads.
+//! The fast transformer against the reference, finite differences, and itself on other numbers of threads.
 
 use super::reference::Reference;
 use super::*;
@@ -63,7 +63,7 @@ fn texts(n: usize) -> TokenRows {
     (0..n).map(text).collect()
 }
 
-/// Token ids with features that nobody reads.
+/// Token ids with unused features.
 fn with_points<T>(tokens: &TokenRows, then: impl FnOnce(Points<'_>) -> T) -> T {
     let features = CsrMatrix::new(vec![0; tokens.n_rows() + 1], vec![], vec![], 1).unwrap();
     then(Points {
@@ -193,7 +193,7 @@ fn a_packed_batch_equals_each_text_alone() {
 }
 
 #[test]
-fn a_text_without_a_token_and_an_empty_batch_are_answered() {
+fn a_text_without_tokens_and_an_empty_batch_are_embedded() {
     let config = config(&[]);
     let mut encoder = encoder(Architecture::Bert, &config);
     let tokens: TokenRows = [vec![], vec![3, 4]].into_iter().collect();
@@ -267,7 +267,7 @@ fn dropout_drops_the_same_values_in_both_passes() {
 }
 
 #[test]
-fn upper_layers_train_as_in_the_whole_and_lower_ones_stay() {
+fn upper_layers_train_as_in_the_full_model_and_lower_ones_stay() {
     let tokens = texts(9);
     let mut whole = encoder(Architecture::Bert, &config(&[]));
     let mut upper = encoder(Architecture::Bert, &config(&["encoder.trained_layers=1"]));
@@ -278,7 +278,7 @@ fn upper_layers_train_as_in_the_whole_and_lower_ones_stay() {
 }
 
 #[test]
-fn memory_counts_attention_and_every_thread_that_embeds() {
+fn memory_includes_attention_and_every_thread_that_embeds() {
     let trained = encoder(Architecture::Bert, &config(&[]));
     let frozen = encoder(Architecture::Bert, &config(&["encoder.trained_layers=0"]));
     let step = |encoder: &TransformerEncoder, n_tokens, n_threads| {
@@ -292,7 +292,7 @@ fn memory_counts_attention_and_every_thread_that_embeds() {
 }
 
 #[test]
-fn a_frozen_encoder_embeds_once_and_answers_the_same() {
+fn a_frozen_encoder_embeds_once_and_gives_the_same_embeddings() {
     let config = config(&["encoder.trained_layers=0", "encoder.projection=4"]);
     let mut encoder = encoder(Architecture::DistilBert, &config);
     let tokens = texts(30);
@@ -319,14 +319,14 @@ fn a_frozen_encoder_embeds_once_and_answers_the_same() {
 }
 
 #[test]
-fn an_encoder_is_made_again_from_its_tensors() {
+fn an_encoder_is_restored_from_its_tensors() {
     let config = config(&["encoder.projection=4"]);
     let encoder = encoder(Architecture::Bert, &config);
     let json = r#"{"model_type": "bert", "vocab_size": 23, "max_position_embeddings": 12,
         "type_vocab_size": 2, "hidden_size": 12, "intermediate_size": 20, "num_hidden_layers": 3,
         "num_attention_heads": 3, "layer_norm_eps": 1e-6}"#;
     let tensors = encoder.tensors();
-    let mut take = |name: &str, (n_rows, n_cols): (usize, usize)| {
+    let mut take = |name: &str, n_rows: usize, n_cols: usize| {
         let tensor = tensors.iter().find(|tensor| tensor.name == name).unwrap();
         assert_eq!(tensor.shape, (n_rows, n_cols), "{name}");
         Ok(Matrix::from_vec(tensor.values.to_vec(), n_rows, n_cols))

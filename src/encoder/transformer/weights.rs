@@ -1,22 +1,23 @@
 //! The weights of a transformer, each with its gradient and the names it has in files.
 
-use super::shape::{Architecture, Part, Shape};
+use super::shape::{Architecture, LayerPart, Shape};
 use crate::encoder::{Gradient, Parameter, TakeTensor, Tensor};
 use crate::error::Result;
+use crate::kernels::NormScale;
 use crate::matrix::{Matrix, Output, View, product};
 use crate::random::Random;
 
-/// A parameter: one tensor, or several of the same shape below each other, and its gradient.
+/// A parameter: one tensor, or several of the same shape stacked, and its gradient.
 #[derive(Clone, Debug)]
 pub(super) struct Weight {
     names: Vec<String>,
     pub(super) values: Matrix,
-    /// Empty where it is not trained.
+    /// Empty if it is not trained.
     pub(super) gradient: Vec<f32>,
     decays: bool,
 }
 
-/// y = W x + b, or several such whose outputs stand side by side.
+/// y = W x + b, or several such maps whose outputs are concatenated.
 #[derive(Clone, Debug)]
 pub(super) struct Linear {
     /// out×in
@@ -56,7 +57,7 @@ pub(super) struct Weights {
 }
 
 impl Weights {
-    /// Weights whose tensors `take` gives, by name and shape.
+    /// Weights from the tensors that `take` returns.
     ///
     /// # Errors
     /// Whatever `take` returns.
@@ -64,7 +65,7 @@ impl Weights {
         let h = shape.hidden;
         let mut table = |name: &str, n_rows| {
             let name = format!("embeddings.{name}_embeddings.weight");
-            Weight::take(vec![name], (n_rows, h), true, take)
+            Weight::take(vec![name], n_rows, h, true, take)
         };
         Ok(Weights {
             words: table("word", shape.n_words)?,
@@ -80,20 +81,25 @@ impl Weights {
         })
     }
 
-    /// Random weights, as BERT starts from.
+    /// Random weights, as BERT is initialised.
     pub(super) fn random(shape: &Shape, seed: u64) -> Self {
-        let mut take = |name: &str, (n_rows, n_cols): (usize, usize)| {
+        let mut take = |name: &str, n_rows: usize, n_cols: usize| {
             let mut random = Random::new(seed, name, 0);
             let is_gain = name.contains("orm.weight");
-            let mut value = || match (is_gain, name.ends_with("bias")) {
-                (true, _) => 1.0,
-                (_, true) => 0.0,
-                _ => 0.02 * random.normal(),
+            let is_bias = name.ends_with("bias");
+            let mut value = || {
+                if is_gain {
+                    1.0
+                } else if is_bias {
+                    0.0
+                } else {
+                    0.02 * random.normal()
+                }
             };
             let values = (0..n_rows * n_cols).map(|_| value()).collect();
             Ok(Matrix::from_vec(values, n_rows, n_cols))
         };
-        Weights::new(shape, &mut take).expect("random tensors are of any shape")
+        Weights::new(shape, &mut take).expect("random tensors have any shape")
     }
 
     /// Every weight in a fixed order, embeddings first.
@@ -121,14 +127,14 @@ impl Layer {
     fn take(layer_idx: usize, shape: &Shape, take: &mut TakeTensor<'_>) -> Result<Self> {
         let (h, inner) = (shape.hidden, shape.inner);
         let name = |part| shape.architecture.of_layer(layer_idx, part);
-        let qkv = [Part::Query, Part::Key, Part::Value].map(name);
+        let qkv = [LayerPart::Query, LayerPart::Key, LayerPart::Value].map(name);
         Ok(Layer {
-            qkv: Linear::take(&qkv, (h, h), take)?,
-            attention: Linear::take(&[name(Part::Attention)], (h, h), take)?,
-            attention_norm: Norm::take(name(Part::AttentionNorm), shape, take)?,
-            inner: Linear::take(&[name(Part::Inner)], (inner, h), take)?,
-            outer: Linear::take(&[name(Part::Outer)], (h, inner), take)?,
-            output_norm: Norm::take(name(Part::OutputNorm), shape, take)?,
+            qkv: Linear::take(&qkv, h, h, take)?,
+            attention: Linear::take(&[name(LayerPart::Attention)], h, h, take)?,
+            attention_norm: Norm::take(name(LayerPart::AttentionNorm), shape, take)?,
+            inner: Linear::take(&[name(LayerPart::Inner)], inner, h, take)?,
+            outer: Linear::take(&[name(LayerPart::Outer)], h, inner, take)?,
+            output_norm: Norm::take(name(LayerPart::OutputNorm), shape, take)?,
         })
     }
 
@@ -157,17 +163,18 @@ impl Layer {
 }
 
 impl Linear {
-    /// Linear maps of the same shape, one below the other.
+    /// Linear maps of the same shape, stacked.
     pub(super) fn take(
         names: &[String],
-        (n_out, n_in): (usize, usize),
+        n_out: usize,
+        n_in: usize,
         take: &mut TakeTensor<'_>,
     ) -> Result<Self> {
         let named = |what: &str| names.iter().map(|name| format!("{name}.{what}")).collect();
         let n = names.len();
         Ok(Linear {
-            weight: Weight::take(named("weight"), (n * n_out, n_in), true, take)?,
-            bias: Weight::take(named("bias"), (n, n_out), false, take)?,
+            weight: Weight::take(named("weight"), n * n_out, n_in, true, take)?,
+            bias: Weight::take(named("bias"), n, n_out, false, take)?,
         })
     }
 
@@ -199,8 +206,7 @@ impl Linear {
 impl Norm {
     fn take(name: String, shape: &Shape, take: &mut TakeTensor<'_>) -> Result<Self> {
         let h = shape.hidden;
-        let mut one =
-            |what: &str| Weight::take(vec![format!("{name}.{what}")], (1, h), false, take);
+        let mut one = |what: &str| Weight::take(vec![format!("{name}.{what}")], 1, h, false, take);
         Ok(Norm {
             gamma: one("weight")?,
             beta: one("bias")?,
@@ -208,26 +214,30 @@ impl Norm {
         })
     }
 
-    /// What the kernel takes.
-    pub(super) fn scale(&self) -> (&[f32], &[f32], f32) {
-        let (gamma, beta) = (self.gamma.values.values(), self.beta.values.values());
-        (gamma, beta, self.epsilon)
+    /// γ, β and ε, for the kernel.
+    pub(super) fn scale(&self) -> NormScale<'_> {
+        NormScale {
+            gamma: self.gamma.values.values(),
+            beta: self.beta.values.values(),
+            epsilon: self.epsilon,
+        }
     }
 }
 
 impl Weight {
     fn take(
         names: Vec<String>,
-        (n_rows, n_cols): (usize, usize),
+        n_rows: usize,
+        n_cols: usize,
         decays: bool,
         take: &mut TakeTensor<'_>,
     ) -> Result<Self> {
-        let rows_each = n_rows / names.len();
-        let mut values = take(&names[0], (rows_each, n_cols))?;
-        if 1 < names.len() {
+        let rows_per_tensor = n_rows / names.len();
+        let mut values = take(&names[0], rows_per_tensor, n_cols)?;
+        if names.len() > 1 {
             let mut joined = values.values().to_vec();
             for name in &names[1..] {
-                joined.extend_from_slice(take(name, (rows_each, n_cols))?.values());
+                joined.extend_from_slice(take(name, rows_per_tensor, n_cols)?.values());
             }
             values = Matrix::from_vec(joined, n_rows, n_cols);
         }
@@ -239,19 +249,19 @@ impl Weight {
         })
     }
 
-    /// Makes room for the gradient.
+    /// Allocates the gradient.
     pub(super) fn train(&mut self) {
         self.gradient.resize(self.values.values().len(), 0.0);
     }
 
-    fn shape_each(&self) -> (usize, usize) {
+    fn tensor_shape(&self) -> (usize, usize) {
         let n_rows = self.values.n_rows() / self.names.len();
         (n_rows, self.values.n_cols())
     }
 
     /// Its tensors.
     pub(super) fn tensors(&self) -> impl Iterator<Item = Tensor<'_>> {
-        let shape = self.shape_each();
+        let shape = self.tensor_shape();
         let parts = self.values.values().chunks_exact(shape.0 * shape.1);
         let named = self.names.iter().zip(parts);
         named.map(move |(name, values)| Tensor {
@@ -263,7 +273,7 @@ impl Weight {
 
     /// Its tensors with their gradients.
     pub(super) fn parameters(&mut self, rate_factor: f32) -> impl Iterator<Item = Parameter<'_>> {
-        let shape = self.shape_each();
+        let shape = self.tensor_shape();
         let n_values = shape.0 * shape.1;
         let parts = self.values.values_mut().chunks_exact_mut(n_values);
         let gradients = self.gradient.chunks_exact(n_values);
@@ -279,7 +289,7 @@ impl Weight {
         })
     }
 
-    /// It as a parameter of which only some rows have a gradient.
+    /// As a parameter of which only some rows have a gradient.
     pub(super) fn sparse_parameter<'a>(
         &'a mut self,
         rows: &'a [u32],
@@ -288,7 +298,7 @@ impl Weight {
     ) -> Parameter<'a> {
         Parameter {
             name: &self.names[0],
-            shape: self.shape_each(),
+            shape: self.tensor_shape(),
             values: self.values.values_mut(),
             gradient: Gradient::Rows(rows, gradients),
             decays: self.decays,
@@ -297,7 +307,7 @@ impl Weight {
     }
 }
 
-/// Names that older files have for the same tensor.
+/// The name of the same tensor in older files.
 pub(super) fn older_name(name: &str) -> Option<String> {
     let stem = name.strip_suffix("LayerNorm.weight");
     let gamma = stem.map(|stem| format!("{stem}LayerNorm.gamma"));
@@ -305,7 +315,7 @@ pub(super) fn older_name(name: &str) -> Option<String> {
     gamma.or_else(|| stem.map(|stem| format!("{stem}LayerNorm.beta")))
 }
 
-/// The names under which a tensor may stand in a file.
+/// The names a tensor may have in a file.
 pub(super) fn candidates(architecture: Architecture, name: &str) -> Vec<String> {
     let names = std::iter::once(name.to_owned()).chain(older_name(name));
     let both = names.flat_map(|name| [format!("{}{name}", architecture.prefix()), name]);

@@ -19,14 +19,13 @@ mod reference;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Mutex;
-
 use rayon::prelude::*;
 
 use crate::classifiers::LabelClassifiers;
 use crate::ids::ClusterId;
 use crate::index::{Adjacency, ClusterClassifiers, ShortlistOptions, Shortlister};
 use crate::matrix::{CsrMatrix, Matrix};
+use crate::pool::Pool;
 
 pub(crate) use edges::EdgeState;
 pub(crate) use labels::{LabelGradients, LabelMoments, LabelState};
@@ -119,7 +118,7 @@ pub(crate) struct Head {
     /// Selections a point, at most: the stride of per-selection arrays.
     n_slots: usize,
     d_logits: Matrix,
-    searchers: Mutex<Vec<Shortlister>>,
+    searchers: Pool<Shortlister>,
     pub(crate) gradients: HeadGradients,
 }
 
@@ -134,7 +133,7 @@ impl Head {
                 .collect(),
             n_slots: 0,
             d_logits: Matrix::default(),
-            searchers: Mutex::new(Vec::new()),
+            searchers: Pool::new(),
             gradients: HeadGradients::default(),
         }
     }

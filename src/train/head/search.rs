@@ -85,17 +85,11 @@ impl Head {
             .par_iter_mut()
             .enumerate()
             .for_each(|(shard_idx, shard)| {
-                let idle = searchers
-                    .lock()
-                    .expect("a searcher does not panic while it is put back")
-                    .pop();
-                let mut searcher = idle.unwrap_or_else(|| Shortlister::new(n_labels));
                 let points = shard_idx * SHARD..((shard_idx + 1) * SHARD).min(n_points);
-                shard.search(clusters, adjacency, batch, options, points, &mut searcher);
-                searchers
-                    .lock()
-                    .expect("a searcher does not panic while it is put back")
-                    .push(searcher);
+                let new = || Shortlister::new(n_labels);
+                searchers.with(new, |searcher| {
+                    shard.search(clusters, adjacency, batch, options, points, searcher);
+                });
             });
         let mut loss = HeadLoss::default();
         for shard in &self.shards {

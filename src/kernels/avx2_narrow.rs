@@ -1,4 +1,4 @@
-//! Products with rows of fewer bits: whole numbers of eight, floats of sixteen.
+//! Products with rows of fewer bits: 8-bit integers and 16-bit floats.
 
 use std::arch::x86_64::*;
 
@@ -7,13 +7,13 @@ use half::f16;
 use super::avx2::{sum_lanes, tail_mask};
 use super::prefetch;
 
-/// Values of eight bits that are widened at once.
+/// 8-bit values widened at once.
 const LANES: usize = 16;
-/// How many rows ahead memory is asked for: they are scattered, so the machine cannot guess.
+/// How many rows ahead to prefetch: rows are scattered, so the hardware cannot predict them.
 const AHEAD: usize = 8;
 
 #[target_feature(enable = "avx2,fma")]
-pub(super) unsafe fn whole_dots(x: &[i16], matrix: &[i8], rows: &[u32], out: &mut [i32]) {
+pub(super) unsafe fn integer_dots(x: &[i16], matrix: &[i8], rows: &[u32], out: &mut [i32]) {
     let width = x.len();
     for (at, (&row_idx, out)) in rows.iter().zip(out).enumerate() {
         if let Some(&next) = rows.get(at + AHEAD) {
@@ -72,7 +72,7 @@ pub(super) unsafe fn dot_half(a: &[f16], b: &[f32]) -> f32 {
     }
     let mut last = [f16::ZERO; 8];
     last[..a_rest.len()].copy_from_slice(a_rest);
-    // SAFETY: `last` has eight values, and the mask keeps the other access inside the rest.
+    // SAFETY: `last` has eight values; the mask keeps the other access inside the rest.
     let (a, b) = unsafe {
         (
             _mm_loadu_si128(last.as_ptr().cast()),

@@ -1,0 +1,356 @@
+//! Checks of the products, sums, updates and searches.
+
+use super::super::{AdamWStep, Kernels, TILE};
+use super::inputs::{Inputs, N_ROWS, Unaligned, unaligned};
+use super::reference::{Expected, TINY, U, dot, sum};
+
+type Run = fn(Kernels, &Inputs) -> Vec<f32>;
+type Expect = fn(&Inputs) -> Vec<Expected>;
+
+/// Kernel, run, reference.
+pub(super) const CHECKS: &[(&str, Run, Expect)] = &[
+    ("dot", run_dot, expect_dot),
+    ("dot_half", run_dot_half, expect_dot_half),
+    ("axpy", run_axpy, expect_axpy),
+    ("integer_dots", run_integer_dots, expect_integer_dots),
+    ("find_between", run_find_between, expect_find_between),
+    ("sum_rows", run_sum_rows, expect_sum_rows),
+    ("dot_tile", run_dot_tile, expect_dot_tile),
+    ("sum_tile", run_sum_tile, expect_sum_tile),
+    ("add_tile", run_add_tile, expect_add_tile),
+    ("adamw", run_adamw, expect_adamw),
+    ("adamw_scaled", run_adamw_scaled, expect_adamw_scaled),
+    ("exp_sum", run_exp_sum, expect_exp_sum),
+];
+
+fn run_dot(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+    let a = unaligned(inputs, &inputs.row("a"));
+    let b = inputs.row("b");
+    vec![kernels.dot(a.get(), &b)]
+}
+
+fn expect_dot(inputs: &Inputs) -> Vec<Expected> {
+    vec![dot(&inputs.row("a"), &inputs.row("b"))]
+}
+
+fn run_dot_half(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+    let a = Unaligned::new(&inputs.half_row(), inputs.offset, half::f16::ONE);
+    vec![kernels.dot_half(a.get(), &inputs.row("b"))]
+}
+
+fn expect_dot_half(inputs: &Inputs) -> Vec<Expected> {
+    let a: Vec<f32> = inputs.half_row().iter().map(|x| x.to_f32()).collect();
+    vec![dot(&a, &inputs.row("b"))]
+}
+
+const ALPHA: f32 = -1.7;
+
+fn run_axpy(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+    let mut y = unaligned(inputs, &inputs.row("y"));
+    kernels.axpy(ALPHA, &inputs.row("x"), y.get_mut());
+    y.finish()
+}
+
+fn expect_axpy(inputs: &Inputs) -> Vec<Expected> {
+    let (x, y) = (inputs.row("x"), inputs.row("y"));
+    let pairs = x.iter().zip(&y);
+    pairs
+        .map(|(&x, &y)| sum([f64::from(y), f64::from(ALPHA) * f64::from(x)]))
+        .collect()
+}
+
+fn integers(inputs: &Inputs) -> (Vec<i16>, Vec<i8>) {
+    (
+        inputs.integers("x", inputs.len, |bits| bits as i16),
+        inputs.integers("matrix", N_ROWS * inputs.len, |bits| bits as i8),
+    )
+}
+
+/// Integer results as floats, in two halves that are exact.
+fn halves(value: i64) -> [i64; 2] {
+    [value >> 16, value & 0xFFFF]
+}
+
+fn run_integer_dots(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+    let (x, matrix) = integers(inputs);
+    let (x, matrix) = (
+        Unaligned::new(&x, inputs.offset, 7),
+        Unaligned::new(&matrix, inputs.offset, 7),
+    );
+    let rows = inputs.rows();
+    let mut out = Unaligned::new(&vec![7; rows.len()], inputs.offset, 7);
+    kernels.integer_dots(x.get(), matrix.get(), &rows, out.get_mut());
+    let out = out.finish().into_iter();
+    out.flat_map(|dot| halves(dot.into()))
+        .map(|half| half as f32)
+        .collect()
+}
+
+fn expect_integer_dots(inputs: &Inputs) -> Vec<Expected> {
+    let (x, matrix) = integers(inputs);
+    let dots = inputs.rows().into_iter().map(|row| {
+        let row = &matrix[row as usize * x.len()..][..x.len()];
+        let products = x.iter().zip(row);
+        products.map(|(&x, &w)| i64::from(x) * i64::from(w)).sum()
+    });
+    dots.flat_map(halves)
+        .map(|half| Expected::exact(half as f64))
+        .collect()
+}
+
+/// Values of which many lie on the bounds.
+fn searched(inputs: &Inputs) -> Vec<f32> {
+    let choices = [0.0, -0.0, 0.25, 0.5, 1.0, 2.0, 1e-40, -1e30, 1e30];
+    inputs.integers("searched", inputs.len, |bits| choices[bits as usize % 9])
+}
+
+const FACTORS: [f32; 2] = [0.5, 1.0];
+const RANGES: [std::ops::Range<f32>; 4] = [0.0..0.5, 0.25..f32::INFINITY, 0.5..0.5, -1.0..1e-40];
+
+/// The positions for every factor and range, each list after its length.
+fn run_find_between(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+    let x = unaligned(inputs, &searched(inputs));
+    let mut all = Vec::new();
+    for factor in FACTORS {
+        for range in RANGES {
+            let mut found = vec![7];
+            kernels.find_between(factor, x.get(), range, &mut found);
+            all.push(found.len() as f32);
+            all.extend(found.iter().map(|&position| position as f32));
+        }
+    }
+    all
+}
+
+fn expect_find_between(inputs: &Inputs) -> Vec<Expected> {
+    let mut all = Vec::new();
+    for factor in FACTORS {
+        for range in RANGES {
+            let mut found = Vec::new();
+            for (position, x) in searched(inputs).into_iter().enumerate() {
+                let product = factor * x;
+                if range.start <= product && product < range.end {
+                    found.push(Expected::exact(position as f64));
+                }
+            }
+            all.push(Expected::exact(found.len() as f64));
+            all.extend(found);
+        }
+    }
+    all
+}
+
+/// One coefficient per row, or one per row and label of a tile.
+fn coefficients(inputs: &Inputs, per_row: usize) -> Vec<f32> {
+    inputs.values("coefficients", per_row * inputs.rows().len())
+}
+
+/// Entry of the matrix.
+fn entry(inputs: &Inputs, matrix: &[f32], row: u32, column: usize) -> f64 {
+    f64::from(matrix[row as usize * inputs.len + column])
+}
+
+fn run_sum_rows(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+    let matrix = unaligned(inputs, &inputs.matrix());
+    let mut out = unaligned(inputs, &inputs.row("overwritten"));
+    let coefficients = coefficients(inputs, 1);
+    kernels.sum_rows(&coefficients, matrix.get(), &inputs.rows(), out.get_mut());
+    out.finish()
+}
+
+fn expect_sum_rows(inputs: &Inputs) -> Vec<Expected> {
+    let (coefficients, matrix) = (coefficients(inputs, 1), inputs.matrix());
+    let rows = inputs.rows();
+    let column = |column: usize| {
+        let terms = rows.iter().zip(&coefficients);
+        sum(terms.map(|(&row, &c)| f64::from(c) * entry(inputs, &matrix, row, column)))
+    };
+    (0..inputs.len).map(column).collect()
+}
+
+fn run_dot_tile(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+    let matrix = unaligned(inputs, &inputs.matrix());
+    let tile = inputs.tile().map(|row| unaligned(inputs, &row));
+    let w: [&[f32]; TILE] = std::array::from_fn(|label| tile[label].get());
+    let rows = inputs.rows();
+    let mut out = unaligned(inputs, &vec![7.0; TILE * rows.len()]);
+    kernels.dot_tile(w, matrix.get(), &rows, out.get_mut());
+    out.finish()
+}
+
+fn expect_dot_tile(inputs: &Inputs) -> Vec<Expected> {
+    let (tile, matrix) = (inputs.tile(), inputs.matrix());
+    let mut all = Vec::new();
+    for row in inputs.rows() {
+        let row = &matrix[row as usize * inputs.len..][..inputs.len];
+        all.extend(tile.iter().map(|w| dot(w, row)));
+    }
+    all
+}
+
+fn run_sum_tile(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+    let matrix = unaligned(inputs, &inputs.matrix());
+    let mut out = unaligned(inputs, &inputs.values("overwritten", TILE * inputs.len));
+    let coefficients = coefficients(inputs, TILE);
+    kernels.sum_tile(&coefficients, matrix.get(), &inputs.rows(), out.get_mut());
+    out.finish()
+}
+
+fn expect_sum_tile(inputs: &Inputs) -> Vec<Expected> {
+    let (coefficients, matrix) = (coefficients(inputs, TILE), inputs.matrix());
+    let rows = inputs.rows();
+    let mut all = Vec::new();
+    for label in 0..TILE {
+        for column in 0..inputs.len {
+            let terms = rows.iter().zip(coefficients.chunks_exact(TILE));
+            all.push(sum(terms.map(|(&row, coefficients)| {
+                f64::from(coefficients[label]) * entry(inputs, &matrix, row, column)
+            })));
+        }
+    }
+    all
+}
+
+fn run_add_tile(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+    let mut matrix = unaligned(inputs, &inputs.matrix());
+    let tile = inputs.tile().map(|row| unaligned(inputs, &row));
+    let w: [&[f32]; TILE] = std::array::from_fn(|label| tile[label].get());
+    let coefficients = coefficients(inputs, TILE);
+    kernels.add_tile(&coefficients, w, matrix.get_mut(), &inputs.rows());
+    matrix.finish()
+}
+
+fn expect_add_tile(inputs: &Inputs) -> Vec<Expected> {
+    let (coefficients, matrix, tile) = (coefficients(inputs, TILE), inputs.matrix(), inputs.tile());
+    let rows = inputs.rows();
+    let mut all = Vec::new();
+    for row in 0..N_ROWS as u32 {
+        for column in 0..inputs.len {
+            let mut terms = vec![entry(inputs, &matrix, row, column)];
+            for (&other, coefficients) in rows.iter().zip(coefficients.chunks_exact(TILE)) {
+                if other == row {
+                    let labels = tile.iter().zip(coefficients);
+                    terms.extend(labels.map(|(w, &c)| f64::from(c) * f64::from(w[column])));
+                }
+            }
+            all.push(sum(terms));
+        }
+    }
+    all
+}
+
+const STEP: AdamWStep = AdamWStep {
+    learning_rate: 0.01,
+    beta1: 0.9,
+    beta2: 0.999,
+    epsilon: 1e-8,
+    weight_decay: 0.01,
+    bias_correction1: 0.19,
+    bias_correction2: 0.002,
+};
+
+/// Second moments: never negative.
+fn squares(inputs: &Inputs) -> Vec<f32> {
+    inputs.row("v").iter().map(|v| v.abs()).collect()
+}
+
+fn run_adamw(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+    let [mut w, mut m] = ["w", "m"].map(|name| unaligned(inputs, &inputs.row(name)));
+    let mut v = unaligned(inputs, &squares(inputs));
+    let gradient = inputs.row("gradient");
+    kernels.adamw(&STEP, w.get_mut(), &gradient, m.get_mut(), v.get_mut());
+    [w.finish(), m.finish(), v.finish()].concat()
+}
+
+fn expect_adamw(inputs: &Inputs) -> Vec<Expected> {
+    let (beta2, gradient, v) = (
+        f64::from(STEP.beta2),
+        inputs.row("gradient"),
+        squares(inputs),
+    );
+    let new_v: Vec<Expected> = gradient
+        .iter()
+        .zip(&v)
+        .map(|(&g, &v)| {
+            sum([
+                beta2 * f64::from(v),
+                (1.0 - beta2) * f64::from(g) * f64::from(g),
+            ])
+        })
+        .collect();
+    let denominators = new_v.iter().map(|v| {
+        let v_hat = v.value / f64::from(STEP.bias_correction2);
+        v_hat.sqrt() + f64::from(STEP.epsilon)
+    });
+    [moved(inputs, denominators), new_v].concat()
+}
+
+/// The weights and first moments of an update with these denominators √v̂ + ε.
+fn moved(inputs: &Inputs, denominators: impl Iterator<Item = f64>) -> Vec<Expected> {
+    let [w, m, gradient] = ["w", "m", "gradient"].map(|name| inputs.row(name));
+    let beta1 = f64::from(STEP.beta1);
+    let rate = f64::from(STEP.learning_rate);
+    let (mut new_w, mut new_m) = (Vec::new(), Vec::new());
+    for (at, denominator) in denominators.enumerate() {
+        let [w, m, g] = [w[at], m[at], gradient[at]].map(f64::from);
+        let m = sum([beta1 * m, (1.0 - beta1) * g]);
+        let per_m = rate / f64::from(STEP.bias_correction1) / denominator;
+        let decay = rate * f64::from(STEP.weight_decay) * w;
+        let value = w - per_m * m.value - decay;
+        let magnitude = w.abs() + per_m * m.value.abs();
+        new_w.push(Expected {
+            value,
+            tolerance: per_m * m.tolerance + 12.0 * (U * magnitude + TINY),
+        });
+        new_m.push(m);
+    }
+    [new_w, new_m].concat()
+}
+
+const DENOMINATOR: f32 = 0.3;
+
+fn run_adamw_scaled(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+    let [mut w, mut m] = ["w", "m"].map(|name| unaligned(inputs, &inputs.row(name)));
+    let gradient = inputs.row("gradient");
+    kernels.adamw_scaled(&STEP, DENOMINATOR, w.get_mut(), &gradient, m.get_mut());
+    [w.finish(), m.finish()].concat()
+}
+
+fn expect_adamw_scaled(inputs: &Inputs) -> Vec<Expected> {
+    moved(
+        inputs,
+        std::iter::repeat_n(f64::from(DENOMINATOR), inputs.len),
+    )
+}
+
+const SHIFT: f32 = 1.5;
+
+/// Exponents from far below the underflow up to 60.
+fn exponents(inputs: &Inputs) -> Vec<f32> {
+    let spread = [1.0, 20.0, 60.0];
+    let row = inputs.row("x").into_iter().zip(spread.into_iter().cycle());
+    row.map(|(x, spread)| (spread * x).min(60.0)).collect()
+}
+
+fn run_exp_sum(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+    let mut x = unaligned(inputs, &exponents(inputs));
+    let sum = kernels.exp_sum(x.get_mut(), SHIFT);
+    [x.finish(), vec![sum]].concat()
+}
+
+fn expect_exp_sum(inputs: &Inputs) -> Vec<Expected> {
+    let exponents = exponents(inputs).into_iter();
+    let mut all: Vec<Expected> = exponents
+        .map(|x| {
+            let exponent = f64::from(x) - f64::from(SHIFT);
+            let value = exponent.exp();
+            // The subtraction rounds, which the exponential turns into a relative error. Below e^−87 0 will do.
+            let tolerance = (1e-6 + U * exponent.abs()) * value + 2e-38;
+            Expected { value, tolerance }
+        })
+        .collect();
+    let mut total = sum(all.iter().map(|x| x.value));
+    total.tolerance += all.iter().map(|x| x.tolerance).sum::<f64>();
+    all.push(total);
+    all
+}
