@@ -40,11 +40,11 @@ fn outcome(e: f32, path_score: f32) -> (f32, f32, f32) {
     (sigma * path_score, complement, sigma_complement)
 }
 
-/// Whether both derivatives of a negative's term are below a floor with some room, told without dividing.
+/// Whether both derivatives of a negative's term are below a floor with some room, decided without a division.
 ///
 /// The larger one is ∂L_c/∂log ŷ = p/(1−p); of nearly all negatives it is tiny.
 #[inline]
-pub(crate) fn is_faint(e: f32, path_score: f32, floor: f32) -> bool {
+pub(crate) fn is_negligible(e: f32, path_score: f32, floor: f32) -> bool {
     let (p, complement, _) = outcome(e, path_score);
     p < 0.99 * floor * complement
 }
@@ -190,15 +190,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_faint_negative_has_both_derivatives_below_the_floor(
+        fn a_negligible_negative_has_both_derivatives_below_the_floor(
             z in -30f32..8.0, path_score in 1e-3f32..=1.0, factor in 0.9f32..1.1,
         ) {
-            // Floors close to the larger derivative: below it nothing is faint, well above it everything.
+            // Floors close to the larger derivative: below it nothing is negligible, well above it everything.
             let e = (-z).exp();
             let term = negative(e, path_score);
             let floor = factor * term.d_log_path.max(term.d_logit);
-            prop_assert!(factor < 1.02 || is_faint(e, path_score, floor));
-            prop_assert!(1.0 < factor || !is_faint(e, path_score, floor));
+            prop_assert!(factor < 1.02 || is_negligible(e, path_score, floor));
+            prop_assert!(1.0 < factor || !is_negligible(e, path_score, floor));
         }
     }
 }

@@ -1,7 +1,7 @@
-//! One training a directory.
+//! One training per directory.
 //!
-//! The lock is the operating system's lock on a file, which ends with the process that holds it however that process
-//! ends: a file that was left behind locks nothing. The file holds the process's id, for the error message only.
+//! The lock is the operating system's lock on a file, which ends with the process that holds it, however it ends:
+//! a file that was left behind locks nothing. The file holds the process's id, for the error message only.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Write};
@@ -36,7 +36,7 @@ impl Lock {
                 Err(TryLockError::WouldBlock) => return Err(held(path, &mut file)),
                 Err(TryLockError::Error(error)) => return Err(io("lock")(error)),
             }
-            // Whoever held it before may have removed the file between our opening and our locking it.
+            // The previous holder may have removed the file after we opened it and before we locked it.
             if is_still_at(&file, path) {
                 file.set_len(0).map_err(io("write"))?;
                 writeln!(file, "{}", std::process::id()).map_err(io("write"))?;
