@@ -1,11 +1,11 @@
-//! Dense matrix products, over the `gemm` crate.
+//! Dense matrix products, over the `f32` kernels of the `gemm` crates.
 //!
 //! Each call runs on one thread; callers split the work into shards whose bounds do not depend on the number of
 //! threads, which keeps results the same for any number of them.
 
 #![allow(unsafe_code)] // gemm takes raw pointers; every view is checked against its slice first
 
-/// A matrix inside a slice: element (i, j) stands at `i * row_stride + j * col_stride`.
+/// A matrix inside a slice: element (i, j) is at `i * row_stride + j * col_stride`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View<'a> {
     values: &'a [f32],
@@ -29,6 +29,14 @@ impl<'a> View<'a> {
             values,
             row_stride: 1,
             col_stride: stride,
+        }
+    }
+
+    fn transpose(self) -> Self {
+        View {
+            row_stride: self.col_stride,
+            col_stride: self.row_stride,
+            ..self
         }
     }
 
@@ -78,7 +86,7 @@ pub(crate) fn product(
     product_into(shape, a, b, ViewMut::rows(out, n), output);
 }
 
-/// As [`product`], into rows that stand apart; what is between them stays.
+/// As [`product`], into rows that are apart; values between them are kept.
 ///
 /// # Panics
 /// If an operand is smaller than the shape says, or the rows of the output overlap.
@@ -95,15 +103,30 @@ pub(crate) fn product_into(
     let is_apart = n <= out.stride || m <= 1;
     assert!(result.holds(m, n) && is_apart, "result of {m}x{k}·{k}x{n}");
     let add = output == Output::Add;
+    let (row, column) = (out.stride as isize, 1);
+    let out = out.values.as_mut_ptr();
+    let kernel = gemm_f32::gemm::f32::get_gemm_fn();
+    // The kernel writes columns, so rows are written as the columns of outᵀ = bᵀ·aᵀ.
+    let is_transposed = row > column;
+    let (m, n, a, b) = if is_transposed {
+        (n, m, b.transpose(), a.transpose())
+    } else {
+        (m, n, a, b)
+    };
+    let (row, column) = if is_transposed {
+        (column, row)
+    } else {
+        (row, column)
+    };
     // SAFETY: the three buffers hold every element that the shape and strides address.
     unsafe {
-        gemm::gemm(
+        kernel(
             m,
             n,
             k,
-            out.values.as_mut_ptr(),
-            1,
-            out.stride as isize,
+            out,
+            column,
+            row,
             add,
             a.values.as_ptr(),
             a.col_stride as isize,
@@ -116,7 +139,7 @@ pub(crate) fn product_into(
             false,
             false,
             false,
-            gemm::Parallelism::None,
+            gemm_common::Parallelism::None,
         );
     }
 }
