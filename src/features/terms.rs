@@ -1,4 +1,4 @@
-//! From a text to its terms: words that are not stop words, and runs of neighbouring words.
+//! From a text to its terms: words other than stop words, and n-grams of them.
 
 use crate::config::{FeaturesConfig, TokenPattern};
 use crate::data::Texts;
@@ -14,7 +14,7 @@ pub(super) struct Terms {
     stop_words: TokenTable,
 }
 
-/// Buffers that cutting a text into terms needs; reused, they cost no allocation.
+/// Reusable buffers for cutting a text into terms.
 #[derive(Clone, Debug, Default)]
 pub struct TokenScratch {
     lowered: String,
@@ -36,7 +36,7 @@ impl Terms {
     }
 
     /// Calls `visit` with each term: the words in order, then the pairs in order, and so on. The words of an n-gram
-    /// are joined by one space; stop words are gone before neighbours are sought.
+    /// are joined by one space; stop words are removed before n-grams are formed.
     pub(super) fn for_each(
         &self,
         text: &str,

@@ -1,8 +1,8 @@
 //! Splits a text into words.
 //!
-//! The text is lower-cased as a whole, then cut into maximal runs of word characters; what a word character is, and
-//! which runs count, is the choice of [`TokenPattern`]. Lower-casing comes first, as in scikit-learn, because it can
-//! make a character that ends a word ("İ" becomes "i" and a combining dot). Nothing is stemmed or normalised.
+//! The text is lower-cased as a whole, then cut into maximal runs of word characters. [`TokenPattern`] defines word
+//! characters, and which runs count. Lower-casing comes first, as in scikit-learn, because it can produce a character
+//! that ends a word ("İ" becomes "i" and a combining dot). Nothing is stemmed or normalised.
 //! ASCII, the bulk of most texts, is handled bytewise.
 
 use crate::config::TokenPattern;
@@ -10,8 +10,8 @@ use crate::features::word_chars::{is_mark, is_sklearn_word_char, is_word_by_itse
 
 /// Writes the text into `lowered`, in lower case.
 ///
-/// Allocates only where `lowered` is too small, or the text holds a capital sigma, whose lower case depends on its
-/// neighbours.
+/// Allocates only if `lowered` is too small, or the text contains a capital sigma, whose lower case depends on its
+/// context.
 pub(super) fn lowercase_into(text: &str, lowered: &mut String) {
     lowered.clear();
     if text.is_ascii() {
@@ -59,10 +59,10 @@ fn for_each_word<'text>(text: &'text str, mut visit: impl FnMut(&'text [u8])) {
             }
             at = end_of_ascii_run(bytes, at + character.len_utf8());
         }
-        if start < at {
+        if at > start {
             visit(&bytes[start..at]);
         }
-        // What stopped the run: nothing, a separator, or a character that is a word by itself.
+        // The run ended at the end of the text, a separator, or a character that is a word by itself.
         let Some(&stopper) = bytes.get(at) else { break };
         if stopper.is_ascii() {
             at += 1;
@@ -94,14 +94,14 @@ fn for_each_sklearn_word<'text>(text: &'text str, mut visit: impl FnMut(&'text [
                 None => break,
             }
         }
-        if 2 <= n_characters {
+        if n_characters >= 2 {
             visit(&bytes[start..at]);
         }
         at += non_ascii_at(text, at).map_or(1, char::len_utf8);
     }
 }
 
-/// Where the run of ASCII word characters from `at` on ends.
+/// The end of the run of ASCII word characters that starts at `at`.
 #[inline]
 fn end_of_ascii_run(bytes: &[u8], mut at: usize) -> usize {
     while at < bytes.len() && is_ascii_word_byte(bytes[at]) {
@@ -213,7 +213,7 @@ mod tests {
 
             let runs: Vec<String> = lowered
                 .split(|character| !is_sklearn_word_char(character))
-                .filter(|run| 2 <= run.chars().count())
+                .filter(|run| run.chars().count() >= 2)
                 .map(String::from)
                 .collect();
             prop_assert_eq!(tokens(&text, TokenPattern::SklearnWords), runs);

@@ -1,8 +1,8 @@
 //! Which characters belong to words, for both token patterns.
 //!
 //! The standard library knows letters and digits in the wide sense of Unicode's Alphabetic property, which counts
-//! most vowel signs and circled letters. The tables say where the two patterns differ from it. They were made from
-//! Unicode 14 (Python's `unicodedata`); characters that are newer follow the standard library.
+//! most vowel signs and circled letters. The tables list where the two patterns differ from it. They come from
+//! Unicode 14 (Python's `unicodedata`); newer characters follow the standard library.
 
 /// Whether scikit-learn's `\w` matches this character: categories L and N, and the underscore.
 pub(super) fn is_sklearn_word_char(character: char) -> bool {
@@ -42,7 +42,7 @@ fn is_in(ranges: &[(u32, u32)], character: char) -> bool {
 }
 
 /// Vowel signs and circled letters, as first and last. A range may run over characters that are not alphabetic.
-#[rustfmt::skip] // One range a line would make a table of 161 lines.
+#[rustfmt::skip] // One range per line would make a table of 161 lines.
 const ALPHABETIC_BUT_NEITHER_LETTER_NOR_NUMBER: &[(u32, u32)] = &[
     (0x0345, 0x036f), (0x05b0, 0x05c7), (0x0610, 0x061a), (0x064b, 0x065f), (0x0670, 0x0670), (0x06d6, 0x06e4),
     (0x06e7, 0x06ed), (0x0711, 0x0711), (0x0730, 0x073f), (0x07a6, 0x07b0), (0x0816, 0x0817), (0x081b, 0x0823),

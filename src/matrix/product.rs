@@ -1,11 +1,11 @@
 //! Dense matrix products, over the `gemm` crate.
 //!
-//! Each call runs on one thread; callers split the work into shards whose bounds do not depend on the number of
-//! threads, which keeps results the same for any number of them.
+//! Each call runs on one thread; callers split the work into shards that do not depend on the number of threads, so
+//! results do not either.
 
 #![allow(unsafe_code)] // gemm takes raw pointers; every view is checked against its slice first
 
-/// A matrix inside a slice: element (i, j) stands at `i * row_stride + j * col_stride`.
+/// A matrix inside a slice: element (i, j) is at `i * row_stride + j * col_stride`.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     values: &'a [f32],
@@ -14,7 +14,7 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Rows one after the other, `stride` values apart.
+    /// Rows that start `stride` values apart.
     pub fn rows(values: &'a [f32], stride: usize) -> Self {
         View {
             values,
@@ -39,7 +39,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Whether a product replaces what the output held or is added to it.
+/// Whether a product replaces the output or is added to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// out = product.
@@ -48,7 +48,7 @@ pub enum Output {
     Add,
 }
 
-/// Rows of an output inside a slice, `stride` values apart.
+/// An output inside a slice, whose rows start `stride` values apart.
 #[derive(Debug)]
 pub struct ViewMut<'a> {
     values: &'a mut [f32],
@@ -56,7 +56,7 @@ pub struct ViewMut<'a> {
 }
 
 impl<'a> ViewMut<'a> {
-    /// Rows one after the other, `stride` values apart.
+    /// Rows that start `stride` values apart.
     pub fn rows(values: &'a mut [f32], stride: usize) -> Self {
         ViewMut { values, stride }
     }
@@ -72,7 +72,7 @@ pub fn product(shape: [usize; 3], a: View<'_>, b: View<'_>, out: &mut [f32], out
     product_into(shape, a, b, ViewMut::rows(out, n), output);
 }
 
-/// As [`product`], into rows that stand apart; what is between them stays.
+/// As [`product`], into rows with gaps; the gaps are unchanged.
 ///
 /// # Panics
 /// If an operand is smaller than the shape says, or the rows of the output overlap.
@@ -86,8 +86,8 @@ pub fn product_into(
     assert!(a.holds(m, k), "left operand of {m}x{k}·{k}x{n}");
     assert!(b.holds(k, n), "right operand of {m}x{k}·{k}x{n}");
     let result = View::rows(out.values, out.stride);
-    let is_apart = n <= out.stride || m <= 1;
-    assert!(result.holds(m, n) && is_apart, "result of {m}x{k}·{k}x{n}");
+    let is_disjoint = out.stride >= n || m <= 1;
+    assert!(result.holds(m, n) && is_disjoint, "result of {m}x{k}·{k}x{n}");
     let add = output == Output::Add;
     // SAFETY: the three buffers hold every element that the shape and strides address.
     unsafe {

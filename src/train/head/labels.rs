@@ -444,9 +444,9 @@ impl RangeBuffers {
                 let term = loss::negative(e, pair.score);
                 losses.add(term.score);
                 let floor = scoring.gradient_floor;
-                let is_faint = loss::is_faint(e, pair.score, floor)
+                let is_negligible = loss::is_negligible(e, pair.score, floor)
                     || term.d_log_path < floor && term.d_logit < floor;
-                if is_faint {
+                if is_negligible {
                     continue;
                 }
                 (term, classification * term.d_log_path)
