@@ -1,7 +1,7 @@
 //! Dense matrix products, over the `f32` kernels of the `gemm` crates.
 //!
-//! Each call runs on one thread; callers split the work into shards whose bounds do not depend on the number of
-//! threads, which keeps results the same for any number of them.
+//! Each call runs on one thread; callers split the work into shards that do not depend on the number of threads, so
+//! results do not either.
 
 #![allow(unsafe_code)] // gemm takes raw pointers; every view is checked against its slice first
 
@@ -47,7 +47,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Whether a product replaces what the output held or is added to it.
+/// Whether a product replaces the output or is added to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
     /// out = product.
@@ -56,7 +56,7 @@ pub(crate) enum Output {
     Add,
 }
 
-/// Rows of an output inside a slice, `stride` values apart.
+/// An output inside a slice, whose rows start `stride` values apart.
 #[derive(Debug)]
 pub(crate) struct ViewMut<'a> {
     values: &'a mut [f32],
@@ -100,8 +100,11 @@ pub(crate) fn product_into(
     assert!(a.holds(m, k), "left operand of {m}x{k}·{k}x{n}");
     assert!(b.holds(k, n), "right operand of {m}x{k}·{k}x{n}");
     let result = View::rows(out.values, out.stride);
-    let is_apart = n <= out.stride || m <= 1;
-    assert!(result.holds(m, n) && is_apart, "result of {m}x{k}·{k}x{n}");
+    let is_disjoint = out.stride >= n || m <= 1;
+    assert!(
+        result.holds(m, n) && is_disjoint,
+        "result of {m}x{k}·{k}x{n}"
+    );
     let add = output == Output::Add;
     let (row, column) = (out.stride as isize, 1);
     let out = out.values.as_mut_ptr();
