@@ -109,7 +109,10 @@ struct MergedTerm<'shards> {
 }
 
 /// The terms to keep, sorted by their bytes.
-fn choose_terms<'shards>(shards: &'shards [TermShard], config: &FeaturesConfig) -> Vec<MergedTerm<'shards>> {
+fn choose_terms<'shards>(
+    shards: &'shards [TermShard],
+    config: &FeaturesConfig,
+) -> Vec<MergedTerm<'shards>> {
     let mut kept = terms_in_enough_texts(shards, config.min_df);
     if kept.is_empty() {
         // For a handful of texts without a common word, rare words are better than none.

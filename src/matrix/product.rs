@@ -87,7 +87,10 @@ pub fn product_into(
     assert!(b.holds(k, n), "right operand of {m}x{k}·{k}x{n}");
     let result = View::rows(out.values, out.stride);
     let is_disjoint = out.stride >= n || m <= 1;
-    assert!(result.holds(m, n) && is_disjoint, "result of {m}x{k}·{k}x{n}");
+    assert!(
+        result.holds(m, n) && is_disjoint,
+        "result of {m}x{k}·{k}x{n}"
+    );
     let add = output == Output::Add;
     // SAFETY: the three buffers hold every element that the shape and strides address.
     unsafe {

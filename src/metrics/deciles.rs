@@ -128,7 +128,11 @@ pub fn by_decile(
     train_label_counts: &[usize],
     filter: FilterPairs,
 ) -> Vec<Decile> {
-    assert_eq!(truth.n_rows(), predictions.len(), "one prediction per point");
+    assert_eq!(
+        truth.n_rows(),
+        predictions.len(),
+        "one prediction per point"
+    );
     let mut builder = DecilesBuilder::new(train_label_counts, 100, filter);
     for (point_idx, prediction) in predictions.iter().enumerate() {
         builder.push(truth.row(point_idx).0, prediction);

@@ -52,7 +52,11 @@ pub fn evaluate(
     predictions: &[Vec<Scored>],
     options: MetricsOptions,
 ) -> Metrics {
-    assert_eq!(truth.n_rows(), predictions.len(), "one prediction per point");
+    assert_eq!(
+        truth.n_rows(),
+        predictions.len(),
+        "one prediction per point"
+    );
     let mut builder = MetricsBuilder::new(options);
     for (point_idx, prediction) in predictions.iter().enumerate() {
         builder.push(truth.row(point_idx).0, prediction);

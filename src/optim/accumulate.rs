@@ -1,4 +1,4 @@
-//! Gradients that wait: their sum over the steps between two updates (`update_every`).
+//! Gradient accumulation: the sum of gradients between two updates (`update_every`).
 
 use crate::encoder::{Gradient, Parameter};
 use crate::kernels::Kernels;
@@ -7,14 +7,14 @@ use crate::optim::{Moments, StepRates, update_parameter};
 /// The sum of a parameter's gradients since its last update.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GradientSum {
-    /// One entry a value.
+    /// One entry per value.
     pub sums: Vec<f32>,
-    /// Which rows have any; empty for a parameter that is updated as a whole.
+    /// Which rows have a gradient; empty for a dense parameter.
     pub touched: Vec<bool>,
 }
 
 impl GradientSum {
-    /// An empty sum that fits a parameter.
+    /// A zero sum for a parameter.
     pub fn for_parameter(parameter: &Parameter<'_>) -> Self {
         let n_rows = match parameter.gradient {
             Gradient::Dense(_) => 0,
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn two_halves_of_a_gradient_move_a_parameter_like_the_whole() {
+    fn two_halves_of_a_gradient_update_a_parameter_like_the_whole() {
         let rates =
             Schedule::new(10, 0.0).rates(0, &LearningRates::default(), &OptimConfig::default());
         let start = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];

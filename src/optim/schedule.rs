@@ -1,4 +1,4 @@
-//! The learning-rate schedule: linear warm-up, then linear to zero, once a stage.
+//! The learning-rate schedule: linear warm-up, then linear decay to zero, once per stage.
 
 use crate::config::{LearningRates, OptimConfig};
 use crate::kernels::AdamWStep;
@@ -10,7 +10,7 @@ pub struct Schedule {
     n_warmup: usize,
 }
 
-/// How fast a parameter learns in one step, and how fast it decays.
+/// The learning rate and weight decay of a parameter in one step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pace {
     /// Learning rate.
@@ -20,14 +20,14 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// The same rate; decays only if told to.
+    /// The same rate; without decay unless `decays`.
     pub fn decaying_if(self, decays: bool) -> Pace {
         let decay = if decays { self.decay } else { 0.0 };
         Pace { decay, ..self }
     }
 }
 
-/// The paces of one step, with what AdamW needs besides.
+/// The paces of one step, and the other parameters of AdamW.
 #[derive(Clone, Copy, Debug)]
 pub struct StepRates {
     /// φ.
@@ -42,7 +42,7 @@ pub struct StepRates {
 }
 
 impl Schedule {
-    /// A schedule over `n_steps` steps, of which the share `warmup` rises.
+    /// A schedule over `n_steps` steps, a share `warmup` of which is warm-up.
     pub fn new(n_steps: usize, warmup: f32) -> Self {
         Schedule {
             n_steps,
@@ -55,7 +55,7 @@ impl Schedule {
         self.n_steps
     }
 
-    /// What the rates of step `step` (from 0) are multiplied by.
+    /// The factor of the rates at step `step` (from 0).
     pub fn factor(&self, step: usize) -> f32 {
         if step < self.n_warmup {
             return (step + 1) as f32 / self.n_warmup as f32;
@@ -91,7 +91,7 @@ impl Schedule {
 }
 
 impl StepRates {
-    /// The `n_updates`-th update (from 1) of something, at this pace.
+    /// The `n_updates`-th update (from 1) at this pace.
     #[inline]
     pub fn adamw(&self, pace: Pace, n_updates: u32) -> AdamWStep {
         AdamWStep {
