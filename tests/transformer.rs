@@ -91,7 +91,7 @@ fn encode(encoder: &TransformerEncoder, tokens: &TokenRows) -> Matrix {
     out
 }
 
-/// Agreement to 1e-4 of the largest value; a key's bias has no influence, so its gradient is rounding alone.
+/// Agreement to 1e-4 of the largest value; the bias of keys has no effect, so its gradient is rounding error.
 #[track_caller]
 fn check(what: &str, found: &[f32], expected: &[f64]) {
     assert_eq!(found.len(), expected.len(), "{what}");
@@ -165,12 +165,12 @@ fn outputs_and_every_gradient_agree_with_pytorch() {
 #[test]
 fn a_real_model_gives_the_published_tokens_and_vectors() {
     let Some(directory) = minilm() else {
-        // Not by a macro, whose words the test harness would swallow.
-        let told = writeln!(
+        // Not `eprintln!`, which the test harness would capture.
+        let written = writeln!(
             std::io::stderr(),
-            "skipped: benchmarks/minilm/model is not there; benchmarks/minilm/fetch.sh gets it"
+            "skipped: benchmarks/minilm/model is missing; benchmarks/minilm/fetch.sh downloads it"
         );
-        told.unwrap();
+        written.unwrap();
         return;
     };
     let (_, golden) = goldens::of_kind("minilm").remove(0);
@@ -207,7 +207,7 @@ fn a_real_model_gives_the_published_tokens_and_vectors() {
     }
 }
 
-/// Where `benchmarks/minilm/fetch.sh` puts the model.
+/// The model that `benchmarks/minilm/fetch.sh` downloads.
 fn minilm() -> Option<PathBuf> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("benchmarks/minilm/model");
     directory
@@ -257,7 +257,7 @@ fn same(name: &str, tensor: &TensorView<'_>) -> (String, Dtype, Vec<usize>, Vec<
 }
 
 #[test]
-fn prefixes_older_names_and_tensors_of_no_use_are_understood() {
+fn prefixes_older_names_and_unused_tensors_are_accepted() {
     let directory = rewrite(|name, tensor| {
         let (_, dtype, shape, bytes) = same(name, tensor);
         let name = name.replace("LayerNorm.weight", "LayerNorm.gamma");
@@ -298,16 +298,16 @@ fn half_precision_weights_are_read() {
             .zip(expected.values())
             .map(|(a, b)| (a - b).abs());
         let most = off.fold(0f32, f32::max);
-        assert!(0.0 < most && most < tolerance, "{dtype:?}: {most}");
+        assert!(most > 0.0 && most < tolerance, "{dtype:?}: {most}");
     }
 }
 
 #[test]
-fn directories_that_do_not_fit_are_errors_that_say_what_is_missing() {
+fn invalid_directories_are_errors_that_say_what_is_missing() {
     let error = |directory: &Path, config: &EncoderConfig| {
         let encoder = Pretrained::read(directory)
             .and_then(|files| TransformerEncoder::from_pretrained(&files, config, 0));
-        encoder.expect_err("this is no transformer").to_string()
+        encoder.expect_err("not a valid transformer").to_string()
     };
     let check = |directory: &Path, expected: &str| {
         let found = error(directory, &config(&[]));

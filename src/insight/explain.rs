@@ -1,4 +1,4 @@
-//! Why a text got its answers: clusters, edges, classifiers, the ranker's words, calibration.
+//! How a text got its answers: clusters, edges, classifiers, the ranker's words, calibration.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,34 +12,34 @@ use crate::matrix::{CsrMatrix, Matrix};
 use crate::predict::{Predictor, search};
 use crate::ranker::PointView;
 
-/// Words of the ranker that are named for each answer.
+/// Words of the ranker per answer.
 const N_WORDS: usize = 8;
-/// Paths that are named for each answer.
+/// Paths per answer.
 const N_PATHS: usize = 5;
-/// Points embedded at a time.
+/// Points embedded at once.
 const CHUNK: usize = 1024;
 
-/// One answer and what led to it.
+/// One answer and how it came about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct AnswerStory {
+pub struct AnswerExplanation {
     /// The label's name.
     pub label: String,
     /// The final score.
     pub score: f32,
-    /// The probability that it is right; none if the model is not calibrated.
+    /// The probability that it is right; `None` if the model is not calibrated.
     pub probability: Option<f32>,
     /// Training points of the label.
     pub n_points: u32,
-    /// What each member of the ensemble made of it.
-    pub members: Vec<MemberStory>,
+    /// The explanation by each member of the ensemble.
+    pub members: Vec<MemberExplanation>,
 }
 
-/// What one member made of a label.
+/// How one member scores a label.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct MemberStory {
-    /// Place among the member's labels by p, from 1; none if the label is not in its shortlist.
+pub struct MemberExplanation {
+    /// Place among the member's labels by p, from 1; `None` if the label is not in its shortlist.
     pub place: Option<usize>,
-    /// Paths through the clusters searched, the best first; the first one counts.
+    /// Paths through the searched clusters, best first; only the first one counts.
     pub paths: Vec<LabelPath>,
     /// ŷ, the score of the best path; 0 without one.
     pub shortlist_score: f32,
@@ -47,9 +47,9 @@ pub struct MemberStory {
     pub relevance: f32,
     /// p = σ·ŷ.
     pub model_score: f32,
-    /// What the ranker says; none without a ranker, and for labels that are not among the candidates.
-    pub ranker: Option<RankerStory>,
-    /// The member's final score; none for labels that are not among its candidates.
+    /// How the ranker scores it; `None` without a ranker, or if the label is not a candidate.
+    pub ranker: Option<RankerExplanation>,
+    /// The member's final score; `None` if the label is not a candidate.
     pub score: Option<f32>,
 }
 
@@ -64,18 +64,18 @@ pub struct LabelPath {
     pub edge_score: f32,
 }
 
-/// What the ranker says of a label.
+/// How the ranker scores a label.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RankerStory {
+pub struct RankerExplanation {
     /// The margin z = words + embedding + intercept.
     pub margin: f32,
     /// q.
     pub score: f32,
-    /// What the embedding adds to the margin.
+    /// The contribution of the embedding to the margin.
     pub embedding: f32,
     /// The label's intercept.
     pub intercept: f32,
-    /// The words that add or take away most, with how much.
+    /// The words with the largest contributions.
     pub words: Vec<(String, f32)>,
 }
 
@@ -88,16 +88,16 @@ pub struct Neighbour {
     pub similarity: f32,
 }
 
-/// The `k` best answers for one row of features, each with its story.
+/// The `k` best answers for one point, each with its explanation.
 ///
 /// # Errors
-/// [`Error::Unpredictable`](crate::error::Error::Unpredictable) if a weight that is not finite was met.
+/// [`Error::Unpredictable`](crate::error::Error::Unpredictable) if a weight is not finite.
 pub fn explain(
     predictor: &Predictor,
     points: &PointSet,
     row: u32,
     k: usize,
-) -> Result<Vec<AnswerStory>> {
+) -> Result<Vec<AnswerExplanation>> {
     let point = points.select_rows(&[row as usize]);
     let answers = predictor.predict_points(point.points(), k)?;
     let search = search(predictor.plan(), k, true);
@@ -106,13 +106,13 @@ pub fn explain(
         .iter()
         .map(|member| Trace::follow(member, &point, 0, &search))
         .collect();
-    let story = |label: LabelId| -> Vec<MemberStory> {
-        let members = predictor.members().iter().zip(&traces).enumerate();
-        members
-            .map(|(member_idx, (_, trace))| {
-                tell(
+    let members = |label: LabelId| -> Vec<MemberExplanation> {
+        traces
+            .iter()
+            .map(|trace| {
+                explain_member(
                     predictor,
-                    (member_idx, trace),
+                    trace,
                     &point.features,
                     label,
                     search.n_candidates,
@@ -121,24 +121,24 @@ pub fn explain(
             .collect()
     };
     let answers = answers.into_iter().next().unwrap_or_default();
-    let stories = answers.iter().map(|answer| AnswerStory {
+    let explanations = answers.iter().map(|answer| AnswerExplanation {
         label: predictor.label_set().name(answer.label).to_owned(),
         score: answer.score,
         probability: predictor.probability(answer.score),
         n_points: predictor.label_counts()[answer.label.idx()],
-        members: story(answer.label),
+        members: members(answer.label),
     });
-    Ok(stories.collect())
+    Ok(explanations.collect())
 }
 
-fn tell(
+fn explain_member(
     predictor: &Predictor,
-    (member_idx, trace): (usize, &Trace<'_>),
+    trace: &Trace<'_>,
     point: &CsrMatrix,
     label: LabelId,
     n_candidates: usize,
-) -> MemberStory {
-    let member = &predictor.members()[member_idx];
+) -> MemberExplanation {
+    let member = trace.member;
     let steps = trace.paths_to(label);
     let shortlist_score = steps
         .first()
@@ -160,7 +160,7 @@ fn tell(
             None => format!("feature {column}"),
         };
         let words = all.words.iter().take(N_WORDS);
-        RankerStory {
+        RankerExplanation {
             margin,
             score: ranker.probability(margin),
             embedding: all.dense,
@@ -174,14 +174,14 @@ fn tell(
     let frequencies = frequencies.unwrap_or(predictor.label_counts());
     let candidate = CandidateScores {
         model: model_score,
-        ranker: ranker.as_ref().map_or(1.0, |story| story.score),
+        ranker: ranker.as_ref().map_or(1.0, |ranker| ranker.score),
         frequency: frequencies[label.idx()],
     };
     let score = is_candidate.then(|| match &member.calibrator {
         Some(calibrator) => calibrator.score(candidate),
         None => candidate.product(),
     });
-    MemberStory {
+    MemberExplanation {
         place: place.map(|place| place + 1),
         paths: steps
             .iter()
@@ -200,10 +200,11 @@ fn tell(
     }
 }
 
-/// The `n` training points whose embeddings by the first member are nearest to that of a point, nearest first.
+/// The `n` training points nearest to a point by the first member's embeddings, nearest first.
 pub fn neighbours(
     predictor: &Predictor,
-    (points, row): (&PointSet, u32),
+    points: &PointSet,
+    row: u32,
     training: &PointSet,
     n: usize,
 ) -> Vec<Neighbour> {

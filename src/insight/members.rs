@@ -1,4 +1,4 @@
-//! Which training points belong to a cluster, and which words are typical of it.
+//! The training points of a cluster, and the words typical of it.
 
 use std::cmp::Reverse;
 
@@ -11,13 +11,13 @@ use crate::ids::ClusterId;
 use crate::matrix::{CsrMatrix, Matrix};
 use crate::predict::Member;
 
-/// Points embedded at a time.
+/// Points embedded at once.
 const CHUNK: usize = 256;
 
-/// The clusters of each point, with what embeds them.
+/// The clusters and the embedding of each point.
 #[derive(Clone, Debug)]
 pub struct PointClusters {
-    /// Clusters with ŝ_c above [`STRONG`], by falling score.
+    /// Clusters with ŝ_c above [`STRONG`], by descending score.
     pub of_point: Vec<Vec<ClusterId>>,
     /// φ, N×d.
     pub embeddings: Matrix,
@@ -42,7 +42,7 @@ pub fn clusters_of_points(member: &Member, points: &PointSet) -> PointClusters {
                     .iter()
                     .zip(0..)
                     .map(|(&p, cluster_idx)| (p, ClusterId(cluster_idx)))
-                    .filter(|&(p, _)| STRONG < clusters.score(p))
+                    .filter(|&(p, _)| clusters.score(p) > STRONG)
                     .collect();
                 strong.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
                 strong.into_iter().map(|(_, cluster)| cluster).collect()
@@ -67,13 +67,13 @@ pub fn clusters_of_points(member: &Member, points: &PointSet) -> PointClusters {
 pub struct ClusterWords {
     /// Training points that belong to it.
     pub n_points: usize,
-    /// Columns of the words that weigh most in its points, the heaviest first.
+    /// Columns of its typical words, most typical first.
     pub columns: Vec<u32>,
 }
 
-/// Points and words of every cluster: those of the largest summed tf-idf over its points, against all points.
+/// The points and the typical words of every cluster.
 ///
-/// A word counts by how much more of its weight lies in the cluster than the cluster's share of all points says.
+/// A word is typical by how far its summed tf-idf in the cluster exceeds the cluster's share of the total.
 pub fn cluster_words(
     points: &PointClusters,
     features: &CsrMatrix,

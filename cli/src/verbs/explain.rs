@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use elias::data::{Dataset, Part, ReadOptions, Texts};
-use elias::insight::{AnswerStory, MemberStory, Neighbour, explain, neighbours};
+use elias::insight::{AnswerExplanation, MemberExplanation, Neighbour, explain, neighbours};
 use elias::predict::Predictor;
 use serde_json::json;
 
@@ -58,7 +58,7 @@ impl Explain {
         let near: Vec<Neighbour> = match &train {
             Some(train) => {
                 let training = predictor.points(train)?;
-                neighbours(&predictor, (&points, 0), &training, N_NEIGHBOURS)
+                neighbours(&predictor, &points, 0, &training, N_NEIGHBOURS)
             }
             None => Vec::new(),
         };
@@ -116,7 +116,7 @@ fn describe(train: Option<&Dataset>, point: usize) -> (String, Vec<String>) {
     (text.to_owned(), labels)
 }
 
-fn write_story(out: &mut impl Write, place: usize, story: &AnswerStory) -> io::Result<()> {
+fn write_story(out: &mut impl Write, place: usize, story: &AnswerExplanation) -> io::Result<()> {
     if 1 < place {
         writeln!(out)?;
     }
@@ -138,7 +138,7 @@ fn write_story(out: &mut impl Write, place: usize, story: &AnswerStory) -> io::R
     Ok(())
 }
 
-fn write_member(out: &mut impl Write, member: &MemberStory) -> io::Result<()> {
+fn write_member(out: &mut impl Write, member: &MemberExplanation) -> io::Result<()> {
     let Some(place) = member.place else {
         return writeln!(out, "   not in the shortlist of this member");
     };

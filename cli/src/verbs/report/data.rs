@@ -1,7 +1,7 @@
 //! Everything a report shows, as plain data: what the library computed, with the names and texts a reader needs.
 
 use elias::insight::{
-    Calibration, ClusterWords, Compactness, HardPoint, IndexHealth, LabelMap, LabelRecall,
+    ClusterWords, Compactness, HardPoint, IndexHealth, LabelMap, LabelRecall, ReliabilityCurve,
     ScoreSpread, StageFigures,
 };
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ pub(super) struct TestFigures {
     /// Every stage the model has, from the bottom to the top.
     pub(super) stages: Vec<StageFigures>,
     pub(super) spread: Vec<ScoreSpread>,
-    pub(super) reliability: Option<Calibration>,
+    pub(super) reliability: Option<ReliabilityCurve>,
     pub(super) labels: Vec<LabelRecall>,
     pub(super) hardest: Vec<HardPoint>,
     /// Text and true label names of the hardest points.

@@ -110,7 +110,8 @@ impl Gatherer<'_> {
                 stage.name(),
                 truth,
                 &found,
-                (&counts, weights()),
+                &counts,
+                weights(),
             ));
             rankings.push((stage, found));
         }
@@ -119,8 +120,12 @@ impl Gatherer<'_> {
             found.map_or(&[][..], |(_, rankings)| &rankings[..])
         };
         let (_, last) = rankings.last().expect("every model has stage 2");
-        let spread =
-            insight::score_spread(truth, [of(Stage::Stage2), of(Stage::Ranker), last], &counts);
+        let compared = insight::StageRankings {
+            model: of(Stage::Stage2),
+            ranker: of(Stage::Ranker),
+            last,
+        };
+        let spread = insight::score_spread(truth, compared, &counts);
         let hardest = insight::find_hardest(predictor, features, truth, last, N_HARDEST);
         let text = |point: usize| match self.test.texts() {
             Some(texts) => shorten(texts.get(point), HARD_TEXT),
