@@ -16,6 +16,15 @@ struct Problem {
     candidates: CandidateLists,
 }
 
+/// A training point of one label.
+struct TrainingPoint {
+    features: Vec<f64>,
+    /// y: 1 or -1.
+    sign: f64,
+    /// C.
+    cost: f64,
+}
+
 const N_WORDS: usize = 40;
 const N_DENSE: usize = 5;
 
@@ -99,16 +108,23 @@ impl Problem {
         words
     }
 
-    /// (features, y, C) of every training point of a label.
-    fn training_points(&self, label: u32, config: &RankerConfig) -> Vec<(Vec<f64>, f64, f64)> {
+    /// Every training point of a label.
+    fn training_points(&self, label: u32, config: &RankerConfig) -> Vec<TrainingPoint> {
         (0..self.bow.n_rows())
             .filter_map(|point_idx| {
                 let features = self.features(point_idx, config.bias);
-                if self.labels.row(point_idx).0.contains(&label) {
-                    return Some((features, 1.0, config.cost_positive.into()));
-                }
-                let listed = self.candidates.get(point_idx).contains(&LabelId(label));
-                listed.then(|| (features, -1.0, config.cost_negative.into()))
+                let is_positive = self.labels.row(point_idx).0.contains(&label);
+                let is_candidate = self.candidates.get(point_idx).contains(&LabelId(label));
+                let (sign, cost) = if is_positive {
+                    (1.0, config.cost_positive)
+                } else {
+                    (-1.0, config.cost_negative)
+                };
+                (is_positive || is_candidate).then(|| TrainingPoint {
+                    features,
+                    sign,
+                    cost: cost.into(),
+                })
             })
             .collect()
     }
@@ -137,22 +153,27 @@ fn inner(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// ½‖w‖² + Σ C·loss.
-fn objective(points: &[(Vec<f64>, f64, f64)], loss: RankerLoss, weights: &[f64]) -> f64 {
+fn objective(points: &[TrainingPoint], loss: RankerLoss, weights: &[f64]) -> f64 {
     let losses = points
         .iter()
-        .map(|(features, sign, cost)| cost * loss_at(loss, sign * inner(features, weights))[0]);
+        .map(|point| point.cost * loss_at(loss, point.sign * inner(&point.features, weights))[0]);
     0.5 * inner(weights, weights) + losses.sum::<f64>()
 }
 
 /// The minimum of the objective, by Newton's method with step halving.
-fn least_objective(points: &[(Vec<f64>, f64, f64)], loss: RankerLoss) -> f64 {
+fn least_objective(points: &[TrainingPoint], loss: RankerLoss) -> f64 {
     let n = N_WORDS + N_DENSE + 1;
     let mut weights = vec![0.0; n];
     for _ in 0..100 {
         let mut gradient = weights.clone();
         let mut hessian = vec![vec![0.0; n]; n];
         (0..n).for_each(|i| hessian[i][i] = 1.0);
-        for (features, sign, cost) in points {
+        for TrainingPoint {
+            features,
+            sign,
+            cost,
+        } in points
+        {
             let [_, slope, curvature] = loss_at(loss, sign * inner(features, &weights));
             for i in 0..n {
                 gradient[i] += cost * slope * sign * features[i];

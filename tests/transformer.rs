@@ -220,10 +220,16 @@ fn tiny() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/goldens/tiny-bert")
 }
 
-/// Writes the tiny model with its tensors changed: name, type, shape, bytes.
-fn rewrite(
-    change: impl Fn(&str, &TensorView<'_>) -> Option<(String, Dtype, Vec<usize>, Vec<u8>)>,
-) -> tempfile::TempDir {
+/// A tensor of a file.
+struct OwnedTensor {
+    name: String,
+    dtype: Dtype,
+    shape: Vec<usize>,
+    bytes: Vec<u8>,
+}
+
+/// Writes the tiny model with its tensors changed.
+fn rewrite(change: impl Fn(&str, &TensorView<'_>) -> Option<OwnedTensor>) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     std::fs::copy(
         tiny().join("config.json"),
@@ -236,33 +242,33 @@ fn rewrite(
         .iter()
         .filter_map(|(name, t)| change(name, &t))
         .collect();
-    let views = changed.iter().map(|(name, dtype, shape, bytes)| {
-        (
-            name.clone(),
-            TensorView::new(*dtype, shape.clone(), bytes).unwrap(),
-        )
+    let views = changed.iter().map(|tensor| {
+        let view = TensorView::new(tensor.dtype, tensor.shape.clone(), &tensor.bytes);
+        (tensor.name.clone(), view.unwrap())
     });
     let path = directory.path().join("model.safetensors");
     std::fs::write(path, safetensors::serialize(views, None).unwrap()).unwrap();
     directory
 }
 
-fn same(name: &str, tensor: &TensorView<'_>) -> (String, Dtype, Vec<usize>, Vec<u8>) {
-    (
-        name.into(),
-        tensor.dtype(),
-        tensor.shape().to_vec(),
-        tensor.data().to_vec(),
-    )
+fn same(name: &str, tensor: &TensorView<'_>) -> OwnedTensor {
+    OwnedTensor {
+        name: name.into(),
+        dtype: tensor.dtype(),
+        shape: tensor.shape().to_vec(),
+        bytes: tensor.data().to_vec(),
+    }
 }
 
 #[test]
 fn prefixes_older_names_and_unused_tensors_are_accepted() {
     let directory = rewrite(|name, tensor| {
-        let (_, dtype, shape, bytes) = same(name, tensor);
-        let name = name.replace("LayerNorm.weight", "LayerNorm.gamma");
-        let name = name.replace("LayerNorm.bias", "LayerNorm.beta");
-        Some((format!("bert.{name}"), dtype, shape, bytes))
+        let older = name.replace("LayerNorm.weight", "LayerNorm.gamma");
+        let older = older.replace("LayerNorm.bias", "LayerNorm.beta");
+        Some(OwnedTensor {
+            name: format!("bert.{older}"),
+            ..same(name, tensor)
+        })
     });
     let tokens: TokenRows = [vec![1, 2, 3]].into_iter().collect();
     let expected = encode(&load(&tiny(), &config(&[])), &tokens);
@@ -289,7 +295,11 @@ fn half_precision_weights_are_read() {
                 _ => half::bf16::from_f32(value).to_le_bytes(),
             });
             let bytes = halves.flatten().collect();
-            Some((name.into(), dtype, tensor.shape().to_vec(), bytes))
+            Some(OwnedTensor {
+                dtype,
+                bytes,
+                ..same(name, tensor)
+            })
         });
         let found = encode(&load(directory.path(), &config(&[])), &tokens);
         let off = found
@@ -333,29 +343,31 @@ fn invalid_directories_are_errors_that_say_what_is_missing() {
     let missing = rewrite(|name, tensor| (name != key).then(|| same(name, tensor)));
     check(missing.path(), &format!("tensor {key} is missing"));
     let narrow = rewrite(|name, tensor| {
-        let (name, dtype, mut shape, mut bytes) = same(name, tensor);
+        let mut tensor = same(name, tensor);
         if name == key {
-            shape[0] -= 1;
-            bytes.truncate(4 * 24 * 23);
+            tensor.shape[0] -= 1;
+            tensor.bytes.truncate(4 * 24 * 23);
         }
-        Some((name, dtype, shape, bytes))
+        Some(tensor)
     });
     check(
         narrow.path(),
         &format!("tensor {key} is [23, 24], expected [24, 24]"),
     );
     let other = rewrite(|name, tensor| {
-        let (name, dtype, shape, bytes) = same(name, tensor);
-        let dtype = if name == key { Dtype::I32 } else { dtype };
-        Some((name, dtype, shape, bytes))
+        let mut tensor = same(name, tensor);
+        if name == key {
+            tensor.dtype = Dtype::I32;
+        }
+        Some(tensor)
     });
     check(other.path(), "supported are F32, F16 and BF16");
     let broken = rewrite(|name, tensor| {
-        let (name, dtype, shape, mut bytes) = same(name, tensor);
+        let mut tensor = same(name, tensor);
         if name == key {
-            bytes[4..8].copy_from_slice(&f32::NAN.to_le_bytes());
+            tensor.bytes[4..8].copy_from_slice(&f32::NAN.to_le_bytes());
         }
-        Some((name, dtype, shape, bytes))
+        Some(tensor)
     });
     check(broken.path(), "value 1 is NaN");
     let long = error(&tiny(), &config(&["encoder.max_len=64"]));

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_do_not_fit_are_refused() {
+    fn parts_that_do_not_fit_together_are_errors() {
         let leaf = vec![TreeNode::Leaf { probability: 0.5 }];
         let tree = |n_features| DecisionTree::from_nodes(leaf.clone(), n_features).unwrap();
         let mixing = |tree_weight, product_weight, model_power, ranker_power| Mixing {

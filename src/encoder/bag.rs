@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use crate::config::{Activation, EncoderConfig};
 use crate::encoder::{
-    Encoder, Gradient, Parameter, Points, StepSeed, TakeTensor, Tensor, TrainableEncoder,
+    Encoder, Gradient, NamedTensor, Parameter, Points, StepSeed, TakeTensor, TrainableEncoder,
 };
 use crate::error::Result;
 use crate::kernels::Kernels;
@@ -270,9 +270,9 @@ impl TrainableEncoder for BagEncoder {
         parameters
     }
 
-    fn tensors(&self) -> Vec<Tensor<'_>> {
+    fn tensors(&self) -> Vec<NamedTensor<'_>> {
         let dim = self.dim();
-        let tensor = |name, n_rows, values| Tensor {
+        let tensor = |name, n_rows, values| NamedTensor {
             name,
             shape: (n_rows, dim),
             values,

@@ -32,7 +32,7 @@ impl<'a> View<'a> {
         }
     }
 
-    fn holds(&self, n_rows: usize, n_cols: usize) -> bool {
+    fn covers(&self, n_rows: usize, n_cols: usize) -> bool {
         n_rows == 0
             || n_cols == 0
             || (n_rows - 1) * self.row_stride + (n_cols - 1) * self.col_stride < self.values.len()
@@ -65,7 +65,7 @@ impl<'a> ViewMut<'a> {
 /// out (m×n, row-major) = a (m×k) · b (k×n), where `[m, n, k]` is the shape.
 ///
 /// # Panics
-/// If an operand is smaller than the shape says.
+/// If an operand is too small for the shape.
 pub fn product(shape: [usize; 3], a: View<'_>, b: View<'_>, out: &mut [f32], output: Output) {
     let [m, n, k] = shape;
     assert_eq!(out.len(), m * n, "result of {m}x{k}·{k}x{n}");
@@ -75,7 +75,7 @@ pub fn product(shape: [usize; 3], a: View<'_>, b: View<'_>, out: &mut [f32], out
 /// As [`product`], into rows with gaps; the gaps are unchanged.
 ///
 /// # Panics
-/// If an operand is smaller than the shape says, or the rows of the output overlap.
+/// If an operand is too small for the shape, or the rows of the output overlap.
 pub fn product_into(
     [m, n, k]: [usize; 3],
     a: View<'_>,
@@ -83,16 +83,16 @@ pub fn product_into(
     out: ViewMut<'_>,
     output: Output,
 ) {
-    assert!(a.holds(m, k), "left operand of {m}x{k}·{k}x{n}");
-    assert!(b.holds(k, n), "right operand of {m}x{k}·{k}x{n}");
+    assert!(a.covers(m, k), "left operand of {m}x{k}·{k}x{n}");
+    assert!(b.covers(k, n), "right operand of {m}x{k}·{k}x{n}");
     let result = View::rows(out.values, out.stride);
     let is_disjoint = out.stride >= n || m <= 1;
     assert!(
-        result.holds(m, n) && is_disjoint,
+        result.covers(m, n) && is_disjoint,
         "result of {m}x{k}·{k}x{n}"
     );
     let add = output == Output::Add;
-    // SAFETY: the three buffers hold every element that the shape and strides address.
+    // SAFETY: the three buffers contain every element that the shape and strides address.
     unsafe {
         gemm::gemm(
             m,

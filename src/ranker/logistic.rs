@@ -13,13 +13,13 @@
 
 use crate::random::Random;
 
-use super::rows::{LabelWeights, TrainingRows};
+use super::rows::{DualWeights, TrainingRows};
 use super::solver::{Solver, Stopping};
 
 /// Trains `weights`, which must be zero.
 pub(super) fn solve(
     rows: &TrainingRows<'_>,
-    weights: &mut LabelWeights<'_>,
+    weights: &mut DualWeights<'_>,
     costs: impl Fn(usize) -> f64,
     stopping: Stopping,
     random: &mut Random,

@@ -63,7 +63,7 @@ pub(super) struct TrainingRows<'a> {
 }
 
 /// A linear classifier in training; `words` is indexed by the columns of [`TrainingRows`].
-pub(super) struct LabelWeights<'a> {
+pub(super) struct DualWeights<'a> {
     pub(super) words: &'a mut [f32],
     pub(super) dense: &'a mut [f32],
     /// Weight of the constant feature.
@@ -92,7 +92,7 @@ impl TrainingRows<'_> {
 
     /// w·ψ including the constant feature.
     #[inline]
-    pub(super) fn margin(&self, row_idx: usize, weights: &LabelWeights<'_>) -> f64 {
+    pub(super) fn margin(&self, row_idx: usize, weights: &DualWeights<'_>) -> f64 {
         let span = &self.spans[row_idx];
         let words = sparse_dot(
             &self.columns[span.start..span.end],
@@ -108,7 +108,7 @@ impl TrainingRows<'_> {
 
     /// w += step·ψ including the constant feature.
     #[inline]
-    pub(super) fn add_to(&self, row_idx: usize, step: f64, weights: &mut LabelWeights<'_>) {
+    pub(super) fn add_to(&self, row_idx: usize, step: f64, weights: &mut DualWeights<'_>) {
         let span = &self.spans[row_idx];
         let step = step as f32;
         let word_step = step * span.word_scale;
@@ -143,7 +143,7 @@ pub(super) struct RowScratch {
 /// renumbered.
 pub(super) struct LabelProblem<'a> {
     pub(super) rows: TrainingRows<'a>,
-    pub(super) weights: LabelWeights<'a>,
+    pub(super) weights: DualWeights<'a>,
     pub(super) shared_columns: Option<&'a [u32]>,
 }
 
@@ -200,7 +200,7 @@ impl RowScratch {
                 kernels: Kernels::detect(),
                 n_positive: points.n_positive,
             },
-            weights: LabelWeights {
+            weights: DualWeights {
                 words: &mut self.word_weights,
                 dense: &mut self.dense_weights,
                 bias: 0.0,

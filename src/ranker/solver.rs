@@ -3,7 +3,7 @@
 use crate::config::{RankerConfig, RankerLoss};
 use crate::random::Random;
 
-use super::rows::{LabelWeights, TrainingRows};
+use super::rows::{DualWeights, TrainingRows};
 use super::{logistic, squared_hinge};
 
 /// When the solver stops.
@@ -36,7 +36,7 @@ impl Solver {
     pub(super) fn solve(
         &mut self,
         rows: &TrainingRows<'_>,
-        weights: &mut LabelWeights<'_>,
+        weights: &mut DualWeights<'_>,
         config: &RankerConfig,
         random: &mut Random,
     ) {

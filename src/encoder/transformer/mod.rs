@@ -19,7 +19,9 @@ pub use shape::{Architecture, Shape};
 
 use crate::config::{EncoderConfig, EncoderSizes};
 use crate::data::Pretrained;
-use crate::encoder::{Encoder, Parameter, Points, StepSeed, TakeTensor, Tensor, TrainableEncoder};
+use crate::encoder::{
+    Encoder, NamedTensor, Parameter, Points, StepSeed, TakeTensor, TrainableEncoder,
+};
 use crate::error::Result;
 use crate::kernels::Kernels;
 use crate::matrix::{Matrix, Output, View, product};
@@ -313,7 +315,7 @@ impl TrainableEncoder for TransformerEncoder {
         parameters
     }
 
-    fn tensors(&self) -> Vec<Tensor<'_>> {
+    fn tensors(&self) -> Vec<NamedTensor<'_>> {
         let projection = self.projection.iter();
         let projection = projection.flat_map(|p| [&p.weight, &p.bias]);
         let weights = self.body.weights.all().chain(projection);
