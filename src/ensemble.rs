@@ -9,12 +9,12 @@ use crate::matrix::top_k;
 /// Merges rankings; reuses its buffer from text to text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Merger {
-    entries: Vec<Entry>,
+    entries: Vec<ListedLabel>,
 }
 
 /// A label in a member's list.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct ListedLabel {
     label: LabelId,
     member: u32,
     score: f32,
@@ -29,7 +29,7 @@ impl Merger {
         out.clear();
         self.entries.clear();
         for (member_idx, list) in members.iter().enumerate() {
-            self.entries.extend(list.iter().map(|scored| Entry {
+            self.entries.extend(list.iter().map(|scored| ListedLabel {
                 label: scored.label,
                 member: member_idx as u32,
                 score: scored.score,
@@ -78,7 +78,7 @@ mod tests {
             members in prop::collection::vec(prop::collection::btree_map(0u32..30, 0u8..16, 0..20), 1..5),
             k in 0usize..40,
         ) {
-            // Sixteenths, so that sums are exact whatever their order.
+            // Sixteenths, so that sums are exact in any order.
             let lists: Vec<Vec<Scored>> = members
                 .iter()
                 .map(|member| member.iter().map(|(&label, &score)| scored(label, f32::from(score) / 16.0)).collect())

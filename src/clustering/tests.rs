@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use crate::on_threads;
 
-/// Rows of length 1 with few entries, every tenth row empty.
+/// Rows of L2 norm 1 with few entries, every tenth row empty.
 fn random_rows(n_rows: usize, n_cols: usize, seed: u64) -> CsrMatrix {
     let mut builder = CsrBuilder::default();
     for row_idx in 0..n_rows {
@@ -128,8 +128,8 @@ fn centroids_are_the_same_bytes_on_1_2_and_7_threads() {
 }
 
 #[test]
-fn clear_groups_within_groups_are_found_whatever_the_seed() {
-    // 40 labels, four groups of ten: four columns a group, and one a pair of groups.
+fn clear_groups_within_groups_are_found_with_any_seed() {
+    // 40 labels, four groups of ten: four columns per group, and one per pair of groups.
     let mut builder = CsrBuilder::default();
     for label_idx in 0..40u32 {
         let group = label_idx % 4;
@@ -154,7 +154,7 @@ fn clear_groups_within_groups_are_found_whatever_the_seed() {
         for members in clustering.iter() {
             assert!(members.iter().all(|label| label.0 % 4 == members[0].0 % 4));
         }
-        assert!(0.99 < mean_cosine(&centroids, &clustering));
+        assert!(mean_cosine(&centroids, &clustering) > 0.99);
     }
 }
 
@@ -195,7 +195,7 @@ fn labels_without_points_are_clustered_too() {
 }
 
 #[test]
-fn impossible_numbers_of_clusters_are_refused() {
+fn impossible_numbers_of_clusters_are_errors() {
     let centroids = random_rows(3, 4, 0);
     for n_clusters in [0, 4] {
         let config = ClusteringConfig::default();

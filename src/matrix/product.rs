@@ -40,7 +40,7 @@ impl<'a> View<'a> {
         }
     }
 
-    fn holds(&self, n_rows: usize, n_cols: usize) -> bool {
+    fn covers(&self, n_rows: usize, n_cols: usize) -> bool {
         n_rows == 0
             || n_cols == 0
             || (n_rows - 1) * self.row_stride + (n_cols - 1) * self.col_stride < self.values.len()
@@ -97,12 +97,12 @@ pub(crate) fn product_into(
     out: ViewMut<'_>,
     output: Output,
 ) {
-    assert!(a.holds(m, k), "left operand of {m}x{k}·{k}x{n}");
-    assert!(b.holds(k, n), "right operand of {m}x{k}·{k}x{n}");
+    assert!(a.covers(m, k), "left operand of {m}x{k}·{k}x{n}");
+    assert!(b.covers(k, n), "right operand of {m}x{k}·{k}x{n}");
     let result = View::rows(out.values, out.stride);
     let is_disjoint = out.stride >= n || m <= 1;
     assert!(
-        result.holds(m, n) && is_disjoint,
+        result.covers(m, n) && is_disjoint,
         "result of {m}x{k}·{k}x{n}"
     );
     let add = output == Output::Add;
