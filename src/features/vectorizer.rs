@@ -11,6 +11,9 @@ use crate::features::terms::{Terms, TokenScratch};
 use crate::features::token_table::TokenTable;
 use crate::matrix::CsrMatrix;
 
+/// No inverse document frequency is larger: 1 + ln of the number of texts. It keeps the norm of a row finite.
+const MAX_IDF: f32 = 1e3;
+
 /// Turns texts into tf-idf rows over the vocabulary it was fitted on.
 ///
 /// Invariants: the words strictly ascend by bytes; a word's position is its column; every idf is positive and finite.
@@ -99,10 +102,10 @@ impl Vectorizer {
                 ));
             }
         }
-        let is_valid = |weight: &f32| weight.is_finite() && *weight > 0.0;
+        let is_valid = |weight: &f32| *weight > 0.0 && *weight <= MAX_IDF;
         if let Some(column) = idf.iter().position(|weight| !is_valid(weight)) {
             return invalid(format!(
-                "the idf of word {column} is {}, expected a positive number",
+                "the idf of word {column} is {}, expected more than 0 and at most {MAX_IDF}",
                 idf[column]
             ));
         }
