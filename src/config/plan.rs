@@ -17,7 +17,7 @@ pub struct DataCounts {
 
 /// What [`Config::resolve`] decides, by itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Decided {
+pub(crate) struct Decided {
     /// C.
     pub n_clusters: usize,
     /// β.
@@ -92,7 +92,7 @@ impl Config {
     ///
     /// # Errors
     /// [`Error::Config`] for values that cannot be used.
-    pub fn restore(&self, counts: DataCounts, decided: Decided) -> Result<Plan> {
+    pub(crate) fn restore(&self, counts: DataCounts, decided: Decided) -> Result<Plan> {
         self.check()?;
         let up_to = |key: &str, value: usize, most: usize| {
             let is_usable = (1..=most).contains(&value);
@@ -206,7 +206,7 @@ fn unusable(key: &str, found: f64, expected: &str) -> Error {
 }
 
 /// The paper's number of clusters for L labels: 2^⌈log2(L/100)⌉, which makes clusters of 50 to 100 labels; at least 1.
-pub fn default_n_clusters(n_labels: usize) -> usize {
+pub(crate) fn default_n_clusters(n_labels: usize) -> usize {
     n_labels.div_ceil(100).next_power_of_two()
 }
 
@@ -222,7 +222,7 @@ impl Plan {
     }
 
     /// What was decided, by itself.
-    pub fn decided(&self) -> Decided {
+    pub(crate) fn decided(&self) -> Decided {
         Decided {
             n_clusters: self.n_clusters,
             beta: self.beta,
@@ -234,7 +234,7 @@ impl Plan {
 
     /// The plan of one member of the ensemble: the first has the seed of the configuration, every other one of its
     /// own, which leads to clusters of its own.
-    pub fn of_member(&self, member_idx: usize) -> Plan {
+    pub(crate) fn of_member(&self, member_idx: usize) -> Plan {
         let mut plan = self.clone();
         if member_idx > 0 {
             let seed = self.config.train.seed;

@@ -75,7 +75,7 @@ impl Default for StageConfig {
 
 impl StageConfig {
     /// The defaults of stage 2.
-    pub fn stage2() -> Self {
+    pub(crate) fn stage2() -> Self {
         StageConfig {
             epochs: 14,
             ..StageConfig::default()

@@ -15,7 +15,7 @@ const MIN_POINTS_PER_LABEL: usize = 1;
 
 /// Which points train, which are held out and which are set aside; each ascending, together all points.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HoldOut {
+pub(crate) struct HoldOut {
     /// Points to train on.
     pub train: Vec<usize>,
     /// Points to calibrate on.
@@ -34,7 +34,7 @@ impl HoldOut {
     ///
     /// Every label keeps [`MIN_POINTS_PER_LABEL`] training points, or all it has. Points without a label always
     /// train: nothing can be calibrated on them. The same seed gives the same points.
-    pub fn choose(
+    pub(crate) fn choose(
         features: &CsrMatrix,
         labels: &CsrMatrix,
         config: &HoldOutConfig,

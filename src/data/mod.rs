@@ -20,7 +20,7 @@ pub use data_summary::DataSummary;
 pub use dataset::{Dataset, Summary};
 pub use format::{Format, Part};
 pub use formats::{Columns, read_npz, write_npz};
-pub use hold_out::HoldOut;
+pub(crate) use hold_out::HoldOut;
 pub use io::{
     ConversionLoss, PredictionFormat, PredictionShape, PredictionWriter, Pretrained, Probability,
     ReadOptions, Sink, TextInput, TextInputs, TokenizerSource, Written, missing, parts, read,
@@ -29,4 +29,4 @@ pub use io::{
 pub use label_set::LabelSet;
 pub use texts::Texts;
 
-pub use crate::matrix::{CsrBuilder, CsrMatrix};
+pub use crate::matrix::CsrMatrix;

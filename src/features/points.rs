@@ -5,7 +5,7 @@ use crate::matrix::{CsrMatrix, Matrix};
 
 /// The input of an encoder.
 #[derive(Clone, Copy, Debug)]
-pub struct Points<'a> {
+pub(crate) struct Points<'a> {
     /// tf-idf or given features, N×V, rows of length 1 in L2.
     pub features: &'a CsrMatrix,
     /// Token ids, for an encoder that reads texts.
@@ -16,7 +16,7 @@ pub struct Points<'a> {
 
 impl<'a> Points<'a> {
     /// Points with features only.
-    pub fn of_features(features: &'a CsrMatrix) -> Self {
+    pub(crate) fn of_features(features: &'a CsrMatrix) -> Self {
         Points {
             features,
             tokens: None,
@@ -38,7 +38,7 @@ pub struct PointSet {
 
 impl PointSet {
     /// Points with features only.
-    pub fn of_features(features: CsrMatrix) -> Self {
+    pub(crate) fn of_features(features: CsrMatrix) -> Self {
         PointSet {
             features,
             tokens: None,
@@ -47,7 +47,7 @@ impl PointSet {
     }
 
     /// The points, borrowed.
-    pub fn points(&self) -> Points<'_> {
+    pub(crate) fn points(&self) -> Points<'_> {
         Points {
             features: &self.features,
             tokens: self.tokens.as_ref(),

@@ -118,7 +118,7 @@ impl CsrMatrix {
     }
 
     /// The same entries by column: row `j` of the result is column `j` of `self`.
-    pub fn transpose(&self) -> CsrMatrix {
+    pub(crate) fn transpose(&self) -> CsrMatrix {
         let mut indptr = vec![0usize; self.n_cols + 1];
         for &col in &self.indices {
             indptr[col as usize + 1] += 1;
@@ -150,7 +150,7 @@ impl CsrMatrix {
     ///
     /// # Errors
     /// [`Error::InvalidMatrix`] if an entry is in a column at or above `n_cols`.
-    pub fn with_n_cols(&self, n_cols: usize) -> Result<CsrMatrix> {
+    pub(crate) fn with_n_cols(&self, n_cols: usize) -> Result<CsrMatrix> {
         CsrMatrix::new(
             self.indptr.clone(),
             self.indices.clone(),
@@ -160,7 +160,7 @@ impl CsrMatrix {
     }
 
     /// The same rows, each scaled to L2 norm 1; rows of zeros stay.
-    pub fn with_unit_rows(&self) -> CsrMatrix {
+    pub(crate) fn with_unit_rows(&self) -> CsrMatrix {
         let mut scaled = self.clone();
         for row_idx in 0..self.n_rows() {
             let row = &mut scaled.values[self.indptr[row_idx]..self.indptr[row_idx + 1]];
@@ -196,7 +196,7 @@ impl CsrMatrix {
 
 /// Collects rows for a [`CsrMatrix`]; [`CsrBuilder::finish`] validates them.
 #[derive(Clone, Debug)]
-pub struct CsrBuilder {
+pub(crate) struct CsrBuilder {
     indptr: Vec<usize>,
     indices: Vec<u32>,
     values: Vec<f32>,

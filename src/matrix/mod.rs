@@ -10,7 +10,8 @@ mod group;
 mod product;
 mod top_k;
 
-pub use csr::{CsrBuilder, CsrMatrix};
+pub(crate) use csr::CsrBuilder;
+pub use csr::CsrMatrix;
 pub(crate) use dense::Matrix;
 pub(crate) use group::Groups;
 pub(crate) use product::{Output, View, ViewMut, product, product_into};

@@ -35,8 +35,8 @@ use crate::matrix::CsrMatrix;
 ///
 /// # Examples
 /// ```
-/// use elias::ids::{LabelId, Scored};
-/// use elias::matrix::CsrMatrix;
+/// use elias::{LabelId, Scored};
+/// use elias::data::CsrMatrix;
 /// use elias::metrics::{MetricsOptions, evaluate};
 ///
 /// let truth = CsrMatrix::new(vec![0, 2], vec![0, 3], vec![1.0, 1.0], 4)?;
