@@ -129,7 +129,7 @@ mod tests {
         let rankings = [ranking(&[2, 3, 0]), ranking(&[1]), ranking(&[0])];
         let counts = [3, 2, 1, 1];
         let propensities = inverse_propensities(&counts, 4, Propensity::default());
-        let figures = measure_stage("stage2", &truth, &rankings, (&counts, propensities));
+        let figures = measure_stage("stage2", &truth, &rankings, &counts, propensities);
         assert_eq!(figures.recall[..4], [0.0, 25.0, 50.0, 50.0]);
         assert_eq!(figures.metrics["r@100"], figures.recall[99]);
         let labels = recall_of_labels(&truth, &rankings);

@@ -161,7 +161,13 @@ impl Kernels {
 
     /// The positions, ascending, at which `factor·x[i]` lies in `range`. Overwrites `found`.
     #[inline]
-    pub(crate) fn find_between(self, factor: f32, x: &[f32], range: Range<f32>, found: &mut Vec<u32>) {
+    pub(crate) fn find_between(
+        self,
+        factor: f32,
+        x: &[f32],
+        range: Range<f32>,
+        found: &mut Vec<u32>,
+    ) {
         match self {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: `Avx2` proves the instructions exist.
