@@ -6,33 +6,42 @@
 use crate::ids::{LabelId, Scored};
 use crate::matrix::top_k;
 
-/// Merges rankings; keeps its memory from text to text.
+/// Merges rankings; reuses its buffer from text to text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Merger {
-    /// Label, member and score of everything listed.
-    listed: Vec<(LabelId, u32, f32)>,
+    entries: Vec<ListedLabel>,
+}
+
+/// A label in a member's list.
+#[derive(Clone, Copy, Debug)]
+struct ListedLabel {
+    label: LabelId,
+    member: u32,
+    score: f32,
 }
 
 impl Merger {
-    /// The `k` labels with the highest mean score over the union of the members' lists, best first, in `out`
-    /// (what it held is lost).
+    /// Writes the `k` labels with the highest mean score over the union of the members' lists to `out`, best first.
     ///
     /// The order within a list does not matter. A member should list a label once; if it lists it twice, both
     /// scores count. Without members the result is empty.
     pub(crate) fn merge(&mut self, members: &[&[Scored]], k: usize, out: &mut Vec<Scored>) {
         out.clear();
-        self.listed.clear();
-        for (member, list) in members.iter().enumerate() {
-            let entries = list.iter().map(|s| (s.label, member as u32, s.score));
-            self.listed.extend(entries);
+        self.entries.clear();
+        for (member_idx, list) in members.iter().enumerate() {
+            self.entries.extend(list.iter().map(|scored| ListedLabel {
+                label: scored.label,
+                member: member_idx as u32,
+                score: scored.score,
+            }));
         }
-        // By member within a label, so that a sum never depends on the sort.
-        self.listed
-            .sort_unstable_by_key(|&(label, member, _)| (label, member));
-        for of_label in self.listed.chunk_by(|a, b| a.0 == b.0) {
-            let sum: f32 = of_label.iter().map(|entry| entry.2).sum();
+        // By member within a label, which fixes the order of summation.
+        self.entries
+            .sort_unstable_by_key(|entry| (entry.label, entry.member));
+        for of_label in self.entries.chunk_by(|a, b| a.label == b.label) {
+            let sum: f32 = of_label.iter().map(|entry| entry.score).sum();
             out.push(Scored {
-                label: of_label[0].0,
+                label: of_label[0].label,
                 score: sum / members.len() as f32,
             });
         }
@@ -69,7 +78,7 @@ mod tests {
             members in prop::collection::vec(prop::collection::btree_map(0u32..30, 0u8..16, 0..20), 1..5),
             k in 0usize..40,
         ) {
-            // Sixteenths, so that sums are exact whatever their order.
+            // Sixteenths, so that sums are exact in any order.
             let lists: Vec<Vec<Scored>> = members
                 .iter()
                 .map(|member| member.iter().map(|(&label, &score)| scored(label, f32::from(score) / 16.0)).collect())

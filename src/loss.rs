@@ -1,14 +1,14 @@
 //! The loss of one shortlisted label and its derivatives: L = L_c + λ L_s (paper, Section 3.3).
 //!
-//! L_c is binary cross entropy of p = σ(z)·ŷ; the paper's negative term is printed with a slip and means
-//! (1−y)·log(1−p). L_s is −log ŷ over reached positives, before the cut at K. Derivatives are taken with respect
-//! to z and to log ŷ: log ŷ = log ŝ_c + log ŝ(c,ℓ) stays exact where the product underflows, and both factors
-//! receive the same derivative. This module is the only home of these formulas.
+//! L_c is the binary cross entropy of p = σ(z)·ŷ; the paper's negative term has a misprint and means
+//! (1−y)·log(1−p). L_s is −log ŷ over reached positives, before the cut at K. Derivatives are with respect to z and
+//! log ŷ: log ŷ = log ŝ_c + log ŝ(c,ℓ) stays exact where the product underflows, and both factors receive the same
+//! derivative.
 
 /// One label's score and the derivatives of its loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Term {
-    /// How likely the label's own outcome is held to be: p for a positive, 1 − p for a negative. L_c is −log.
+pub(crate) struct LossTerm {
+    /// The probability of the true outcome: p for a positive, 1 − p for a negative. L_c = −log score.
     pub score: f64,
     /// ∂L_c/∂z.
     pub d_logit: f32,
@@ -20,32 +20,44 @@ pub(crate) struct Term {
 ///
 /// `e` is exp(−z).
 #[inline]
-pub(crate) fn positive(e: f32, path_score: f32) -> Term {
+pub(crate) fn positive(e: f32, path_score: f32) -> LossTerm {
     // ∂/∂z = −(1 − σ);   ∂/∂log ŷ = −1
     let sigma = 1.0 / (1.0 + f64::from(e));
-    Term {
+    LossTerm {
         score: sigma * f64::from(path_score),
         d_logit: -e / (1.0 + e),
         d_log_path: -1.0,
     }
 }
 
-/// p, 1 − p and 1 − σ of a negative.
+/// The probabilities of a negative.
+struct NegativeOutcome {
+    p: f32,
+    /// 1 − p.
+    complement: f32,
+    /// 1 − σ.
+    sigma_complement: f32,
+}
+
 #[inline]
-fn outcome(e: f32, path_score: f32) -> (f32, f32, f32) {
+fn negative_outcome(e: f32, path_score: f32) -> NegativeOutcome {
     // 1 − p = (1 − σ) + σ(1 − ŷ), which keeps its digits as σ → 1 and ŷ → 1.
     let sigma = 1.0 / (1.0 + e);
     let sigma_complement = e * sigma;
     let complement = (sigma_complement + sigma * (1.0 - path_score)).max(f32::MIN_POSITIVE);
-    (sigma * path_score, complement, sigma_complement)
+    NegativeOutcome {
+        p: sigma * path_score,
+        complement,
+        sigma_complement,
+    }
 }
 
-/// Whether both derivatives of a negative's term are below a floor with some room, told without dividing.
+/// Whether both derivatives of a negative's term are below `floor` by a margin, without a division.
 ///
-/// The larger one is ∂L_c/∂log ŷ = p/(1−p); of nearly all negatives it is tiny.
+/// The larger one is ∂L_c/∂log ŷ = p/(1−p), which is tiny for nearly all negatives.
 #[inline]
-pub(crate) fn is_faint(e: f32, path_score: f32, floor: f32) -> bool {
-    let (p, complement, _) = outcome(e, path_score);
+pub(crate) fn is_negligible(e: f32, path_score: f32, floor: f32) -> bool {
+    let NegativeOutcome { p, complement, .. } = negative_outcome(e, path_score);
     p < 0.99 * floor * complement
 }
 
@@ -53,26 +65,30 @@ pub(crate) fn is_faint(e: f32, path_score: f32, floor: f32) -> bool {
 ///
 /// `e` is exp(−z).
 #[inline]
-pub(crate) fn negative(e: f32, path_score: f32) -> Term {
-    let (p, complement, sigma_complement) = outcome(e, path_score);
-    // ∂/∂z = ŷσ(1−σ)/(1−p);   ∂/∂ŷ = σ/(1−p), times ŷ for log ŷ. The latter has no bound as p → 1: it stops at
-    // the resolution of f32.
+pub(crate) fn negative(e: f32, path_score: f32) -> LossTerm {
+    let NegativeOutcome {
+        p,
+        complement,
+        sigma_complement,
+    } = negative_outcome(e, path_score);
+    // ∂/∂z = ŷσ(1−σ)/(1−p);   ∂/∂ŷ = σ/(1−p), times ŷ for log ŷ. The latter is unbounded as p → 1: it is
+    // capped by the resolution of f32.
     let d_log_path = p / complement.max(f32::EPSILON);
     let d_logit = p * (sigma_complement / complement).min(1.0);
-    // A tiny p is lost in 1 − p unless that is taken in f64.
+    // In f32 a tiny p would vanish in 1 − p.
     let score = if p < 0.5 {
         1.0 - f64::from(p)
     } else {
         f64::from(complement)
     };
-    Term {
+    LossTerm {
         score,
         d_logit,
         d_log_path,
     }
 }
 
-/// Adds up −log of many scores, one logarithm for several of them.
+/// The sum of −log of many scores, with one logarithm for several of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LogSum {
     product: f64,
@@ -190,15 +206,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_faint_negative_has_both_derivatives_below_the_floor(
+        fn a_negligible_negative_has_both_derivatives_below_the_floor(
             z in -30f32..8.0, path_score in 1e-3f32..=1.0, factor in 0.9f32..1.1,
         ) {
-            // Floors close to the larger derivative: below it nothing is faint, well above it everything.
+            // Floors close to the larger derivative: below it nothing is negligible, well above it everything.
             let e = (-z).exp();
             let term = negative(e, path_score);
             let floor = factor * term.d_log_path.max(term.d_logit);
-            prop_assert!(factor < 1.02 || is_faint(e, path_score, floor));
-            prop_assert!(1.0 < factor || !is_faint(e, path_score, floor));
+            prop_assert!(factor < 1.02 || is_negligible(e, path_score, floor));
+            prop_assert!(factor > 1.0 || !is_negligible(e, path_score, floor));
         }
     }
 }

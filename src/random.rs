@@ -1,9 +1,9 @@
 //! Random numbers: one named, numbered stream per purpose.
 //!
 //! A stream is fixed by the seed of the configuration, a purpose (`"clustering"`, `"dropout"`) and an index (a
-//! node, a step, a row). Two streams with different names or indices are unrelated, so work may be handed to any
-//! number of threads, in any order, without changing a draw. The generator is xoshiro256++ (Blackman and Vigna),
-//! its state filled by SplitMix64. Nothing here is fit for cryptography.
+//! node, a step, a row). Streams with different names or indices are independent, so work may run on any number of
+//! threads, in any order, without changing a draw. The generator is xoshiro256++ (Blackman and Vigna),
+//! its state filled by SplitMix64. It is not cryptographically secure.
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
@@ -14,8 +14,8 @@ pub(crate) struct Random {
 impl Random {
     /// The stream for this seed, purpose and index.
     pub(crate) fn new(seed: u64, purpose: &str, index: u64) -> Self {
-        // Each part passes through the mixer before the next is added, so that (seed, index) and (index, seed)
-        // or neighbouring seeds and indices do not meet.
+        // Each part is mixed before the next is added, so that (seed, index) and (index, seed) or neighbouring seeds
+        // and indices do not collide.
         let mut mixer = mix(seed) ^ fnv1a(purpose.as_bytes());
         mixer = mix(mixer) ^ index;
         Random::from_mixer(mix(mixer))
@@ -60,19 +60,19 @@ impl Random {
         (self.u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// A whole number in `0..bound`, each equally likely.
+    /// An integer in `0..bound`, each equally likely.
     ///
     /// # Panics
     /// If `bound` is 0.
     #[inline]
     pub(crate) fn below(&mut self, bound: usize) -> usize {
-        assert!(0 < bound, "no number is below 0");
-        // Lemire's multiplication; the few products that would favour small numbers are drawn again.
+        assert!(bound > 0, "no number is below 0");
+        // Lemire's method; the few products that would favour small numbers are rejected.
         let bound = bound as u64;
         let threshold = bound.wrapping_neg() % bound;
         loop {
             let product = u128::from(self.u64()) * u128::from(bound);
-            if threshold <= product as u64 {
+            if product as u64 >= threshold {
                 return (product >> 64) as usize;
             }
         }
@@ -85,7 +85,7 @@ impl Random {
         (radius * angle.cos()) as f32
     }
 
-    /// Puts the items into random order, each order equally likely (Fisher and Yates).
+    /// Shuffles the items, each order equally likely (Fisher and Yates).
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for end in (1..items.len()).rev() {
             items.swap(end, self.below(end + 1));

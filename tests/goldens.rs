@@ -1,13 +1,13 @@
-//! Golden values: made by independent programs, never by this one.
+//! Golden values, computed by independent programs.
 //!
-//! They are read from the directory that the environment variable `ELIAS_GOLDENS` names, where it is set and
-//! holds files of the kind asked for; else from the project's own copy.
+//! They are read from the directory in the environment variable `ELIAS_GOLDENS`, if it is set and contains files of
+//! the kind; otherwise from the project's own copy.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// Every golden file of a kind, by the start of its name, with its path for messages.
+/// Every golden file whose name starts with `prefix`, with its path for messages.
 pub(crate) fn of_kind(prefix: &str) -> Vec<(PathBuf, Value)> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/goldens");
     let given = std::env::var_os("ELIAS_GOLDENS").map(PathBuf::from);
@@ -26,7 +26,7 @@ pub(crate) fn of_kind(prefix: &str) -> Vec<(PathBuf, Value)> {
         .collect()
 }
 
-/// Every directory of golden values whose name begins so.
+/// Every directory of golden values whose name starts with `prefix`.
 #[allow(dead_code)] // the library's own tests read some
 pub(crate) fn directories(prefix: &str) -> Vec<PathBuf> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/goldens");

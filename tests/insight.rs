@@ -1,4 +1,4 @@
-//! What a model tells of itself agrees with what it answers.
+//! Explanations and figures agree with the model's answers.
 
 use elias::insight::{Cut, MissReason, explain, find_hardest, neighbours, prune};
 use elias::{Config, Dataset, LabelId, Level, Predictor, Query, Trainer};
@@ -7,7 +7,7 @@ use crate::random::Random;
 
 const N_LABELS: usize = 24;
 
-/// Texts of two topics each; a word and a label per topic.
+/// Texts of two topics each; one word and one label per topic.
 fn data() -> Dataset {
     let point = |point: usize| {
         let mut random = Random::new(5, "insight test", point as u64);
@@ -89,7 +89,7 @@ fn the_nearest_training_point_of_a_training_point_is_itself() {
     // Equal texts tie to the lower point.
     let texts = data.texts().unwrap();
     assert_eq!(texts.get(near[0].point), texts.get(7));
-    assert!(near.is_sorted_by(|a, b| b.similarity <= a.similarity));
+    assert!(near.is_sorted_by(|a, b| a.similarity >= b.similarity));
 }
 
 #[test]

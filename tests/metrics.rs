@@ -61,7 +61,7 @@ fn metrics_equal_the_golden_values() {
             let value = value.as_f64().unwrap();
             let found = metrics
                 .get(name)
-                .unwrap_or_else(|| panic!("{name} was not measured"));
+                .unwrap_or_else(|| panic!("{name} was not computed"));
             assert!(
                 (found - value).abs() <= 1e-6,
                 "{}: {name} is {found}, expected {value}",

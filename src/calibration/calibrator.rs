@@ -1,7 +1,7 @@
 //! The final score of a candidate: tree_weight·T(p, q, p·q, f) + product_weight·p^model_power·q^ranker_power.
 //!
-//! T has as many values as the tree has leaves, so the second term orders the candidates within a leaf. With powers of
-//! 1, the paper's, it is too small to tell the weaker ones apart.
+//! T has one value per leaf, so the second term orders the candidates within a leaf. With powers of 1, as in the
+//! paper, it is too small to distinguish the weaker ones.
 
 use crate::config::MixingRule;
 use crate::error::{Error, Result};
@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use super::tree::DecisionTree;
 use super::tree_fit::TreeLimits;
 
-/// What calibration knows of one candidate of one point.
+/// The scores of one candidate of one point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct CandidateScores {
     /// The model's score p.
@@ -105,14 +105,14 @@ impl Calibrator {
         Calibrator::from_parts(tree, mixing)
     }
 
-    /// A calibrator over these parts.
+    /// A calibrator from its parts.
     ///
     /// # Errors
     /// [`Error::InvalidModel`] if an invariant does not hold.
     pub(crate) fn from_parts(tree: DecisionTree, mixing: Mixing) -> Result<Self> {
         if tree.n_features() != 4 {
             return Err(Error::InvalidModel(format!(
-                "calibration tree over {} features, expected 4",
+                "the calibration tree has {} features, expected 4",
                 tree.n_features()
             )));
         }
@@ -125,7 +125,7 @@ impl Calibrator {
         for number in [tree_weight, product_weight, model_power, ranker_power] {
             if !number.is_finite() || number < 0.0 {
                 return Err(Error::InvalidModel(format!(
-                    "calibration weight or power {number}, expected zero or a positive number"
+                    "a calibration weight or power is {number}, expected at least 0"
                 )));
             }
         }
@@ -159,7 +159,7 @@ impl Calibrator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calibration::Node;
+    use crate::calibration::TreeNode;
 
     #[test]
     fn score_mixes_the_tree_and_the_product() {
@@ -187,8 +187,8 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_do_not_fit_are_refused() {
-        let leaf = vec![Node::Leaf { probability: 0.5 }];
+    fn parts_that_do_not_fit_together_are_errors() {
+        let leaf = vec![TreeNode::Leaf { probability: 0.5 }];
         let tree = |n_features| DecisionTree::from_nodes(leaf.clone(), n_features).unwrap();
         let mixing = |tree_weight, product_weight, model_power, ranker_power| Mixing {
             tree_weight,

@@ -1,7 +1,7 @@
 //! Isotonic regression: the non-decreasing function of the score that fits the outcomes best.
 //!
-//! Pool adjacent violators in one pass over the examples by ascending score, equal scores pooled first. Between
-//! two pools the function is a straight line, outside of them constant, as in scikit-learn.
+//! Pool adjacent violators in one pass over the examples by ascending score, equal scores pooled first. The function
+//! is linear between pools and constant outside of them, as in scikit-learn.
 
 use crate::error::{Error, Result};
 
@@ -14,8 +14,8 @@ pub(crate) struct Isotonic {
     probabilities: Vec<f32>,
 }
 
-/// Neighbouring examples that share one probability. Sums are f64: there may be millions of them.
-struct Pool {
+/// Neighbouring examples with one probability. Counts are f64, as there may be millions.
+struct ExamplePool {
     lowest: f32,
     highest: f32,
     n_examples: f64,
@@ -41,14 +41,14 @@ impl Isotonic {
             )));
         }
         let mut examples: Vec<(f32, bool)> = std::iter::zip(scores, relevant)
-            // Adding 0 turns -0 into 0, which sorts apart from it.
+            // Adding 0 turns -0 into 0, which `total_cmp` would order before it.
             .map(|(&score, &relevant)| (score + 0.0, relevant))
             .collect();
         examples.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
 
-        let mut pools: Vec<Pool> = Vec::new();
+        let mut pools: Vec<ExamplePool> = Vec::new();
         for equal in examples.chunk_by(|a, b| a.0 == b.0) {
-            let mut pool = Pool {
+            let mut pool = ExamplePool {
                 lowest: equal[0].0,
                 highest: equal[0].0,
                 n_examples: equal.len() as f64,
@@ -68,31 +68,31 @@ impl Isotonic {
         };
         for pool in &pools {
             knots.push(pool.lowest, pool.share() as f32);
-            if pool.lowest < pool.highest {
+            if pool.highest > pool.lowest {
                 knots.push(pool.highest, pool.share() as f32);
             }
         }
         Ok(knots)
     }
 
-    /// A function over these knots.
+    /// A function from its knots.
     ///
     /// # Errors
     /// [`Error::InvalidModel`] if an invariant does not hold.
     pub(crate) fn from_parts(scores: Vec<f32>, probabilities: Vec<f32>) -> Result<Self> {
-        let fitting = !scores.is_empty() && scores.len() == probabilities.len();
-        let finite = scores.iter().all(|score| score.is_finite());
-        let rising = scores.windows(2).all(|pair| pair[0] < pair[1]);
-        let monotone = probabilities.windows(2).all(|pair| pair[0] <= pair[1]);
-        let shares = probabilities.iter().all(|p| (0.0..=1.0).contains(p));
-        if fitting && finite && rising && monotone && shares {
+        let is_complete = !scores.is_empty() && scores.len() == probabilities.len();
+        let is_finite = scores.iter().all(|score| score.is_finite());
+        let is_increasing = scores.windows(2).all(|pair| pair[0] < pair[1]);
+        let is_monotone = probabilities.windows(2).all(|pair| pair[0] <= pair[1]);
+        let is_probability = probabilities.iter().all(|p| (0.0..=1.0).contains(p));
+        if is_complete && is_finite && is_increasing && is_monotone && is_probability {
             Ok(Isotonic {
                 scores,
                 probabilities,
             })
         } else {
             Err(Error::InvalidModel(
-                "calibration knots: expected rising scores with probabilities that never decrease"
+                "calibration knots need increasing scores and non-decreasing probabilities from 0 to 1"
                     .into(),
             ))
         }
@@ -113,7 +113,7 @@ impl Isotonic {
         let Some((&high, &to)) = self.scores.get(above).zip(self.probabilities.get(above)) else {
             return from;
         };
-        // f64 keeps the line monotone and inside of its ends.
+        // In f64 the line stays monotone and between its ends.
         let share = (f64::from(score) - f64::from(low)) / (f64::from(high) - f64::from(low));
         (f64::from(from) + share * (f64::from(to) - f64::from(from))) as f32
     }
@@ -124,7 +124,7 @@ impl Isotonic {
     }
 }
 
-impl Pool {
+impl ExamplePool {
     fn share(&self) -> f64 {
         self.n_relevant / self.n_examples
     }
@@ -158,7 +158,7 @@ mod tests {
             relevant / n
         };
         let least = |from: u8, score: u8| {
-            let ends = scores.iter().filter(|&&end| score <= end);
+            let ends = scores.iter().filter(|&&end| end >= score);
             ends.map(|&end| mean(from, end))
                 .fold(f64::INFINITY, f64::min)
         };
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn unusable_input_is_refused() {
+    fn invalid_input_is_an_error() {
         assert!(Isotonic::fit(&[], &[]).is_err());
         assert!(Isotonic::fit(&[0.0], &[]).is_err());
         assert!(Isotonic::fit(&[f32::NAN], &[true]).is_err());

@@ -1,4 +1,4 @@
-//! Whether probabilities mean what they say: reliability bins and the expected calibration error.
+//! How well calibrated probabilities are: reliability bins and the expected calibration error.
 
 /// Answers whose probabilities lie in the same interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -14,7 +14,7 @@ pub struct ReliabilityBin {
 /// The reliability curve of a set of answers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reliability {
-    /// Bins of equal width from 0 to 1; a bin holds its lower end, the last one also 1.
+    /// Bins of equal width from 0 to 1; a bin includes its lower end, the last one also 1.
     pub bins: Vec<ReliabilityBin>,
 }
 
@@ -27,7 +27,7 @@ impl Reliability {
         assert_eq!(
             probabilities.len(),
             relevant.len(),
-            "one outcome a probability"
+            "one outcome per probability"
         );
         let mut bins = vec![ReliabilityBin::default(); n_bins.max(1)];
         let last = bins.len() - 1;
@@ -39,7 +39,7 @@ impl Reliability {
             bin.mean_probability += f64::from(probability);
             bin.relevant_share += f64::from(relevant);
         }
-        for bin in bins.iter_mut().filter(|bin| 0 < bin.n_answers) {
+        for bin in bins.iter_mut().filter(|bin| bin.n_answers > 0) {
             bin.mean_probability /= bin.n_answers as f64;
             bin.relevant_share /= bin.n_answers as f64;
         }

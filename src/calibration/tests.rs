@@ -1,7 +1,7 @@
 //! Calibration against scikit-learn, by `tests/fixtures/calibration.json`, which `make_calibration.py` beside it wrote.
 
 use crate::calibration::{
-    Calibrator, CandidateScores, DecisionTree, Isotonic, Mixing, Node, TreeLimits,
+    Calibrator, CandidateScores, DecisionTree, Isotonic, Mixing, TreeLimits, TreeNode,
 };
 use crate::on_threads;
 use serde_json::Value;
@@ -32,7 +32,7 @@ fn candidates(fixture: &Value) -> (Vec<CandidateScores>, Vec<bool>) {
     )
 }
 
-/// The tree that these limits give, and its Brier score on the examples it was fitted on.
+/// The tree with these limits, and its Brier score on the training examples.
 fn fit(fixture: &Value, limits: &Value) -> (DecisionTree, f64) {
     let (candidates, relevant) = candidates(fixture);
     let limits = TreeLimits {
@@ -67,8 +67,8 @@ fn trees_split_like_scikit_learns_where_no_two_splits_are_equally_good() {
         assert_eq!(tree.nodes().len(), features.len());
         for (position, node) in tree.nodes().iter().enumerate() {
             match *node {
-                Node::Leaf { .. } => assert_eq!(features[position], -2.0, "node {position}"),
-                Node::Split {
+                TreeNode::Leaf { .. } => assert_eq!(features[position], -2.0, "node {position}"),
+                TreeNode::Split {
                     feature, threshold, ..
                 } => {
                     assert_eq!(f64::from(feature), features[position], "node {position}");
@@ -84,7 +84,7 @@ fn trees_split_like_scikit_learns_where_no_two_splits_are_equally_good() {
 }
 
 #[test]
-fn trees_with_equally_good_splits_score_within_the_range_of_scikit_learns_draws() {
+fn trees_with_equally_good_splits_score_within_the_range_of_scikit_learns() {
     let fixture = fixture();
     for expected in fixture["tied_trees"].as_array().unwrap() {
         let (_, brier) = fit(&fixture, expected);

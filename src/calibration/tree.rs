@@ -2,9 +2,9 @@
 
 use crate::error::{Error, Result};
 
-/// One node of a [`DecisionTree`]; the left child of a split is the node behind it.
+/// One node of a [`DecisionTree`]; the left child of a split is the next node.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Node {
+pub(crate) enum TreeNode {
     /// Goes left if the feature is at most the threshold, right otherwise.
     Split {
         /// Which feature.
@@ -15,7 +15,7 @@ pub(crate) enum Node {
         /// Position of the right child.
         right: u32,
     },
-    /// The share of relevant examples that ended here.
+    /// The share of relevant examples in this leaf.
     Leaf {
         /// Between 0 and 1.
         probability: f32,
@@ -28,39 +28,39 @@ pub(crate) enum Node {
 /// `n_features`; thresholds are finite; probabilities lie in 0..=1.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DecisionTree {
-    nodes: Vec<Node>,
+    nodes: Vec<TreeNode>,
     n_features: usize,
 }
 
 impl DecisionTree {
-    /// A tree over these nodes.
+    /// A tree from its nodes.
     ///
     /// # Errors
     /// [`Error::InvalidModel`] if an invariant does not hold.
-    pub(crate) fn from_nodes(nodes: Vec<Node>, n_features: usize) -> Result<Self> {
+    pub(crate) fn from_nodes(nodes: Vec<TreeNode>, n_features: usize) -> Result<Self> {
         let invalid =
             |problem: String| Err(Error::InvalidModel(format!("decision tree: {problem}")));
-        // Positions at which the right subtrees of the splits above must begin, innermost last.
+        // The expected positions of the right subtrees of enclosing splits, innermost last.
         let mut pending: Vec<usize> = Vec::new();
         let mut complete = false;
         for (position, node) in nodes.iter().enumerate() {
             if complete {
-                return invalid(format!("node {position} lies behind the end of the tree"));
+                return invalid(format!("node {position} is after the end of the tree"));
             }
             match *node {
-                Node::Split {
+                TreeNode::Split {
                     feature,
                     threshold,
                     right,
                 } => {
-                    if n_features <= feature as usize || !threshold.is_finite() {
+                    if feature as usize >= n_features || !threshold.is_finite() {
                         return invalid(format!(
                             "node {position} splits feature {feature} of {n_features} at {threshold}"
                         ));
                     }
                     pending.push(right as usize);
                 }
-                Node::Leaf { probability } => {
+                TreeNode::Leaf { probability } => {
                     if !(0.0..=1.0).contains(&probability) {
                         return invalid(format!("leaf {position} has probability {probability}"));
                     }
@@ -84,7 +84,7 @@ impl DecisionTree {
     }
 
     /// The nodes in preorder.
-    pub(crate) fn nodes(&self) -> &[Node] {
+    pub(crate) fn nodes(&self) -> &[TreeNode] {
         &self.nodes
     }
 
@@ -102,8 +102,8 @@ impl DecisionTree {
         let mut position = 0;
         loop {
             match self.nodes[position] {
-                Node::Leaf { probability } => return probability,
-                Node::Split {
+                TreeNode::Leaf { probability } => return probability,
+                TreeNode::Split {
                     feature,
                     threshold,
                     right,
@@ -123,16 +123,16 @@ impl DecisionTree {
 mod tests {
     use super::*;
 
-    fn split(feature: u32, right: u32) -> Node {
-        Node::Split {
+    fn split(feature: u32, right: u32) -> TreeNode {
+        TreeNode::Split {
             feature,
             threshold: 0.5,
             right,
         }
     }
 
-    fn leaf(probability: f32) -> Node {
-        Node::Leaf { probability }
+    fn leaf(probability: f32) -> TreeNode {
+        TreeNode::Leaf { probability }
     }
 
     #[test]
@@ -145,8 +145,8 @@ mod tests {
     }
 
     #[test]
-    fn nodes_that_are_no_tree_are_refused() {
-        let check = |nodes: &[Node], part_of_message: &str| {
+    fn nodes_that_do_not_form_a_tree_are_an_error() {
+        let check = |nodes: &[TreeNode], part_of_message: &str| {
             let message = DecisionTree::from_nodes(nodes.to_vec(), 2)
                 .unwrap_err()
                 .to_string();
@@ -154,7 +154,7 @@ mod tests {
         };
         check(&[], "do not complete");
         check(&[split(0, 2), leaf(0.0)], "do not complete");
-        check(&[leaf(0.0), leaf(0.0)], "behind the end");
+        check(&[leaf(0.0), leaf(0.0)], "after the end");
         check(&[split(2, 2), leaf(0.0), leaf(0.0)], "feature 2 of 2");
         check(
             &[split(0, 0), leaf(0.0), leaf(0.0)],

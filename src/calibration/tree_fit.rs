@@ -1,20 +1,20 @@
 //! Growing a decision tree: CART with the Gini impurity and exact splits, as scikit-learn's
 //! `DecisionTreeClassifier` grows it.
 //!
-//! Every feature is sorted once; a split then divides each sorted list, keeping its order, so a level of the tree
-//! costs one walk over the examples a feature. Among equally good splits the lowest feature, then the lowest
-//! threshold wins (scikit-learn draws).
+//! Every feature is sorted once; a split divides each sorted list, keeping its order, so a level of the tree costs
+//! one pass over the examples per feature. Among equally good splits the lowest feature, then the lowest threshold
+//! wins (scikit-learn chooses at random).
 
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 
-use super::tree::{DecisionTree, Node};
+use super::tree::{DecisionTree, TreeNode};
 
 /// Values closer than this are not split, as in scikit-learn.
-const LEAST_GAP: f32 = 1e-7;
+const MIN_GAP: f32 = 1e-7;
 
-/// When growing stops.
+/// When to stop growing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TreeLimits {
     /// Splits between the root and the deepest leaf.
@@ -24,7 +24,7 @@ pub(crate) struct TreeLimits {
 }
 
 impl DecisionTree {
-    /// Fits a tree; `columns` holds one slice a feature, each with one value an example.
+    /// Fits a tree; `columns` has one slice per feature, with one value per example.
     ///
     /// Sorting and the search for splits run on the current rayon pool; the tree does not depend on its size.
     ///
@@ -36,7 +36,7 @@ impl DecisionTree {
         limits: TreeLimits,
     ) -> Result<DecisionTree> {
         let n_examples = relevant.len();
-        if n_examples == 0 || u32::MAX as usize <= n_examples {
+        if n_examples == 0 || n_examples >= u32::MAX as usize {
             return Err(Error::CannotTrain(format!(
                 "a decision tree needs from 1 to 2^32 - 2 examples, found {n_examples}"
             )));
@@ -60,7 +60,7 @@ impl DecisionTree {
                 order
             })
             .collect();
-        let mut growth = Growth {
+        let mut growth = TreeGrowth {
             columns,
             relevant,
             limits,
@@ -69,7 +69,7 @@ impl DecisionTree {
             nodes: Vec::new(),
         };
         let n_relevant = relevant.iter().filter(|relevant| **relevant).count();
-        growth.grow(Part {
+        growth.grow(ExampleRange {
             start: 0,
             end: n_examples,
             n_relevant,
@@ -80,29 +80,29 @@ impl DecisionTree {
 }
 
 /// A tree while it grows.
-struct Growth<'a> {
+struct TreeGrowth<'a> {
     columns: &'a [&'a [f32]],
     relevant: &'a [bool],
     limits: TreeLimits,
-    /// For every feature the examples in ascending order of it, within the part of each node grown so far.
+    /// Per feature: the examples of each node so far, in ascending order of the feature.
     sorted: Vec<Vec<u32>>,
-    /// Scratch: the side of every example of the node at hand.
+    /// Scratch: the side of every example of the current node.
     goes_left: Vec<bool>,
-    nodes: Vec<Node>,
+    nodes: Vec<TreeNode>,
 }
 
 /// The examples of one node: a range of every sorted list.
 #[derive(Clone, Copy)]
-struct Part {
+struct ExampleRange {
     start: usize,
     end: usize,
     n_relevant: usize,
     depth: usize,
 }
 
-/// The best place to divide a part.
+/// A way to divide the examples of a node.
 #[derive(Clone, Copy)]
-struct Split {
+struct CandidateSplit {
     feature: usize,
     threshold: f64,
     n_left: usize,
@@ -110,39 +110,39 @@ struct Split {
     gain: f64,
 }
 
-impl Growth<'_> {
-    /// Appends the subtree of a part.
-    fn grow(&mut self, part: Part) {
+impl TreeGrowth<'_> {
+    /// Appends the subtree of these examples.
+    fn grow(&mut self, part: ExampleRange) {
         let n_examples = part.end - part.start;
-        let pure = part.n_relevant == 0 || part.n_relevant == n_examples;
-        let deep = self.limits.max_depth <= part.depth;
-        let small = n_examples < 2 * self.limits.min_samples_leaf.max(1);
-        let split = if pure || deep || small {
+        let is_pure = part.n_relevant == 0 || part.n_relevant == n_examples;
+        let is_deep = part.depth >= self.limits.max_depth;
+        let is_small = n_examples < 2 * self.limits.min_samples_leaf.max(1);
+        let split = if is_pure || is_deep || is_small {
             None
         } else {
             self.best_split(part)
         };
         let Some(split) = split else {
             let probability = (part.n_relevant as f64 / n_examples as f64) as f32;
-            self.nodes.push(Node::Leaf { probability });
+            self.nodes.push(TreeNode::Leaf { probability });
             return;
         };
         self.divide(part, split);
         let middle = part.start + split.n_left;
         let position = self.nodes.len();
-        self.nodes.push(Node::Leaf { probability: 0.0 }); // its right child is not known yet
-        self.grow(Part {
+        self.nodes.push(TreeNode::Leaf { probability: 0.0 }); // replaced below, once its right child is known
+        self.grow(ExampleRange {
             end: middle,
             n_relevant: split.n_relevant_left,
             depth: part.depth + 1,
             ..part
         });
-        self.nodes[position] = Node::Split {
+        self.nodes[position] = TreeNode::Split {
             feature: split.feature as u32,
             threshold: split.threshold,
             right: self.nodes.len() as u32,
         };
-        self.grow(Part {
+        self.grow(ExampleRange {
             start: middle,
             n_relevant: part.n_relevant - split.n_relevant_left,
             depth: part.depth + 1,
@@ -150,14 +150,14 @@ impl Growth<'_> {
         });
     }
 
-    fn best_split(&self, part: Part) -> Option<Split> {
-        let of_features: Vec<Option<Split>> = (0..self.columns.len())
+    fn best_split(&self, part: ExampleRange) -> Option<CandidateSplit> {
+        let of_features: Vec<Option<CandidateSplit>> = (0..self.columns.len())
             .into_par_iter()
             .map(|feature| self.best_split_of(feature, part))
             .collect();
-        let mut best: Option<Split> = None;
+        let mut best: Option<CandidateSplit> = None;
         for split in of_features.into_iter().flatten() {
-            if best.is_none_or(|best| best.gain < split.gain) {
+            if best.is_none_or(|best| split.gain > best.gain) {
                 best = Some(split);
             }
         }
@@ -165,23 +165,23 @@ impl Growth<'_> {
     }
 
     /// The split of one feature that lowers the impurity most.
-    fn best_split_of(&self, feature: usize, part: Part) -> Option<Split> {
+    fn best_split_of(&self, feature: usize, part: ExampleRange) -> Option<CandidateSplit> {
         let column = self.columns[feature];
         let order = &self.sorted[feature][part.start..part.end];
         let min_leaf = self.limits.min_samples_leaf.max(1);
-        let mut best: Option<Split> = None;
+        let mut best: Option<CandidateSplit> = None;
         let mut n_relevant_left = 0;
         for (before, pair) in order.windows(2).enumerate() {
             n_relevant_left += usize::from(self.relevant[pair[0] as usize]);
             let (low, high) = (column[pair[0] as usize], column[pair[1] as usize]);
             let n_left = before + 1;
-            if high <= low + LEAST_GAP || n_left < min_leaf || order.len() - n_left < min_leaf {
+            if high <= low + MIN_GAP || n_left < min_leaf || order.len() - n_left < min_leaf {
                 continue;
             }
             let gain = purity(n_left, n_relevant_left)
                 + purity(order.len() - n_left, part.n_relevant - n_relevant_left);
-            if best.is_none_or(|best| best.gain < gain) {
-                best = Some(Split {
+            if best.is_none_or(|best| gain > best.gain) {
+                best = Some(CandidateSplit {
                     feature,
                     threshold: 0.5 * f64::from(low) + 0.5 * f64::from(high),
                     n_left,
@@ -194,7 +194,7 @@ impl Growth<'_> {
     }
 
     /// Puts the examples that go left before those that go right, in every sorted list.
-    fn divide(&mut self, part: Part, split: Split) {
+    fn divide(&mut self, part: ExampleRange, split: CandidateSplit) {
         let by_feature = &self.sorted[split.feature][part.start..part.end];
         for (place, &example) in by_feature.iter().enumerate() {
             self.goes_left[example as usize] = place < split.n_left;
@@ -219,7 +219,7 @@ impl Growth<'_> {
     }
 }
 
-/// n·(1 − Gini impurity): the part of the impurity's decrease that depends on the split.
+/// n·(1 − Gini impurity): the part of the gain that depends on the split.
 fn purity(n_examples: usize, n_relevant: usize) -> f64 {
     let relevant = n_relevant as f64;
     let other = (n_examples - n_relevant) as f64;
@@ -236,18 +236,18 @@ mod tests {
     };
 
     #[test]
-    fn a_clean_cut_is_found_halfway() {
+    fn a_clean_split_is_found_halfway() {
         let column = [0.1, 0.9, 0.2, 0.8];
         let tree =
             DecisionTree::fit(&[&[7.0; 4], &column], &[false, true, false, true], LIMITS).unwrap();
         let expected = [
-            Node::Split {
+            TreeNode::Split {
                 feature: 1,
                 threshold: 0.5 * f64::from(0.2f32) + 0.5 * f64::from(0.8f32),
                 right: 2,
             },
-            Node::Leaf { probability: 0.0 },
-            Node::Leaf { probability: 1.0 },
+            TreeNode::Leaf { probability: 0.0 },
+            TreeNode::Leaf { probability: 1.0 },
         ];
         assert_eq!(tree.nodes(), expected);
     }
@@ -266,13 +266,16 @@ mod tests {
             max_depth: 0,
             ..LIMITS
         };
-        assert_eq!(fit(max_depth).nodes(), [Node::Leaf { probability: 0.25 }]);
+        assert_eq!(
+            fit(max_depth).nodes(),
+            [TreeNode::Leaf { probability: 0.25 }]
+        );
         let equal = DecisionTree::fit(&[&[0.5; 4]], &relevant, LIMITS).unwrap();
-        assert_eq!(equal.nodes(), [Node::Leaf { probability: 0.25 }]);
+        assert_eq!(equal.nodes(), [TreeNode::Leaf { probability: 0.25 }]);
     }
 
     #[test]
-    fn unusable_examples_are_errors() {
+    fn invalid_examples_are_errors() {
         assert!(DecisionTree::fit(&[&[]], &[], LIMITS).is_err());
         assert!(DecisionTree::fit(&[&[1.0]], &[true, false], LIMITS).is_err());
         assert!(DecisionTree::fit(&[&[f32::NAN]], &[true], LIMITS).is_err());

@@ -7,13 +7,16 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
 use super::files::{FileRecord, MANIFEST, hexadecimal};
 use super::load::read_manifest;
-use crate::error::Result;
+use super::open::Unchecked;
+use crate::error::{Error, Result};
+use crate::predict::Integrity;
 
 /// How a file compares with its entry in the manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,13 +115,53 @@ fn compare(path: &Path, record: &FileRecord) -> FileState {
 
 /// SHA-256 of a file, read in chunks.
 fn sha256_of(path: &Path) -> io::Result<String> {
+    let hash = sha256_while(path, || true)?;
+    hash.ok_or_else(|| io::ErrorKind::Interrupted.into())
+}
+
+/// SHA-256 of a file, read in chunks; none if it stops being wanted.
+fn sha256_while(path: &Path, is_wanted: impl Fn() -> bool) -> io::Result<Option<String>> {
     let mut file = File::open(path)?;
     let mut hash = Sha256::new();
     let mut chunk = vec![0; 1 << 20];
-    loop {
+    while is_wanted() {
         match file.read(&mut chunk)? {
-            0 => return Ok(hexadecimal(&hash.finalize())),
+            0 => return Ok(Some(hexadecimal(&hash.finalize()))),
             n_read => hash.update(&chunk[..n_read]),
         }
     }
+    Ok(None)
+}
+
+/// Checks files in the background; where no thread can be started, at once.
+pub(super) fn check_in_background(files: Vec<Unchecked>) -> Arc<Integrity> {
+    if files.is_empty() {
+        return Arc::default();
+    }
+    let integrity = Arc::new(Integrity::checking());
+    let (shared, queue) = (Arc::clone(&integrity), files.clone());
+    let started = std::thread::Builder::new()
+        .name("elias-check".into())
+        .spawn(move || shared.conclude(check_all(&queue, &shared)));
+    if started.is_err() {
+        integrity.conclude(check_all(&files, &integrity));
+    }
+    integrity
+}
+
+fn check_all(files: &[Unchecked], integrity: &Integrity) -> Result<()> {
+    for file in files {
+        let hash = sha256_while(&file.path, || !integrity.is_unwanted());
+        let hash = hash.map_err(|error| Error::io(&file.path, "read", error))?;
+        let Some(hash) = hash else {
+            return Ok(());
+        };
+        if !file.record.is_of(file.record.bytes(), &hash) {
+            return Err(Error::BadFile {
+                path: file.path.clone(),
+                problem: "it is damaged: its SHA-256 is not the one in the manifest".into(),
+            });
+        }
+    }
+    Ok(())
 }

@@ -2,8 +2,8 @@
 //!
 //! Every file is written to a temporary sibling, synced and renamed to a name that ends in the hash of its content.
 //! The manifest is written last and names them all: until it is renamed into place nothing has changed for a reader,
-//! and files of two versions never share a name. Files that the new manifest does not name are removed after it
-//! stands.
+//! and files of two versions never share a name. Files that the new manifest does not name are removed
+//! afterwards.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -75,7 +75,7 @@ impl Writer {
     /// Puts the manifest in place, which makes everything written so far visible, and removes `obsolete` files.
     ///
     /// # Errors
-    /// [`Error::Io`]; the earlier manifest stands then.
+    /// [`Error::Io`]; the earlier manifest is then still in place.
     pub(super) fn commit(self, manifest: &str, obsolete: &[String]) -> Result<()> {
         let partial = self.directory.join(format!("{MANIFEST}{PARTIAL}"));
         write_synced(&partial, |out| out.write_all(manifest.as_bytes()))?;

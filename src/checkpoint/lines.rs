@@ -11,7 +11,7 @@ use memchr::memchr;
 use crate::data::Texts;
 use crate::error::{Error, Result};
 
-/// Writes texts, one a line.
+/// Writes texts, one per line.
 pub(super) fn write(texts: &Texts, out: &mut dyn Write) -> io::Result<()> {
     for text in texts.iter() {
         let is_plain = !text.contains(['\\', '\n']);

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
+use super::check::check_in_background;
 use super::files::{MANIFEST, read_bounded};
 use super::load_member::MemberLoader;
 use super::open::{Depth, ListedFiles, OpenFile, bad};
@@ -19,7 +20,8 @@ use crate::predict::{EnsembleCalibration, Member, Predictor, PredictorParts, Tra
 const MAX_MANIFEST: u64 = 64 << 20;
 
 impl Predictor {
-    /// Loads a model. Its large matrices are mapped and read when they are used; `tools::verify` reads every byte.
+    /// Loads a model. Its large matrices are mapped and read when they are used, and checked in the background;
+    /// [`Predictor::check_files`] waits for the result.
     ///
     /// # Errors
     /// [`Error::Io`](crate::Error::Io) if a file cannot be opened; [`Error::BadFile`](crate::Error::BadFile) if the
@@ -93,7 +95,7 @@ fn load(directory: &Path, depth: Depth) -> Result<Predictor> {
         || rayon::join(|| loader.featurizer(), || loader.members()),
     );
     let LabelNames { set, counts } = labels?;
-    Predictor::new(PredictorParts {
+    let parts = PredictorParts {
         featurizer: featurizer?,
         label_set: set,
         label_counts: counts,
@@ -104,7 +106,8 @@ fn load(directory: &Path, depth: Depth) -> Result<Predictor> {
             history: manifest.history.iter().map(Into::into).collect(),
         },
         plan: plan.clone(),
-    })
+    };
+    Predictor::with_integrity(parts, check_in_background(loader.files.unchecked()))
 }
 
 /// A directory that is being read.

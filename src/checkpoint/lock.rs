@@ -1,7 +1,7 @@
-//! One training a directory.
+//! One writer per directory.
 //!
-//! The lock is the operating system's lock on a file, which ends with the process that holds it however that process
-//! ends: a file that was left behind locks nothing. The file holds the process's id, for the error message only.
+//! The lock is the operating system's lock on a file, which ends with the process that holds it, however it ends:
+//! a file that was left behind locks nothing. The file holds the process's id, for the error message only.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Write};
@@ -20,7 +20,7 @@ impl Lock {
     /// Takes the lock.
     ///
     /// # Errors
-    /// [`Error::BadFile`] if another training holds it, [`Error::Io`].
+    /// [`Error::BadFile`] if another process holds it, [`Error::Io`].
     pub(super) fn take(path: &Path) -> Result<Lock> {
         let io = |action| move |error| Error::io(path, action, error);
         loop {
@@ -36,7 +36,7 @@ impl Lock {
                 Err(TryLockError::WouldBlock) => return Err(held(path, &mut file)),
                 Err(TryLockError::Error(error)) => return Err(io("lock")(error)),
             }
-            // Whoever held it before may have removed the file between our opening and our locking it.
+            // The previous holder may have removed the file after we opened it and before we locked it.
             if is_still_at(&file, path) {
                 file.set_len(0).map_err(io("write"))?;
                 writeln!(file, "{}", std::process::id()).map_err(io("write"))?;
@@ -63,7 +63,7 @@ fn held(path: &Path, file: &mut File) -> Error {
     };
     Error::BadFile {
         path: path.into(),
-        problem: format!("{owner} is training into this directory: wait for it, or choose another"),
+        problem: format!("{owner} is writing into this directory: wait for it, or choose another"),
     }
 }
 
@@ -86,13 +86,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_training_is_refused_by_the_id_of_the_first_and_a_left_file_locks_nothing() {
+    fn a_second_writer_is_refused_by_the_id_of_the_first_and_a_left_file_locks_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("lock");
         fs::write(&path, "4194305\nleft behind by a process that was killed").unwrap();
         let first = Lock::take(&path).unwrap();
         let error = Lock::take(&path).unwrap_err().to_string();
-        let owner = format!("process {} is training", std::process::id());
+        let owner = format!("process {} is writing", std::process::id());
         assert!(error.contains(&owner), "{error}");
         drop(first);
         Lock::take(&path).unwrap().remove();

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 /// Maps a regular file to read.
 ///
 /// Files of a model are never changed in place: a new version has new names or replaces the directory entry, which
-/// leaves the mapped file as it was. Whoever else truncates a mapped file makes its readers fail.
+/// leaves the mapped file as it was. If someone else truncates a mapped file, its readers fail.
 ///
 /// # Errors
 /// [`Error::Io`] if it cannot be opened, [`Error::BadFile`] if it is not a regular file.

@@ -6,8 +6,9 @@
 //!
 //! Loading checks: the manifest against its own checksum; the size of every file; the SHA-256 of every file up to
 //! 16 MiB and of all lists of texts; every shape, id and list. Matrices in larger files are used in place without
-//! being read first, so that a process answers at once: a weight in them that is not finite is reported by the
-//! prediction that meets it. [`verify`] reads and checks every byte; [`check_files`] checks each file by itself.
+//! being read first, so that a process answers at once; a background thread compares their SHA-256, and predictions
+//! fail from the moment it finds damage. [`verify`] reads and checks every byte first; [`check_files`] checks each file
+//! by itself.
 //!
 //! [`TrainingFolder`] keeps an unfinished training: killed at any instant, it is resumed and ends in the same bytes.
 

@@ -24,6 +24,13 @@ pub(super) enum Depth {
     Full,
 }
 
+/// A file whose hash was not compared when it was opened.
+#[derive(Clone, Debug)]
+pub(super) struct Unchecked {
+    pub(super) path: PathBuf,
+    pub(super) record: WireFile,
+}
+
 /// The files that a manifest lists.
 #[derive(Clone, Copy)]
 pub(super) struct ListedFiles<'a> {
@@ -58,6 +65,20 @@ impl ListedFiles<'_> {
         }
         let checked = if is_checked { Depth::Full } else { depth };
         Ok(OpenFile { path, map, checked })
+    }
+
+    /// The listed files that are too large to be checked when they are opened.
+    pub(super) fn unchecked(&self) -> Vec<Unchecked> {
+        let is_unchecked =
+            |file: &&WireFile| self.depth == Depth::Quick && file.bytes() > SMALL_FILE;
+        let files = self.records.iter();
+        files
+            .filter(|(_, file)| is_unchecked(file))
+            .map(|(name, file)| Unchecked {
+                path: self.directory.join(name),
+                record: file.clone(),
+            })
+            .collect()
     }
 
     /// A file that is checked in full, whatever its size.

@@ -1,7 +1,7 @@
 //! Rankers and calibration as tensors.
 
 use super::tensors::{Tensor, TensorFile, Values};
-use crate::calibration::{DecisionTree, Isotonic, Node};
+use crate::calibration::{DecisionTree, Isotonic, TreeNode};
 use crate::config::RankerLoss;
 use crate::error::Result;
 use crate::matrix::{CsrMatrix, Matrix};
@@ -87,13 +87,13 @@ impl From<&DecisionTree> for TreeColumns {
         let mut columns = TreeColumns::default();
         for node in tree.nodes() {
             let (threshold, feature, right, probability) = match *node {
-                Node::Split {
+                TreeNode::Split {
                     feature,
                     threshold,
                     right,
                 } => (threshold, feature, right, 0.0),
                 // The root is nobody's right child.
-                Node::Leaf { probability } => (0.0, 0, 0, probability),
+                TreeNode::Leaf { probability } => (0.0, 0, 0, probability),
             };
             columns.thresholds.push(threshold);
             columns.features.push(feature);
@@ -127,10 +127,10 @@ pub(super) fn read_tree(file: &mut TensorFile) -> Result<DecisionTree> {
     let rights = file.numbers("tree.right", n_nodes)?;
     let probabilities = file.floats("tree.probability", n_nodes)?;
     let node = |at: usize| match rights[at] {
-        0 => Node::Leaf {
+        0 => TreeNode::Leaf {
             probability: probabilities[at],
         },
-        right => Node::Split {
+        right => TreeNode::Split {
             feature: features[at],
             threshold: thresholds[at],
             right,

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::files::{MANIFEST, Writer};
 use super::save_member::{write_member, write_tensors};
 use super::tensors::{Tensor, Values};
+use super::training::WriteLock;
 use super::{Existing, lines, load, rerank, v1, v1_history, written_by};
 use crate::error::{Error, Result};
 use crate::features::Vectorizer;
@@ -16,7 +17,7 @@ impl Predictor {
     /// The model appears in one instant, when everything is on the disk. The same predictor gives the same bytes.
     ///
     /// # Errors
-    /// [`Error::Io`], and [`Error::BadFile`] if a model is there already.
+    /// [`Error::Io`], and [`Error::BadFile`] if a model is there already or another process is writing there.
     pub fn save(&self, directory: impl AsRef<Path>) -> Result<()> {
         save(self, directory.as_ref(), Existing::Keep)
     }
@@ -24,13 +25,25 @@ impl Predictor {
     /// Saves the model in the place of one that may be there. Readers see the old model until the new one is complete.
     ///
     /// # Errors
-    /// [`Error::Io`]; the old model is unharmed then.
+    /// [`Error::Io`], and [`Error::BadFile`] if another process is writing there; the old model is unharmed then.
     pub fn replace(&self, directory: impl AsRef<Path>) -> Result<()> {
         save(self, directory.as_ref(), Existing::Replace)
     }
 }
 
-pub(super) fn save(predictor: &Predictor, directory: &Path, existing: Existing) -> Result<()> {
+fn save(predictor: &Predictor, directory: &Path, existing: Existing) -> Result<()> {
+    let lock = WriteLock::take(directory)?;
+    let saved = save_locked(predictor, directory, existing);
+    lock.release();
+    saved
+}
+
+/// Saves into a directory whose lock the caller holds.
+pub(super) fn save_locked(
+    predictor: &Predictor,
+    directory: &Path,
+    existing: Existing,
+) -> Result<()> {
     if existing == Existing::Keep && directory.join(MANIFEST).exists() {
         return Err(Error::BadFile {
             path: directory.into(),

@@ -1,7 +1,7 @@
 //! Named tensors in a file: the safetensors format, written in one pass and read in place.
 //!
 //! Eight bytes with the length of the header, little-endian; the header, JSON, padded with spaces so that the data
-//! starts at a multiple of 64 bytes; the data. Tensors stand in the order in which they were given, of which the
+//! starts at a multiple of 64 bytes; the data. Tensors are in the order in which they were given, of which the
 //! ones with the larger elements come first.
 
 use std::io::{self, Write};

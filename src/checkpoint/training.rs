@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::kept_member::{self, FinishedMember};
 use super::lock::Lock;
-use super::save::save;
+use super::save::save_locked;
 use super::snapshot::Turn;
 use super::v1_training::Snapshot;
 use super::{Existing, describe, files, snapshot, written_by};
@@ -135,13 +135,55 @@ pub fn is_unfinished(directory: &Path) -> bool {
     SLOTS.iter().chain([&MEMBERS]).any(holds)
 }
 
+/// The right to write into a directory, which one process has at a time.
+#[derive(Debug)]
+pub(super) struct WriteLock {
+    folder: PathBuf,
+    lock: Lock,
+}
+
+impl WriteLock {
+    /// Takes the right; the directory is made if need be.
+    ///
+    /// # Errors
+    /// [`Error::BadFile`] if another process has it; [`Error::Io`].
+    pub(super) fn take(directory: &Path) -> Result<Self> {
+        let is_new = !directory.exists();
+        let folder = directory.join(FOLDER);
+        fs::create_dir_all(&folder).map_err(|error| {
+            if is_new {
+                let _ = fs::remove_dir(directory);
+            }
+            Error::io(&folder, "create", error)
+        })?;
+        let lock = Lock::take(&folder.join("lock"))?;
+        Ok(WriteLock { folder, lock })
+    }
+
+    /// Gives it back, and removes the folder if nothing else is in it.
+    pub(super) fn release(self) {
+        self.lock.remove();
+        let _ = fs::remove_dir(&self.folder);
+    }
+}
+
+/// A name beside a directory that nothing has yet.
+fn free_sibling(directory: &Path) -> PathBuf {
+    let name = directory.file_name().unwrap_or_default().to_string_lossy();
+    let numbered = |number: u32| directory.with_file_name(format!("{name}-{number}"));
+    let mut candidates = (1..).map(numbered);
+    candidates
+        .find(|path| !path.exists())
+        .expect("there are more numbers than files")
+}
+
 /// A training's place on the disk, locked against others.
 #[derive(Debug)]
 pub(crate) struct TrainingFolder {
     destination: Destination,
     identity: Identity,
     folder: PathBuf,
-    lock: Lock,
+    lock: WriteLock,
     generation: u64,
     /// The member that is being trained.
     member: usize,
@@ -164,14 +206,12 @@ impl TrainingFolder {
     /// [`Error::BadFile`] if another training has it, or if it holds what must be kept; [`Error::Io`].
     pub(crate) fn open(destination: &Destination, identity: Identity) -> Result<Self> {
         let directory = &destination.directory;
-        let folder = directory.join(FOLDER);
-        fs::create_dir_all(&folder).map_err(|error| Error::io(&folder, "create", error))?;
-        let lock = Lock::take(&folder.join("lock"))?;
+        let lock = WriteLock::take(directory)?;
         let now = Instant::now();
-        let place = TrainingFolder {
+        let mut place = TrainingFolder {
             destination: destination.clone(),
             identity,
-            folder,
+            folder: directory.join(FOLDER),
             lock,
             generation: 0,
             member: 0,
@@ -188,7 +228,12 @@ impl TrainingFolder {
             problem: format!("it holds {what}, or ask to replace it"),
         };
         let is_model = directory.join(files::MANIFEST).exists();
-        if is_model && keeps && !place.is_finished() {
+        // A training beside a model was started to replace it, and may do so once it is resumed.
+        let is_resumed = destination.start == Start::Resume && is_unfinished(directory);
+        if is_resumed {
+            place.destination.existing = Existing::Replace;
+        }
+        if is_model && keeps && !is_resumed && !place.is_finished() {
             place.leave();
             return Err(holds("a model already: choose another directory"));
         }
@@ -335,13 +380,29 @@ impl TrainingFolder {
     ///
     /// # Errors
     /// [`Error::Io`]; the snapshots stay then.
+    ///
+    /// If a model has appeared there that must be kept, the trained one goes beside it, and the error says where.
     pub(crate) fn finish(self, predictor: &Predictor) -> Result<()> {
-        save(
-            predictor,
-            &self.destination.directory,
-            self.destination.existing,
-        )?;
-        self.remove()
+        let Destination {
+            directory,
+            existing,
+            ..
+        } = self.destination.clone();
+        let is_taken = existing == Existing::Keep && directory.join(files::MANIFEST).exists();
+        if !is_taken {
+            save_locked(predictor, &directory, existing)?;
+            return self.remove();
+        }
+        let beside = free_sibling(&directory);
+        predictor.save(&beside)?;
+        self.remove()?;
+        Err(Error::BadFile {
+            path: directory,
+            problem: format!(
+                "another model appeared here during the training; the trained model is in {}",
+                beside.display()
+            ),
+        })
     }
 
     /// Removes the folder of a training whose model is complete.
@@ -362,10 +423,9 @@ impl TrainingFolder {
         Ok(())
     }
 
-    /// Lets go of the lock, and of the folder if nothing is in it.
+    /// Releases the lock, and removes the folder if nothing is in it.
     fn leave(self) {
-        self.lock.remove();
-        let _ = fs::remove_dir(&self.folder);
+        self.lock.release();
     }
 }
 

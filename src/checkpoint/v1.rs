@@ -1,6 +1,6 @@
 //! Version 1 of the manifest: wire structs and their way from and to the text of `manifest.json`.
 //!
-//! The last member is a checksum over all bytes before it, so that a changed manifest is not believed.
+//! The last member is a checksum over all bytes before it, so that a changed manifest is rejected.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -67,7 +67,7 @@ pub(super) struct WirePlan {
     shortlist_size: usize,
 }
 
-/// Files of the label names and of the training points a label has.
+/// Files of the label names and of the number of training points per label.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Labels {

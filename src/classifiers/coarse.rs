@@ -1,4 +1,4 @@
-//! W_L in eight bits: a quarter of the bytes tells which shortlisted rows are worth reading in full.
+//! W_L in eight bits: a quarter of the bytes shows which shortlisted rows are worth reading in full.
 //!
 //! A row is ŵ = scale·whole numbers, and ‖w − ŵ‖ is kept; an embedding becomes φ̂ with sixteen bits. Then
 //! w·φ = ŵ·φ̂ + (w − ŵ)·φ + ŵ·(φ − φ̂) ≤ ŵ·φ̂ + ‖w − ŵ‖·‖φ‖ + ‖ŵ‖·‖φ − φ̂‖, which is exact about who may be left out.
@@ -19,13 +19,13 @@ const TYPE_LIMIT: f32 = 128.0;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CoarseRows {
     values: Matrix<i8>,
-    /// What a whole number of a row stands for.
+    /// The value of an integer unit, per row.
     scales: Vec<f32>,
     /// ‖w − ŵ‖, a row each; the largest number if the row is not finite.
     errors: Vec<f32>,
 }
 
-/// Buffers of [`CoarseRows::upper_bounds`]; one a thread.
+/// Buffers of [`CoarseRows::upper_bounds`]; one per thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CoarseScratch {
     embedding: Vec<i16>,
@@ -63,19 +63,19 @@ impl CoarseRows {
     ) -> Result<Self> {
         let n_rows = values.n_rows();
         let fits = |list: &[f32]| list.len() == n_rows && list.iter().all(|value| 0.0 <= *value);
-        match fits(&scales) && fits(&errors) {
-            true => Ok(CoarseRows {
-                values,
-                scales,
-                errors,
-            }),
-            false => Err(Error::InvalidMatrix(format!(
+        if !fits(&scales) || !fits(&errors) {
+            return Err(Error::InvalidModel(format!(
                 "{n_rows} coarse rows need a scale and an error of at least 0 each"
-            ))),
+            )));
         }
+        Ok(CoarseRows {
+            values,
+            scales,
+            errors,
+        })
     }
 
-    /// The rows in whole numbers, what those stand for, and ‖w − ŵ‖.
+    /// The rows as integers, the value of their units, and ‖w − ŵ‖.
     pub(crate) fn parts(&self) -> (&Matrix<i8>, &[f32], &[f32]) {
         (&self.values, &self.scales, &self.errors)
     }
@@ -97,7 +97,7 @@ impl CoarseRows {
         let most = (i32::MAX as usize / 128 / dim.max(1)).min(i16::MAX as usize) as f32;
         let step = largest(embedding) / most;
         let inverse = 1.0 / step;
-        // Nothing but zeros, or numbers too small to be told from them.
+        // Nothing but zeros, or numbers too small to differ from them.
         let (step, inverse) = if inverse.is_finite() {
             (step, inverse)
         } else {
@@ -124,7 +124,7 @@ impl CoarseRows {
     }
 }
 
-/// Writes a row in whole numbers; what they stand for, and ‖w − ŵ‖.
+/// Writes a row as integers; returns the value of their unit, and ‖w − ŵ‖.
 fn rounded(row: &[f32], out: &mut [i8]) -> (f32, f32) {
     let scale = largest(row) / ROW_LIMIT;
     let inverse = 1.0 / scale;
@@ -132,7 +132,7 @@ fn rounded(row: &[f32], out: &mut [i8]) -> (f32, f32) {
         return (0.0, f32::MAX);
     }
     if !inverse.is_finite() {
-        // Nothing but zeros, or numbers too small to be told from them.
+        // Nothing but zeros, or numbers too small to differ from them.
         return (0.0, norm(row.iter().copied()));
     }
     for (out, w) in out.iter_mut().zip(row) {

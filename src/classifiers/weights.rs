@@ -11,9 +11,9 @@ use crate::matrix::Matrix;
 /// The rows of W_L, L×d.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum LabelWeights {
-    /// 32 bits a value.
+    /// 32 bits per value.
     Full(Matrix),
-    /// 16 bits a value: half the file and half the memory, scores that differ in the fourth digit.
+    /// 16 bits per value: half the file and half the memory, scores that differ in the fourth digit.
     Half(Matrix<f16>),
 }
 

@@ -1,27 +1,27 @@
-//! What a label is about: the normalised sum of its points' features.
+//! Label centroids: the normalised sum of the features of a label's points.
 //!
-//! For a label ℓ the centroid is Σ ψ(x) over its points, divided by its norm, with ψ(x) = [bow/‖bow‖, φ/‖φ‖]. A
-//! point's share is multiplied by its relevance for the label, which is 1 unless the data say otherwise.
+//! For a label ℓ the centroid is Σ ψ(x) over its points, divided by its norm, with ψ(x) = [bow/‖bow‖, φ/‖φ‖]. Each
+//! point is weighted by its relevance for the label, 1 by default.
 
 use rayon::prelude::*;
 
 use crate::matrix::{CsrBuilder, CsrMatrix, Matrix};
 
-/// ψ, what is known of the points: sparse features and, once there is an encoder, dense ones behind them.
+/// ψ, the features of the points: sparse ones, followed by embeddings if there is an encoder.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PointFeatures<'a> {
-    /// bow, N×D; rows need not have length 1.
+    /// bow, N×D; need not be normalised.
     pub sparse: &'a CsrMatrix,
-    /// φ, N×d; rows need not have length 1.
+    /// φ, N×d; need not be normalised.
     pub dense: Option<&'a Matrix>,
 }
 
-/// The centroids of all labels, L×(D+d): rows of length 1, or empty for a label whose points have no features.
+/// The centroids of all labels, L×(D+d): rows of L2 norm 1, or empty for a label whose points have no features.
 ///
 /// `labels` is Y, N×L.
 ///
 /// # Panics
-/// If the parts do not speak of the same number of points.
+/// If labels and features have different numbers of rows.
 pub(crate) fn label_centroids(labels: &CsrMatrix, points: PointFeatures) -> CsrMatrix {
     let PointFeatures { sparse, dense } = points;
     assert_eq!(labels.n_rows(), sparse.n_rows(), "label and feature rows");
@@ -75,7 +75,7 @@ pub(crate) fn label_centroids(labels: &CsrMatrix, points: PointFeatures) -> CsrM
         .expect("columns ascend and a normalised sum is finite")
 }
 
-/// 1/‖values‖, or 0 for a vector without length. The sum is taken in `f64`.
+/// 1/‖values‖, or 0 for a zero vector. Summed in `f64`.
 fn inverse_norm(values: &[f32]) -> f32 {
     let squares: f64 = values
         .iter()
@@ -88,10 +88,10 @@ fn inverse_norm(values: &[f32]) -> f32 {
     }
 }
 
-/// A sum of sparse vectors, kept densely while it grows.
+/// A sum of sparse vectors, in a dense array.
 struct SparseSum {
     values: Vec<f32>,
-    /// One bit a column: whether something was added there.
+    /// One bit per column: whether something was added there.
     touched: Vec<u64>,
     /// The words of `touched` that are not 0, in no order.
     touched_words: Vec<u32>,
@@ -116,7 +116,7 @@ impl SparseSum {
         *word |= 1 << (column % 64);
     }
 
-    /// The sum, by ascending column and of length 1; empty if it has no length. Leaves the sum at zero.
+    /// The normalised sum, by ascending column; empty if it is zero. Resets the sum.
     fn take_normalized(&mut self) -> Vec<(u32, f32)> {
         let mut row = Vec::new();
         self.touched_words.sort_unstable();

@@ -1,8 +1,8 @@
 //! The initial clusters: labels grouped by the texts they occur with.
 //!
 //! Each label is described by the normalised sum of its points' features ([`label_centroids`]); the labels are then
-//! halved again and again by balanced spherical 2-means ([`cluster_labels`]) until there are C clusters. Stage 1
-//! trains on these clusters; the adjacency learnt later replaces them.
+//! halved recursively by balanced spherical 2-means ([`cluster_labels`]) until there are C clusters. Stage 1 trains
+//! on these clusters; the learned adjacency replaces them later.
 
 mod centroids;
 mod node;
@@ -26,15 +26,15 @@ pub(crate) struct Clustering {
     cluster_of: Vec<ClusterId>,
     /// The members of cluster 0, then those of cluster 1, and so on.
     members: Vec<LabelId>,
-    /// Where the members of each cluster end.
+    /// The end of each cluster in `members`.
     ends: Vec<usize>,
 }
 
 /// Groups labels into `n_clusters` clusters whose sizes differ by at most one.
 ///
-/// `centroids` is L×D with rows of length 1, or empty for a label without points; such labels fill up whichever
-/// cluster has room, lowest ids first. The seed fixes the result on any number of threads. Neighbouring clusters are
-/// siblings of the recursive halving.
+/// `centroids` is L×D with rows of L2 norm 1, or empty for a label without points; such labels fill the clusters
+/// with room, lowest ids first. The result depends on the seed, not on the number of threads. Neighbouring clusters
+/// are siblings of the recursive halving.
 ///
 /// # Errors
 /// [`Error::Config`] if `n_clusters` is 0 or above the number of labels.
@@ -44,19 +44,20 @@ pub(crate) fn cluster_labels(
     seed: u64,
 ) -> Result<Clustering> {
     let n_labels = centroids.n_rows();
-    if n_clusters == 0 || n_labels < n_clusters {
+    if n_clusters == 0 || n_clusters > n_labels {
         return Err(Error::Config {
             key: "clustering.n_clusters".into(),
             found: n_clusters.to_string(),
             expected: format!("1 to {n_labels}, the number of labels"),
         });
     }
-    let (order, sizes) = two_means::halve_into(centroids, n_clusters, seed);
-    Ok(Clustering::from_order(order, &sizes))
+    let clusters = two_means::halve_into(centroids, n_clusters, seed);
+    let sizes: Vec<usize> = clusters.iter().map(Vec::len).collect();
+    Ok(Clustering::from_order(clusters.concat(), &sizes))
 }
 
 impl Clustering {
-    /// The partition that puts each label into the cluster named.
+    /// The partition with these clusters of the labels.
     ///
     /// # Errors
     /// [`Error::CannotTrain`] if a cluster is at or above `n_clusters`, or has no label.
@@ -127,7 +128,7 @@ impl Clustering {
         &self.members[start..self.ends[cluster.idx()]]
     }
 
-    /// The labels of each cluster, cluster after cluster.
+    /// The labels of each cluster, in cluster order.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &[LabelId]> {
         (0..self.n_clusters()).map(|cluster_idx| self.members(ClusterId(cluster_idx as u32)))
     }

@@ -1,13 +1,13 @@
 //! A node of the recursive halving: some labels and their centroids.
 //!
-//! A child keeps only the columns that its labels use, so that deep in the tree, where nodes are many and small, a
-//! round costs what the node's entries cost and not the width of the vocabulary.
+//! A child keeps only the columns that its labels use, so that deep in the tree, where nodes are many and small, the
+//! cost of a round depends on the node's entries and not on the size of the vocabulary.
 
 use std::borrow::Cow;
 
 use rayon::prelude::*;
 
-use crate::clustering::two_means::LEAST_PARALLEL_LABELS;
+use crate::clustering::two_means::MIN_LABELS_PER_TASK;
 use crate::ids::LabelId;
 use crate::matrix::{CsrBuilder, CsrMatrix};
 
@@ -53,7 +53,7 @@ impl Node<'_> {
     /// `vector · x` for the row `x`.
     pub(super) fn dot(&self, row: u32, vector: &[f32]) -> f32 {
         let (columns, values) = self.rows.row(row as usize);
-        // Four sums side by side do not wait for each other.
+        // Four independent sums, so that additions need not wait for each other.
         let mut sums = [0.0; 4];
         let (columns, columns_left) = columns.as_chunks::<4>();
         let (values, values_left) = values.as_chunks::<4>();
@@ -76,7 +76,7 @@ impl Node<'_> {
         }
     }
 
-    /// Σ of these rows. Blocks are cut by the number of rows and added in order, whatever the threads.
+    /// Σ of these rows, in blocks that depend on the number of rows only and are added in order.
     pub(super) fn sum(&self, rows: &[u32]) -> Vec<f32> {
         let sum_block = |block: &[u32]| {
             let mut sum = vec![0.0; self.rows.n_cols()];
@@ -85,7 +85,7 @@ impl Node<'_> {
             }
             sum
         };
-        let block_size = rows.len().div_ceil(MOST_BLOCKS).max(LEAST_PARALLEL_LABELS);
+        let block_size = rows.len().div_ceil(MAX_BLOCKS).max(MIN_LABELS_PER_TASK);
         let blocks: Vec<Vec<f32>> = rows.par_chunks(block_size).map(sum_block).collect();
         let mut blocks = blocks.into_iter();
         let mut sum = blocks.next().unwrap_or_else(|| sum_block(&[]));
@@ -98,8 +98,8 @@ impl Node<'_> {
     }
 }
 
-/// Blocks cost a dense vector each; this many keep many threads busy at the root.
-const MOST_BLOCKS: usize = 16;
+/// A block costs a dense vector; this many keep many threads busy at the root.
+const MAX_BLOCKS: usize = 16;
 
 #[cfg(test)]
 mod tests {
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn dot_products_take_in_every_entry() {
+    fn dot_products_include_every_entry() {
         for n_columns in 0..13usize {
             let columns = (0..n_columns as u32).collect();
             let values = (1..=n_columns).map(|value| value as f32).collect();

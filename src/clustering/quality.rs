@@ -6,10 +6,10 @@ use crate::clustering::Clustering;
 use crate::ids::LabelId;
 use crate::matrix::CsrMatrix;
 
-/// The mean cosine between labels and the centres of their clusters, over the labels that have a centroid.
+/// The mean cosine between labels and the centres of their clusters, over the labels with a centroid; 0 without any.
 ///
-/// `centroids` is L×D with rows of length 1 or empty. A centre is the normalised sum of its members' centroids, so a
-/// cluster's cosines sum to the length of that sum. 0 if no label has a centroid.
+/// `centroids` is L×D with rows of L2 norm 1 or empty. A centre is the normalised sum of its members' centroids, so a
+/// cluster's cosines add up to the norm of that sum.
 pub(crate) fn mean_cosine(centroids: &CsrMatrix, clustering: &Clustering) -> f64 {
     let n_described = (0..centroids.n_rows())
         .filter(|&label_idx| !centroids.row(label_idx).0.is_empty())
@@ -19,14 +19,14 @@ pub(crate) fn mean_cosine(centroids: &CsrMatrix, clustering: &Clustering) -> f64
         .par_iter()
         .map_init(
             || vec![0f64; centroids.n_cols()],
-            |sum, members| length_of_sum(centroids, members, sum),
+            |sum, members| norm_of_sum(centroids, members, sum),
         )
         .collect();
     cosine_sums.iter().sum::<f64>() / n_described.max(1) as f64
 }
 
-/// ‖Σ rows‖. `zeros` is all zeros before and after.
-fn length_of_sum(centroids: &CsrMatrix, members: &[LabelId], zeros: &mut [f64]) -> f64 {
+/// ‖Σ rows‖. `zeros` is all zero before and after.
+fn norm_of_sum(centroids: &CsrMatrix, members: &[LabelId], zeros: &mut [f64]) -> f64 {
     for label in members {
         let (columns, values) = centroids.row(label.idx());
         for (&column, &value) in columns.iter().zip(values) {

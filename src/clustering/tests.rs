@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use crate::on_threads;
 
-/// Rows of length 1 with few entries, every tenth row empty.
+/// Rows of L2 norm 1 with few entries, every tenth row empty.
 fn random_rows(n_rows: usize, n_cols: usize, seed: u64) -> CsrMatrix {
     let mut builder = CsrBuilder::default();
     for row_idx in 0..n_rows {
@@ -127,7 +127,7 @@ fn centroids_are_the_same_bytes_on_1_2_and_7_threads() {
 }
 
 #[test]
-fn clear_groups_within_groups_are_found_whatever_the_seed() {
+fn clear_groups_within_groups_are_found_with_any_seed() {
     // 40 labels, four groups of ten: four columns per group, and one per pair of groups.
     let mut builder = CsrBuilder::default();
     for label_idx in 0..40u32 {
@@ -153,7 +153,7 @@ fn clear_groups_within_groups_are_found_whatever_the_seed() {
         for members in clustering.iter() {
             assert!(members.iter().all(|label| label.0 % 4 == members[0].0 % 4));
         }
-        assert!(0.99 < mean_cosine(&centroids, &clustering));
+        assert!(mean_cosine(&centroids, &clustering) > 0.99);
     }
 }
 
@@ -194,7 +194,7 @@ fn labels_without_points_are_clustered_too() {
 }
 
 #[test]
-fn impossible_numbers_of_clusters_are_refused() {
+fn impossible_numbers_of_clusters_are_errors() {
     let centroids = random_rows(3, 4, 0);
     for n_clusters in [0, 4] {
         let error = cluster_labels(&centroids, n_clusters, 0).unwrap_err();

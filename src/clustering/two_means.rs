@@ -1,9 +1,9 @@
 //! Recursive halving by balanced spherical 2-means.
 //!
-//! A set of labels is split in two by two unit centres: labels are ordered by `(centre_0 - centre_1) · x` and cut at
-//! the wanted size, which is the best assignment of these sizes; each centre becomes the normalised sum of its side;
-//! and so on until nothing is gained. With sums S₀ and S₁ the summed cosine is ‖S₀‖ + ‖S₁‖, and no round lowers it.
-//! Every split draws from a random stream of its own, named by its place in the tree.
+//! A set of labels is split by two unit centres: labels are ordered by `(centre_0 - centre_1) · x` and cut at the
+//! required size, which is the best assignment of these sizes; each centre becomes the normalised sum of its side; and
+//! so on until nothing improves. With sums S₀ and S₁ the summed cosine is ‖S₀‖ + ‖S₁‖, and no round lowers it. Every
+//! split has its own random stream, numbered by its place in the tree.
 
 use std::borrow::Cow;
 
@@ -14,22 +14,17 @@ use crate::ids::LabelId;
 use crate::matrix::CsrMatrix;
 use crate::random::Random;
 
-/// The labels in cluster order, one cluster after the other, and the sizes of the clusters.
+/// The labels of each cluster. Sizes differ by at most one.
 ///
-/// `centroids` is L×D, rows of length 1 or empty. Requires `1 <= n_clusters <= L`. Sizes differ by at most one.
-pub(super) fn halve_into(
-    centroids: &CsrMatrix,
-    n_clusters: usize,
-    seed: u64,
-) -> (Vec<LabelId>, Vec<usize>) {
+/// `centroids` is L×D, rows of L2 norm 1 or empty. Requires `1 <= n_clusters <= L`.
+pub(super) fn halve_into(centroids: &CsrMatrix, n_clusters: usize, seed: u64) -> Vec<Vec<LabelId>> {
     let root = Node {
         labels: (0..centroids.n_rows() as u32).map(LabelId).collect(),
         rows: Cow::Borrowed(centroids),
     };
     let mut clusters = Vec::with_capacity(n_clusters);
     halve(root, n_clusters, 1, seed, &mut clusters);
-    let sizes = clusters.iter().map(Vec::len).collect();
-    (clusters.concat(), sizes)
+    clusters
 }
 
 /// Appends the clusters of a node. `place` numbers the nodes: the root is 1, the children of `i` are `2i`, `2i + 1`.
@@ -63,16 +58,16 @@ fn halve(node: Node, n_clusters: usize, place: u64, seed: u64, clusters: &mut Ve
     clusters.append(&mut right_clusters);
 }
 
-/// How many labels go left so that in the end all clusters hold ⌊n/C⌋ or ⌈n/C⌉.
+/// The number of labels on the left such that all clusters end up with ⌊n/C⌋ or ⌈n/C⌉.
 fn left_size(n_labels: usize, n_clusters: usize, n_left_clusters: usize) -> usize {
     let (size, n_larger) = (n_labels / n_clusters, n_labels % n_clusters);
     let n_larger_left = (n_larger * n_left_clusters).div_ceil(n_clusters);
     size * n_left_clusters + n_larger_left
 }
 
-/// The rows of a node, the `n_left` of one side before those of the other; both sides ascend.
+/// The rows of a node, the `n_left` of the left side first; both sides ascend.
 ///
-/// A few starts are followed for a few rounds, the best of them to the end.
+/// Several starts run for a few rounds, the best of them to the end.
 fn split(node: &Node, n_left: usize, mut random: Random) -> Vec<u32> {
     let mut order: Vec<u32> = (0..node.labels.len() as u32).collect();
     let mut best_order = order.clone();
@@ -87,7 +82,7 @@ fn split(node: &Node, n_left: usize, mut random: Random) -> Vec<u32> {
     for _ in 0..N_STARTS {
         halving.assign(&mut order, &first_direction(node, &mut random));
         let cosine = halving.two_means(&mut order, FIRST_ROUNDS);
-        if best_cosine < cosine {
+        if cosine > best_cosine {
             best_cosine = cosine;
             best_order.copy_from_slice(&order);
         }
@@ -107,7 +102,7 @@ const MAX_ROUNDS: usize = 20;
 /// A split ends once its mean cosine grows by less than this per round.
 const TOLERANCE: f32 = 1e-5;
 
-/// A label drawn at random minus the label least like it, of a sample.
+/// A random label minus the least similar one of a sample.
 fn first_direction(node: &Node, random: &mut Random) -> Vec<f32> {
     let n_rows = node.labels.len();
     let mut direction = vec![0.0; node.rows.n_cols()];
@@ -122,10 +117,10 @@ fn first_direction(node: &Node, random: &mut Random) -> Vec<f32> {
     direction
 }
 
-/// Labels among which the second seed of a split is sought.
+/// Size of that sample.
 const N_CANDIDATES: usize = 16;
 
-/// One split on its way: orders of the node's rows, the first `n_left` being one side.
+/// A split in progress. An order of the node's rows has the left side first.
 struct Halving<'a> {
     node: &'a Node<'a>,
     n_left: usize,
@@ -135,7 +130,7 @@ struct Halving<'a> {
 }
 
 impl Halving<'_> {
-    /// At most this many rounds of 2-means from the given sides on; the mean cosine they end with.
+    /// Runs at most `n_rounds` rounds of 2-means from the given sides; returns the mean cosine.
     fn two_means(&self, order: &mut [u32], n_rounds: usize) -> f64 {
         let (mut direction, mut cosine) = self.centres(order);
         for _ in 0..n_rounds {
@@ -149,11 +144,11 @@ impl Halving<'_> {
         cosine
     }
 
-    /// Puts the `n_left` rows with the greatest `direction · x` first; ties to the lower label.
+    /// Puts the `n_left` rows with the highest `direction · x` first; ties to the lower label.
     fn assign(&self, order: &mut [u32], direction: &[f32]) {
         let mut scored: Vec<(f32, u32)> = order
             .par_iter()
-            .with_min_len(LEAST_PARALLEL_LABELS)
+            .with_min_len(MIN_LABELS_PER_TASK)
             .map(|&row| (self.node.dot(row, direction), row))
             .collect();
         // One side is never empty, so there is a row at `n_left`.
@@ -163,7 +158,7 @@ impl Halving<'_> {
         }
     }
 
-    /// centre_0 - centre_1, and the mean cosine of labels to the centres of their sides.
+    /// centre_0 - centre_1, and the mean cosine between labels and the centres of their sides.
     fn centres(&self, order: &[u32]) -> (Vec<f32>, f64) {
         let mut left = self.node.sum(&order[..self.n_left]);
         let (mut left_squares, mut right_squares) = (0.0, 0.0);
@@ -174,7 +169,7 @@ impl Halving<'_> {
         }
         let (left_norm, right_norm) = (left_squares.sqrt(), right_squares.sqrt());
         let cosine = (left_norm + right_norm) / order.len() as f64;
-        // A side without length has no centre and pulls nothing.
+        // A side whose sum is zero has no centre.
         let scale = |norm: f64| {
             if norm == 0.0 {
                 0.0
@@ -190,8 +185,8 @@ impl Halving<'_> {
     }
 }
 
-/// Below this many labels a part of the work is not worth handing to another thread.
-pub(super) const LEAST_PARALLEL_LABELS: usize = 2048;
+/// The fewest labels worth a task of their own.
+pub(super) const MIN_LABELS_PER_TASK: usize = 2048;
 
 #[cfg(test)]
 mod tests {

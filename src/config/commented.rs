@@ -1,7 +1,7 @@
 //! A configuration as TOML in which every key is explained.
 //!
 //! The words are the doc comments of the configuration's own types, read from their source at compile time: there
-//! is no second text that could fall behind. A key that is left out by default stands there as a comment.
+//! is no second text that could fall behind. A key that is unset by default is written as a comment.
 
 use super::Config;
 
@@ -70,7 +70,7 @@ fn write_table(text: &mut String, path: &str, type_name: &str, table: &toml::Tab
     }
 }
 
-/// A value as it was meant: 0.05, not the 0.05000000074505806 that a wider type makes of it.
+/// A value as it was written: 0.05, not the 0.05000000074505806 that a wider type makes of it.
 fn spell(value: &toml::Value) -> String {
     match value {
         toml::Value::Float(number) => format!("{:?}", *number as f32),

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::config::EncoderConfig;
 use crate::encoder::{
-    Encoder, EncoderSizes, Gradient, Parameter, StepSeed, TakeTensor, Tensor, TrainableEncoder,
+    Encoder, EncoderSizes, Gradient, NamedTensor, Parameter, StepSeed, TakeTensor, TrainableEncoder,
 };
 use crate::error::Result;
 use crate::features::Points;
@@ -283,9 +283,9 @@ impl TrainableEncoder for BagEncoder {
         parameters
     }
 
-    fn tensors(&self) -> Vec<Tensor<'_>> {
+    fn tensors(&self) -> Vec<NamedTensor<'_>> {
         let dim = self.dim();
-        let tensor = |name, n_rows, values| Tensor {
+        let tensor = |name, n_rows, values| NamedTensor {
             name,
             shape: (n_rows, dim),
             values,

@@ -49,7 +49,7 @@ pub(crate) trait TrainableEncoder: Encoder {
 
     /// Every parameter, trained or not, for saving; names and shapes are those of
     /// [`TrainableEncoder::parameters`].
-    fn tensors(&self) -> Vec<Tensor<'_>>;
+    fn tensors(&self) -> Vec<NamedTensor<'_>>;
 
     /// This encoder as one that only predicts.
     fn as_encoder(&self) -> &dyn Encoder;
@@ -57,7 +57,7 @@ pub(crate) trait TrainableEncoder: Encoder {
 
 /// A named parameter, read-only.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Tensor<'a> {
+pub(crate) struct NamedTensor<'a> {
     /// Its name in model files.
     pub name: &'a str,
     /// Its shape; row-major.

@@ -1,7 +1,7 @@
-//! First half of fitting: the words of each chunk of texts, counted per text.
+//! The first half of fitting: the terms of each chunk of texts, counted per text.
 //!
-//! Chunks are cut by bytes of text, never by the number of threads, and each has its own table of words, so they
-//! are counted side by side without locks.
+//! Chunks are cut by bytes of text, not by the number of threads, and each has its own table of terms, so they are
+//! counted in parallel without locks.
 
 use std::ops::Range;
 
@@ -14,13 +14,13 @@ use crate::features::token_table::TokenTable;
 /// The terms of one chunk of texts.
 #[derive(Debug, Default)]
 pub(super) struct ChunkCounts {
-    /// The chunk's own terms; everything below speaks of them by their numbers here.
+    /// The chunk's own terms; all fields below refer to them by their numbers here.
     pub(super) table: TokenTable,
-    /// Number of texts of the chunk that hold the term.
+    /// Number of texts of the chunk that contain the term.
     pub(super) document_counts: Vec<u32>,
     /// Number of times the term occurs in the chunk.
     pub(super) occurrences: Vec<u64>,
-    /// Per text of the chunk, one after the other: term and number of times it occurs in the text.
+    /// For each text in turn: its terms and how often each occurs.
     pub(super) counts: Vec<(u32, u32)>,
     /// Where each text's part of `counts` ends.
     pub(super) text_ends: Vec<usize>,
@@ -50,13 +50,13 @@ pub(super) fn count_terms(texts: &Texts, terms: &Terms) -> Vec<ChunkCounts> {
 
 /// Cuts texts into chunks of about equal bytes; their number depends on the texts alone.
 pub(super) fn chunks(texts: &Texts) -> Vec<Range<usize>> {
-    let target = (texts.n_bytes() / MOST_CHUNKS).max(LEAST_CHUNK_BYTES);
+    let target = (texts.n_bytes() / MAX_CHUNKS).max(MIN_CHUNK_BYTES);
     let mut chunks = Vec::new();
     let (mut start, mut n_bytes) = (0, 0);
     for (text_idx, text) in texts.iter().enumerate() {
-        // An empty text costs something too.
+        // An empty text has a cost too.
         n_bytes += text.len() + 16;
-        if target <= n_bytes {
+        if n_bytes >= target {
             chunks.push(start..text_idx + 1);
             start = text_idx + 1;
             n_bytes = 0;
@@ -69,8 +69,8 @@ pub(super) fn chunks(texts: &Texts) -> Vec<Range<usize>> {
 }
 
 /// Enough to keep many threads busy, few enough that merging their words stays cheap.
-const MOST_CHUNKS: usize = 64;
-const LEAST_CHUNK_BYTES: usize = 1 << 17;
+const MAX_CHUNKS: usize = 64;
+const MIN_CHUNK_BYTES: usize = 1 << 17;
 
 fn count_chunk(texts: &Texts, chunk: Range<usize>, terms: &Terms) -> ChunkCounts {
     let mut counted = ChunkCounts::default();
@@ -87,7 +87,7 @@ fn count_chunk(texts: &Texts, chunk: Range<usize>, terms: &Terms) -> ChunkCounts
                 last_places.push(0);
             }
             let last_place = &mut last_places[term_idx as usize];
-            if text_start < *last_place {
+            if *last_place > text_start {
                 counts[*last_place - 1].1 += 1;
             } else {
                 counts.push((term_idx, 1));
@@ -112,10 +112,10 @@ mod tests {
 
     #[test]
     fn chunks_cover_all_texts_in_order() {
-        let long = "word ".repeat(LEAST_CHUNK_BYTES / 7);
+        let long = "word ".repeat(MIN_CHUNK_BYTES / 7);
         let texts: Texts = ["", "a", &long, &long, "", &long].iter().collect();
         let cut = chunks(&texts);
-        assert!(1 < cut.len());
+        assert!(cut.len() > 1);
         assert_eq!(
             cut.into_iter().flatten().collect::<Vec<_>>(),
             [0, 1, 2, 3, 4, 5]

@@ -1,7 +1,7 @@
-//! Second half of fitting: one vocabulary from the words of all chunks.
+//! The second half of fitting: one vocabulary from the terms of all chunks.
 //!
-//! Words are dealt to shards by their hash; shards sum document counts side by side. What survives the limits of the
-//! configuration is sorted by bytes, and its position there is its column.
+//! Terms are assigned to shards by their hash; shards sum document counts in parallel. The terms within the limits of
+//! the configuration are sorted by bytes; a term's position is its column.
 
 use rayon::prelude::*;
 
@@ -15,15 +15,15 @@ use crate::features::token_table::TokenTable;
 pub(super) struct Merged {
     /// The term of each column, in ascending order.
     pub(super) words: Texts,
-    /// Per column: number of texts that hold its term.
+    /// Per column: number of texts that contain its term.
     pub(super) document_counts: Vec<u32>,
     /// Per chunk, per term of the chunk: its column, unless the term was dropped.
     pub(super) columns: Vec<Vec<Option<u32>>>,
 }
 
-/// Merges what the chunks counted and drops what the configuration does not want.
+/// Merges the counts of the chunks and drops terms outside the limits of the configuration.
 pub(super) fn merge(chunks: &[ChunkCounts], config: &FeaturesConfig) -> Merged {
-    let shards: Vec<Shard> = (0..N_SHARDS)
+    let shards: Vec<TermShard> = (0..N_SHARDS)
         .into_par_iter()
         .map(|shard_idx| merge_shard(chunks, shard_idx))
         .collect();
@@ -65,7 +65,7 @@ const N_SHARDS: usize = 32;
 
 /// The terms whose hashes fall into one shard.
 #[derive(Debug, Default)]
-struct Shard {
+struct TermShard {
     table: TokenTable,
     document_counts: Vec<u32>,
     occurrences: Vec<u64>,
@@ -73,13 +73,13 @@ struct Shard {
     members: Vec<Vec<(u32, u32)>>,
 }
 
-fn merge_shard(chunks: &[ChunkCounts], shard_idx: usize) -> Shard {
-    let mut shard = Shard::default();
+fn merge_shard(chunks: &[ChunkCounts], shard_idx: usize) -> TermShard {
+    let mut shard = TermShard::default();
     for chunk in chunks {
         let mut members = Vec::with_capacity(chunk.table.len() / N_SHARDS);
         for token_idx in 0..chunk.table.len() {
             let hash = chunk.table.hash(token_idx);
-            // The table uses the lowest and the highest bits; these are neither.
+            // The table uses the lowest and the highest bits, not these.
             if (hash >> 40) as usize % N_SHARDS != shard_idx {
                 continue;
             }
@@ -100,7 +100,7 @@ fn merge_shard(chunks: &[ChunkCounts], shard_idx: usize) -> Shard {
 }
 
 #[derive(Clone, Copy)]
-struct Term<'shards> {
+struct MergedTerm<'shards> {
     token: &'shards [u8],
     shard_idx: usize,
     token_idx: usize,
@@ -109,13 +109,16 @@ struct Term<'shards> {
 }
 
 /// The terms to keep, sorted by their bytes.
-fn choose_terms<'shards>(shards: &'shards [Shard], config: &FeaturesConfig) -> Vec<Term<'shards>> {
+fn choose_terms<'shards>(
+    shards: &'shards [TermShard],
+    config: &FeaturesConfig,
+) -> Vec<MergedTerm<'shards>> {
     let mut kept = terms_in_enough_texts(shards, config.min_df);
     if kept.is_empty() {
-        // A handful of texts without a common word is still better told apart by its words than by nothing.
+        // For a handful of texts without a common word, rare words are better than none.
         kept = terms_in_enough_texts(shards, 1);
     }
-    if let Some(max_features) = config.max_features.filter(|&most| most < kept.len()) {
+    if let Some(max_features) = config.max_features.filter(|&max| kept.len() > max) {
         kept.par_sort_unstable_by(|a, b| {
             let most_frequent_first = b.occurrences.cmp(&a.occurrences);
             most_frequent_first.then_with(|| a.token.cmp(b.token))
@@ -126,12 +129,12 @@ fn choose_terms<'shards>(shards: &'shards [Shard], config: &FeaturesConfig) -> V
     kept
 }
 
-fn terms_in_enough_texts(shards: &[Shard], min_df: usize) -> Vec<Term<'_>> {
+fn terms_in_enough_texts(shards: &[TermShard], min_df: usize) -> Vec<MergedTerm<'_>> {
     let mut kept = Vec::new();
     for (shard_idx, shard) in shards.iter().enumerate() {
         for (token_idx, &document_count) in shard.document_counts.iter().enumerate() {
-            if min_df <= document_count as usize {
-                kept.push(Term {
+            if document_count as usize >= min_df {
+                kept.push(MergedTerm {
                     token: shard.table.token(token_idx),
                     shard_idx,
                     token_idx,

@@ -1,6 +1,6 @@
 //! Sparse text features: words, their inverse document frequencies, and tf-idf rows.
 //!
-//! A [`Vectorizer`] learns a vocabulary from texts and turns texts into rows of length 1. Its formulas are those of
+//! A [`Vectorizer`] learns a vocabulary from texts and turns texts into rows of L2 norm 1. Its formulas are those of
 //! scikit-learn's `TfidfVectorizer`: `idf = ln((1 + N) / (1 + df)) + 1`, `tf` or `1 + ln tf`, rows divided by their
 //! L2 norm. Columns are ordered by the bytes of their words. The result is the same on any number of threads.
 //! [`WordPieces`] are for transformers: the token ids of each text, in [`TokenRows`].

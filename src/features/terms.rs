@@ -10,7 +10,7 @@ pub(super) struct Terms {
     ngrams: usize,
 }
 
-/// Buffers that cutting a text into terms needs; reused, they cost no allocation.
+/// Reusable buffers for cutting a text into terms.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TokenScratch {
     lowered: String,

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use crate::on_threads;
 
-/// Texts of made-up words, frequent ones first, long enough to make several chunks.
+/// Texts of made-up words with skewed frequencies, enough for several chunks.
 fn made_up_texts(n_texts: usize) -> Texts {
     let mut texts = Texts::default();
     for text_idx in 0..n_texts {
@@ -25,7 +25,7 @@ fn made_up_texts(n_texts: usize) -> Texts {
     texts
 }
 
-/// The rows by the formulas, without any cleverness.
+/// The rows by the formulas.
 fn plain_rows(texts: &[String], config: &FeaturesConfig) -> (Vec<String>, Vec<Vec<(u32, f64)>>) {
     let words_of = |text: &String| -> Vec<String> {
         let words: Vec<String> = text
@@ -59,7 +59,7 @@ fn plain_rows(texts: &[String], config: &FeaturesConfig) -> (Vec<String>, Vec<Ve
     }
     let mut kept: Vec<&String> = document_counts
         .keys()
-        .filter(|&word| min_df <= document_counts[word])
+        .filter(|&word| document_counts[word] >= min_df)
         .collect();
     kept.sort_by_key(|&word| (usize::MAX - occurrences[word], word));
     kept.truncate(config.max_features.unwrap_or(usize::MAX));
@@ -194,7 +194,7 @@ fn texts_without_a_known_word_give_empty_rows() {
 }
 
 #[test]
-fn words_rarer_than_min_df_are_kept_when_nothing_else_is_there() {
+fn words_rarer_than_min_df_are_kept_if_there_are_no_others() {
     let vectorizer =
         Vectorizer::fit(&["one", "two"].iter().collect(), &FeaturesConfig::default()).unwrap();
     let words: Vec<&str> = vectorizer.vocabulary().iter().collect();
@@ -202,7 +202,7 @@ fn words_rarer_than_min_df_are_kept_when_nothing_else_is_there() {
 }
 
 #[test]
-fn a_vectoriser_from_its_parts_gives_the_same_rows_and_bad_parts_are_refused() {
+fn a_vectoriser_from_its_parts_gives_the_same_rows_and_invalid_parts_are_errors() {
     let texts = made_up_texts(50);
     let (vectorizer, rows) = Vectorizer::fit_transform(&texts, &FeaturesConfig::default()).unwrap();
     let parts = |words: &Texts, idf: &[f32]| {
@@ -211,27 +211,27 @@ fn a_vectoriser_from_its_parts_gives_the_same_rows_and_bad_parts_are_refused() {
     let loaded = parts(vectorizer.vocabulary(), vectorizer.idf()).unwrap();
     assert_eq!(loaded.transform(&texts), rows);
 
-    let check_refused = |words: &[&str], idf: &[f32], part_of_message: &str| {
+    let check_error = |words: &[&str], idf: &[f32], part_of_message: &str| {
         let error = parts(&words.iter().collect(), idf).unwrap_err().to_string();
         assert!(error.contains(part_of_message), "{error}");
     };
-    check_refused(&["a"], &[], "1 words but 0 idf weights");
-    check_refused(&["b", "a"], &[1.0, 1.0], "word 1 is \"a\"");
-    check_refused(&["a", "a"], &[1.0, 1.0], "word 1 is \"a\"");
-    check_refused(&["a"], &[f32::NAN], "idf of word 0 is NaN");
-    check_refused(&["a"], &[0.0], "idf of word 0 is 0");
+    check_error(&["a"], &[], "1 words but 0 idf weights");
+    check_error(&["b", "a"], &[1.0, 1.0], "word 1 is \"a\"");
+    check_error(&["a", "a"], &[1.0, 1.0], "word 1 is \"a\"");
+    check_error(&["a"], &[f32::NAN], "idf of word 0 is NaN");
+    check_error(&["a"], &[0.0], "idf of word 0 is 0");
 }
 
 #[test]
-fn unusable_settings_and_wordless_texts_are_refused() {
-    let check_refused = |config: FeaturesConfig, texts: &[&str], part_of_message: &str| {
+fn invalid_settings_and_texts_without_words_are_errors() {
+    let check_error = |config: FeaturesConfig, texts: &[&str], part_of_message: &str| {
         let error = Vectorizer::fit(&texts.iter().collect(), &config)
             .unwrap_err()
             .to_string();
         assert!(error.contains(part_of_message), "{error}");
     };
     let config = FeaturesConfig::default();
-    check_refused(
+    check_error(
         FeaturesConfig {
             ngrams: 0,
             ..config.clone()
@@ -239,7 +239,7 @@ fn unusable_settings_and_wordless_texts_are_refused() {
         &["a"],
         "features.ngrams: found 0",
     );
-    check_refused(
+    check_error(
         FeaturesConfig {
             min_df: 0,
             ..config.clone()
@@ -247,7 +247,7 @@ fn unusable_settings_and_wordless_texts_are_refused() {
         &["a"],
         "features.min_df: found 0",
     );
-    check_refused(
+    check_error(
         FeaturesConfig {
             max_features: Some(0),
             ..config.clone()
@@ -255,10 +255,10 @@ fn unusable_settings_and_wordless_texts_are_refused() {
         &["a"],
         "features.max_features: found 0",
     );
-    check_refused(
+    check_error(
         config.clone(),
         &["", "!"],
-        "none of the 2 texts holds a word",
+        "none of the 2 texts contains a word",
     );
-    check_refused(config, &[], "none of the 0 texts");
+    check_error(config, &[], "none of the 0 texts");
 }

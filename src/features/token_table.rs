@@ -1,13 +1,13 @@
-//! Words and the numbers they stand for, in two allocations.
+//! A table of distinct words, numbered, without an allocation per word.
 //!
 //! The hash is fixed, so that a word always falls into the same shard when the tables of many chunks are merged. No
-//! result depends on the order of the table itself.
+//! result depends on the order of the hash table.
 
 use hashbrown::HashTable;
 
 use crate::data::Texts;
 
-/// Distinct words, numbered in the order of their arrival.
+/// Distinct words, numbered in order of first occurrence.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TokenTable {
     slots: HashTable<Slot>,
@@ -28,7 +28,7 @@ struct Entry {
 }
 
 impl TokenTable {
-    /// The number of a word, which is added if it is new.
+    /// The number of a word; a new word is added.
     #[inline]
     pub(super) fn intern(&mut self, token: &[u8]) -> u32 {
         self.intern_hashed(hash_token(token), token)
@@ -83,14 +83,14 @@ impl TokenTable {
         self.entries[token_idx].hash
     }
 
-    /// How many words there are.
+    /// Number of words.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
 }
 
 impl From<&Texts> for TokenTable {
-    /// A table of these words; one that occurs twice is kept once.
+    /// A table of these words; duplicates are kept once.
     fn from(words: &Texts) -> Self {
         let mut table = TokenTable {
             slots: HashTable::with_capacity(words.len()),
@@ -119,7 +119,7 @@ pub(super) fn hash_token(token: &[u8]) -> u64 {
             }
         }
     } else if n_bytes < 8 {
-        // Two words of four bytes, which may overlap, cover all.
+        // Two groups of four bytes, which may overlap, cover all.
         four_bytes(token, 0) << 32 | four_bytes(token, n_bytes - 4)
     } else {
         let mut at = 0;
@@ -159,7 +159,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn interning_numbers_words_by_first_arrival(words in prop::collection::vec("[ab]{0,12}", 0..60)) {
+        fn interning_numbers_words_by_first_occurrence(words in prop::collection::vec("[ab]{0,12}", 0..60)) {
             let mut table = TokenTable::default();
             let mut distinct: Vec<&str> = Vec::new();
             for word in &words {

@@ -9,8 +9,8 @@ use crate::features::word_chars::{is_mark, is_word_by_itself, is_word_char};
 
 /// Writes the text into `lowered`, in lower case.
 ///
-/// Allocates only where `lowered` is too small, or the text holds a capital sigma, whose lower case depends on its
-/// neighbours.
+/// Allocates only if `lowered` is too small, or the text contains a capital sigma, whose lower case depends on its
+/// context.
 pub(super) fn lowercase_into(text: &str, lowered: &mut String) {
     lowered.clear();
     if text.is_ascii() {
@@ -46,10 +46,10 @@ pub(super) fn for_each_token<'text>(text: &'text str, mut visit: impl FnMut(&'te
             }
             at = end_of_ascii_run(bytes, at + character.len_utf8());
         }
-        if start < at {
+        if at > start {
             visit(&bytes[start..at]);
         }
-        // What stopped the run: nothing, a separator, or a character that is a word by itself.
+        // The run ended at the end of the text, a separator, or a character that is a word by itself.
         let Some(&stopper) = bytes.get(at) else { break };
         if stopper.is_ascii() {
             at += 1;

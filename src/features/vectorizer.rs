@@ -1,4 +1,4 @@
-//! The vectoriser: a vocabulary with idf weights, and the rows it makes.
+//! The vectoriser: a vocabulary with idf weights, and tf-idf rows.
 
 use rayon::prelude::*;
 
@@ -11,10 +11,12 @@ use crate::features::terms::{Terms, TokenScratch};
 use crate::features::token_table::TokenTable;
 use crate::matrix::CsrMatrix;
 
+/// No inverse document frequency is larger: 1 + ln of the number of texts. It keeps the norm of a row finite.
+const MAX_IDF: f32 = 1e3;
+
 /// Turns texts into tf-idf rows over the vocabulary it was fitted on.
 ///
-/// Invariants: the words strictly ascend by bytes, so that a word's position, which is its column, is unique; every
-/// word has a positive, finite idf.
+/// Invariants: the words strictly ascend by bytes; a word's position is its column; every idf is positive and finite.
 #[derive(Clone, Debug)]
 pub(crate) struct Vectorizer {
     vocabulary: Texts,
@@ -32,14 +34,15 @@ impl Vectorizer {
     /// Learns vocabulary and idf from texts.
     ///
     /// # Errors
-    /// [`Error::CannotTrain`] if no text holds a word, [`Error::Config`] if a setting cannot be used.
+    /// [`Error::CannotTrain`] if no text contains a word, [`Error::Config`] for an invalid setting.
     pub(crate) fn fit(texts: &Texts, config: &FeaturesConfig) -> Result<Vectorizer> {
         Ok(Vectorizer::fit_transform(texts, config)?.0)
     }
 
-    /// Learns vocabulary and idf from texts, and gives their rows, for little more than the price of the first.
+    /// Learns vocabulary and idf from texts and returns their rows, for little more than the cost of
+    /// [`Vectorizer::fit`].
     ///
-    /// The rows are those that [`Vectorizer::transform`] would give.
+    /// The rows are those of [`Vectorizer::transform`].
     ///
     /// # Errors
     /// As [`Vectorizer::fit`].
@@ -52,7 +55,7 @@ impl Vectorizer {
         let merged = merge(&counted, config);
         if merged.words.is_empty() {
             return Err(Error::CannotTrain(format!(
-                "none of the {} texts holds a word to learn from",
+                "none of the {} texts contains a word",
                 texts.len()
             )));
         }
@@ -71,10 +74,10 @@ impl Vectorizer {
         Ok((vectorizer, rows))
     }
 
-    /// A vectoriser over a vocabulary learnt before, as a model file holds it.
+    /// A vectoriser from a saved vocabulary.
     ///
     /// # Errors
-    /// [`Error::InvalidVocabulary`] if an invariant does not hold, [`Error::Config`] if a setting cannot be used.
+    /// [`Error::InvalidVocabulary`] if an invariant does not hold, [`Error::Config`] for an invalid setting.
     pub(crate) fn from_parts(
         vocabulary: Texts,
         idf: Vec<f32>,
@@ -98,10 +101,10 @@ impl Vectorizer {
                 ));
             }
         }
-        let is_usable = |weight: &f32| weight.is_finite() && 0.0 < *weight;
-        if let Some(column) = idf.iter().position(|weight| !is_usable(weight)) {
+        let is_valid = |weight: &f32| *weight > 0.0 && *weight <= MAX_IDF;
+        if let Some(column) = idf.iter().position(|weight| !is_valid(weight)) {
             return invalid(format!(
-                "the idf of word {column} is {}, expected a positive number",
+                "the idf of word {column} is {}, expected more than 0 and at most {MAX_IDF}",
                 idf[column]
             ));
         }
@@ -118,7 +121,7 @@ impl Vectorizer {
         let parts = chunks(texts)
             .into_par_iter()
             .map(|chunk| {
-                let mut rows = Rows::default();
+                let mut rows = ChunkRows::default();
                 let mut scratch = TokenScratch::default();
                 let mut row = Vec::new();
                 for text_idx in chunk {
@@ -131,11 +134,10 @@ impl Vectorizer {
         concatenate(parts, self.n_columns())
     }
 
-    /// The row of one text: columns in ascending order with weights whose squares sum to 1, or nothing if the text
-    /// holds no known word. What `out` held is lost.
+    /// Writes the row of one text to `out`: columns in ascending order with weights whose squares sum to 1, or nothing
+    /// if the text contains no known word.
     ///
-    /// Once `scratch` and `out` are as large as the texts need, nothing is allocated, save for the rare text with a
-    /// capital sigma.
+    /// Once `scratch` and `out` are large enough, nothing is allocated, except for texts with a capital sigma.
     pub(crate) fn transform_one(
         &self,
         text: &str,
@@ -171,12 +173,12 @@ impl Vectorizer {
         &self.idf
     }
 
-    fn weigh_chunk(&self, chunk: &ChunkCounts, columns: &[Option<u32>]) -> Rows {
-        let mut rows = Rows::default();
+    fn weigh_chunk(&self, chunk: &ChunkCounts, columns: &[Option<u32>]) -> ChunkRows {
+        let mut rows = ChunkRows::default();
         let mut counted: Vec<u64> = Vec::new();
         let mut row = Vec::new();
         for text in chunk.texts() {
-            // Column and count in one number sort faster than as a pair.
+            // Sorting packed integers is faster than sorting pairs.
             counted.clear();
             for &(term_idx, count) in text {
                 if let Some(column) = columns[term_idx as usize] {
@@ -205,13 +207,13 @@ impl Vectorizer {
     }
 }
 
-/// `ln((1 + N) / (1 + df)) + 1`, as if one more text held every word.
+/// `ln((1 + N) / (1 + df)) + 1`, as if one more text contained every word.
 fn idf(n_texts: usize, document_count: usize) -> f32 {
     let ratio = (1 + n_texts) as f64 / (1 + document_count) as f64;
     (ratio.ln() + 1.0) as f32
 }
 
-/// Divides by the L2 norm, which is summed in `f64`. An empty row stays empty.
+/// Divides by the L2 norm, summed in `f64`. An empty row stays empty.
 fn normalize(row: &mut [(u32, f32)]) {
     let squares: f64 = row
         .iter()
@@ -223,15 +225,15 @@ fn normalize(row: &mut [(u32, f32)]) {
     }
 }
 
-/// Rows of one chunk on their way into the matrix.
+/// The rows of one chunk.
 #[derive(Default)]
-struct Rows {
+struct ChunkRows {
     lengths: Vec<usize>,
     indices: Vec<u32>,
     values: Vec<f32>,
 }
 
-impl Rows {
+impl ChunkRows {
     fn push(&mut self, row: &[(u32, f32)]) {
         self.lengths.push(row.len());
         self.indices.extend(row.iter().map(|&(column, _)| column));
@@ -239,7 +241,7 @@ impl Rows {
     }
 }
 
-fn concatenate(parts: Vec<Rows>, n_columns: usize) -> CsrMatrix {
+fn concatenate(parts: Vec<ChunkRows>, n_columns: usize) -> CsrMatrix {
     let nnz = parts.iter().map(|part| part.indices.len()).sum();
     let mut indptr = vec![0];
     let mut indices = Vec::with_capacity(nnz);

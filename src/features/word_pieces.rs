@@ -12,10 +12,10 @@ use tokenizers::{Tokenizer, TruncationParams};
 use crate::data::{Texts, TokenizerSource};
 use crate::error::{Error, Result};
 
-/// Texts a task.
+/// Texts per task.
 const CHUNK: usize = 64;
 
-/// Token ids of points, row after row.
+/// Token ids of points, row by row.
 ///
 /// Invariant: `ends` starts at 0, never decreases, and ends at the number of ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,12 +53,12 @@ impl TokenRows {
         self.ends.len() - 1
     }
 
-    /// Ids of all rows together.
+    /// Number of ids in all rows.
     pub fn n_tokens(&self) -> usize {
         self.ids.len()
     }
 
-    /// The rows named, in that order.
+    /// These rows, in this order.
     pub fn select_rows(&self, rows: &[usize]) -> TokenRows {
         let mut selected = TokenRows::default();
         rows.iter().for_each(|&row| selected.push(self.row(row)));
@@ -74,30 +74,30 @@ impl<T: AsRef<[u32]>> FromIterator<T> for TokenRows {
     }
 }
 
-/// A tokeniser that cuts texts at a number of tokens.
+/// A tokeniser that truncates texts to a number of tokens.
 #[derive(Clone, Debug)]
 pub(crate) struct WordPieces {
     tokenizer: Tokenizer,
 }
 
 impl WordPieces {
-    /// The tokeniser of a file, for at most `max_len` tokens, those that it adds counted.
+    /// The tokeniser of a file, for at most `max_len` tokens, special tokens included.
     ///
     /// # Errors
-    /// [`Error::InvalidVocabulary`] if the file is not one of a tokeniser.
+    /// [`Error::InvalidVocabulary`] if the file is not a valid tokeniser.
     pub(crate) fn new(file: &TokenizerSource, max_len: usize) -> Result<Self> {
         let tokenizer = match file {
             TokenizerSource::Json(text) => Tokenizer::from_bytes(text).map_err(invalid)?,
-            TokenizerSource::Vocabulary(text, lowercase) => of_vocabulary(text, *lowercase)?,
+            TokenizerSource::Vocabulary(text, lowercase) => bert_tokenizer(text, *lowercase)?,
             TokenizerSource::Missing => {
-                let problem = "neither tokenizer.json nor vocab.txt is there";
+                let problem = "found neither tokenizer.json nor vocab.txt";
                 return Err(Error::InvalidVocabulary(problem.into()));
             }
         };
-        WordPieces::cut(tokenizer, max_len)
+        WordPieces::truncated(tokenizer, max_len)
     }
 
-    /// The tokeniser that [`WordPieces::to_json`] wrote.
+    /// The tokeniser from the output of [`WordPieces::to_json`].
     ///
     /// # Errors
     /// As [`WordPieces::new`].
@@ -106,14 +106,14 @@ impl WordPieces {
         Ok(WordPieces { tokenizer })
     }
 
-    /// The tokeniser with its rules, as `tokenizer.json`.
+    /// The tokeniser as `tokenizer.json`.
     pub(crate) fn to_json(&self) -> String {
         self.tokenizer
             .to_string(false)
             .expect("a tokeniser that was read can be written")
     }
 
-    fn cut(mut tokenizer: Tokenizer, max_len: usize) -> Result<Self> {
+    fn truncated(mut tokenizer: Tokenizer, max_len: usize) -> Result<Self> {
         let truncation = TruncationParams {
             max_length: max_len,
             ..TruncationParams::default()
@@ -125,7 +125,7 @@ impl WordPieces {
         Ok(WordPieces { tokenizer })
     }
 
-    /// One more than the highest id it gives.
+    /// One more than the highest id.
     pub(crate) fn n_ids(&self) -> usize {
         let vocabulary = self.tokenizer.get_vocab(true);
         vocabulary.values().max().map_or(0, |&id| id as usize + 1)
@@ -134,7 +134,7 @@ impl WordPieces {
     /// Token ids of one text.
     ///
     /// # Errors
-    /// [`Error::InvalidVocabulary`] if the tokeniser has no answer, such as no token for unknown words.
+    /// [`Error::InvalidVocabulary`] if the tokeniser fails, for example without a token for unknown words.
     pub(crate) fn ids(&self, text: &str) -> Result<Vec<u32>> {
         let encoding = self.tokenizer.encode_fast(text, true).map_err(invalid)?;
         Ok(encoding.get_ids().to_vec())
@@ -163,7 +163,7 @@ impl WordPieces {
 }
 
 /// BERT's tokeniser over a list of word pieces.
-fn of_vocabulary(text: &str, lowercase: bool) -> Result<Tokenizer> {
+fn bert_tokenizer(text: &str, lowercase: bool) -> Result<Tokenizer> {
     let model = WordPiece::builder()
         .vocab(WordPiece::read_bytes(text.as_bytes()).map_err(invalid)?)
         .unk_token("[UNK]".into())
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tokeniser_survives_its_own_json_and_many_texts_are_cut_alike() {
+    fn a_tokeniser_survives_its_own_json_and_tokenises_many_texts_alike() {
         let file = TokenizerSource::Vocabulary(PIECES.into(), true);
         let pieces = WordPieces::new(&file, 4).unwrap();
         let again = WordPieces::from_json(&pieces.to_json()).unwrap();
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_are_no_tokeniser_are_errors() {
+    fn files_without_a_valid_tokeniser_are_errors() {
         for file in [
             TokenizerSource::Json("{}".into()),
             TokenizerSource::Vocabulary("red\n".into(), true),

@@ -2,7 +2,7 @@
 //!
 //! Stage 1 has fixed edges, each of score 1. Stage 2 learns a weight a(c,ℓ) an edge; the edge score is
 //! ŝ(c,ℓ) = min(1, β·softmax over the row's own edges of a) (paper, eq. 5). Rows hold their own edges only: there
-//! is no padding and no sentinel. Scores are cached; whoever changes weights refreshes the rows it touched.
+//! is no padding and no sentinel. Scores are cached; code that changes weights refreshes the rows it touched.
 
 use crate::error::{Error, Result};
 use crate::ids::{ClusterId, LabelRow};
@@ -50,10 +50,10 @@ impl Edges {
         Ok(edges)
     }
 
-    /// Edges from one list of labels a cluster; lists are sorted.
+    /// Edges from one list of labels per cluster; lists are sorted.
     ///
     /// # Errors
-    /// [`Error::InvalidMatrix`] if a label is out of range or stands twice in a list.
+    /// [`Error::InvalidMatrix`] if a label is out of range or twice in a list.
     pub(crate) fn from_lists(mut lists: Vec<Vec<LabelRow>>, n_labels: usize) -> Result<Self> {
         let mut indptr = vec![0];
         let mut labels = Vec::new();
@@ -80,7 +80,7 @@ impl Edges {
         self.labels.len()
     }
 
-    /// Where the edges of a cluster stand in per-edge arrays.
+    /// The range of a cluster's edges in per-edge arrays.
     #[inline]
     pub(crate) fn range(&self, cluster: ClusterId) -> std::ops::Range<usize> {
         self.indptr[cluster.idx()]..self.indptr[cluster.idx() + 1]
@@ -165,7 +165,7 @@ impl Adjacency {
     /// [`Error::InvalidMatrix`] if there is not one finite weight an edge or β is not positive.
     pub(crate) fn learned(edges: Edges, weights: Vec<f32>, beta: f32) -> Result<Self> {
         let valid =
-            weights.len() == edges.len() && weights.iter().all(|a| a.is_finite()) && 0.0 < beta;
+            weights.len() == edges.len() && weights.iter().all(|a| a.is_finite()) && beta > 0.0;
         if !valid {
             return Err(Error::InvalidMatrix(
                 "the adjacency needs a finite weight an edge and a positive beta".into(),

@@ -99,7 +99,7 @@ impl Adjacency {
                 }
             }
             Cut::TopK(k) => {
-                // Saturated edges tie by score; their weights still tell them apart.
+                // Saturated edges tie by score; their weights still differ.
                 let strength = |edge: usize| match self.weights() {
                     Some(weights) => weights[edge],
                     None => self.scores()[edge],

@@ -49,10 +49,10 @@ const SAMPLE: usize = 1024;
 /// So many paths ahead what is known of their labels is asked for: they lie far apart in memory.
 const AHEAD: usize = 16;
 
-/// Buffers of the search; one a thread.
+/// Buffers of the search; one per thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Shortlister {
-    /// For each label: the search that last met it and where its path stands, packed.
+    /// For each row: the search that last met it and the position of its path, packed.
     seen: Vec<u64>,
     search: u32,
     keys: Vec<u64>,
@@ -185,7 +185,7 @@ impl Shortlister {
             let short = size as f64 / self.paths.len().max(1) as f64;
             n_wanted = (n_wanted as f64 * (short + 0.25)) as usize + 1;
         }
-        if 0.0 < ceiling {
+        if ceiling > 0.0 {
             for slot in 0..self.selected.len() {
                 self.follow_positives(adjacency, slot, positives);
             }

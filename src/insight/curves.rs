@@ -1,4 +1,4 @@
-//! What training told, arranged by stage: losses, validations, learning rates.
+//! The events of a training by stage: losses, validations, learning rates.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,21 +6,21 @@ use crate::config::{Config, LearningRates, StageConfig};
 use crate::events::{Event, Phase};
 use crate::optim::Schedule;
 
-/// The course of one stage of one member.
+/// The curves of one stage of one member.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrainingCurves {
     /// The member, from 0.
     pub member: usize,
     /// The name of the stage.
     pub phase: String,
-    /// L_c, λ L_s counted in the total, and labels scored, an entry an epoch: total, L_c, L_s, labels a point.
+    /// Per epoch: L_c + λ L_s, L_c, L_s, and labels scored per point.
     pub losses: Vec<[f64; 4]>,
-    /// Epoch, P@1, P@5 and R@100 on watched points, in percent.
+    /// Epoch, and P@1, P@5 and R@100 on the validation points, in percent.
     pub validations: Vec<(usize, [f64; 3])>,
 }
 
 impl TrainingCurves {
-    /// Arranges what a training told.
+    /// The curves of a training, from its events.
     pub fn of(history: &[Event]) -> Vec<TrainingCurves> {
         let mut curves: Vec<TrainingCurves> = Vec::new();
         let mut member_idx = 0;
@@ -57,8 +57,8 @@ impl TrainingCurves {
 }
 
 fn stage(curves: &mut Vec<TrainingCurves>, member: usize, phase: Phase) -> &mut TrainingCurves {
-    let is_it = |curve: &TrainingCurves| curve.member == member && curve.phase == phase.name();
-    let at = curves.iter().position(is_it).unwrap_or_else(|| {
+    let is_same = |curve: &TrainingCurves| curve.member == member && curve.phase == phase.name();
+    let at = curves.iter().position(is_same).unwrap_or_else(|| {
         curves.push(TrainingCurves {
             member,
             phase: phase.name().to_owned(),
@@ -70,14 +70,29 @@ fn stage(curves: &mut Vec<TrainingCurves>, member: usize, phase: Phase) -> &mut 
     &mut curves[at]
 }
 
-/// Where in a stage, and the rates of encoder, labels and clusters there.
-pub type RatePoints = Vec<(f64, [f32; 3])>;
+/// The learning rates of one stage.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StageRates {
+    /// The name of the stage.
+    pub stage: &'static str,
+    /// Samples, by epoch.
+    pub points: Vec<RatePoint>,
+}
 
-/// Learning rates of encoder, labels and clusters at `n_samples` even places of each stage, with the epoch of each.
-pub fn rates_by_epoch(config: &Config, n_samples: usize) -> Vec<(&'static str, RatePoints)> {
+/// The learning rates at one time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RatePoint {
+    /// The epoch, with its fraction.
+    pub epoch: f64,
+    /// The rates of encoder, labels and clusters.
+    pub rates: [f32; 3],
+}
+
+/// The learning rates at `n_samples` evenly spaced times of each stage.
+pub fn rates_by_epoch(config: &Config, n_samples: usize) -> Vec<StageRates> {
     let sample = |(name, stage): (&'static str, StageConfig)| {
         let schedule = Schedule::new(n_samples);
-        let rates = (0..n_samples).map(|step| {
+        let points = (0..n_samples).map(|step| {
             let factor = schedule.factor(step);
             let LearningRates {
                 encoder,
@@ -85,9 +100,15 @@ pub fn rates_by_epoch(config: &Config, n_samples: usize) -> Vec<(&'static str, R
                 clusters,
             } = stage.rates;
             let epoch = stage.epochs as f64 * (step as f64 + 0.5) / n_samples as f64;
-            (epoch, [encoder, labels, clusters].map(|rate| rate * factor))
+            RatePoint {
+                epoch,
+                rates: [encoder, labels, clusters].map(|rate| rate * factor),
+            }
         });
-        (name, rates.collect())
+        StageRates {
+            stage: name,
+            points: points.collect(),
+        }
     };
     let names = ["stage 1", "stage 2"].into_iter();
     names.zip(config.stages()).map(sample).collect()

@@ -1,4 +1,4 @@
-//! Why a text got its answers: clusters, edges, classifiers, the ranker's words, calibration.
+//! How a text got its answers: clusters, edges, classifiers, the ranker's words, calibration.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,34 +12,34 @@ use crate::matrix::{CsrMatrix, Matrix};
 use crate::predict::{Predictor, Search};
 use crate::ranker::PointView;
 
-/// Words of the ranker that are named for each answer.
+/// Words of the ranker per answer.
 const N_WORDS: usize = 8;
-/// Paths that are named for each answer.
+/// Paths per answer.
 const N_PATHS: usize = 5;
-/// Points embedded at a time.
+/// Points embedded at once.
 const CHUNK: usize = 1024;
 
-/// One answer and what led to it.
+/// One answer and how it came about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AnswerExplanation {
     /// The label's name.
     pub label: String,
     /// The final score.
     pub score: f32,
-    /// The probability that it is right; none if the model is not calibrated.
+    /// The probability that it is right; `None` if the model is not calibrated.
     pub probability: Option<f32>,
     /// Training points of the label.
     pub n_points: u32,
-    /// What each member of the ensemble made of it.
+    /// The explanation by each member of the ensemble.
     pub members: Vec<MemberExplanation>,
 }
 
-/// What one member made of a label.
+/// How one member scores a label.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemberExplanation {
-    /// Place among the member's labels by p, from 1; none if the label is not in its shortlist.
+    /// Place among the member's labels by p, from 1; `None` if the label is not in its shortlist.
     pub place: Option<usize>,
-    /// Paths through the clusters searched, the best first; the first one counts.
+    /// Paths through the searched clusters, best first; only the first one counts.
     pub paths: Vec<LabelPath>,
     /// ŷ, the score of the best path; 0 without one.
     pub shortlist_score: f32,
@@ -47,9 +47,9 @@ pub struct MemberExplanation {
     pub relevance: f32,
     /// p = σ·ŷ.
     pub model_score: f32,
-    /// What the ranker says; none without a ranker, and for labels that are not among the candidates.
+    /// How the ranker scores it; `None` without a ranker, or if the label is not a candidate.
     pub ranker: Option<RankerExplanation>,
-    /// The member's final score; none for labels that are not among its candidates.
+    /// The member's final score; `None` if the label is not a candidate.
     pub score: Option<f32>,
 }
 
@@ -64,18 +64,18 @@ pub struct LabelPath {
     pub edge_score: f32,
 }
 
-/// What the ranker says of a label.
+/// How the ranker scores a label.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RankerExplanation {
     /// The margin z = words + embedding + intercept.
     pub margin: f32,
     /// q.
     pub score: f32,
-    /// What the embedding adds to the margin.
+    /// The contribution of the embedding to the margin.
     pub embedding: f32,
     /// The label's intercept.
     pub intercept: f32,
-    /// The words that add or take away most, with how much.
+    /// The words with the largest contributions.
     pub words: Vec<(String, f32)>,
 }
 

@@ -1,4 +1,4 @@
-//! The test points a model fails on most clearly, and at which step each of their labels was lost.
+//! The test points with the most confident wrong answers, and the step at which each of their labels was lost.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::ids::{LabelId, Scored};
 use crate::matrix::CsrMatrix;
 use crate::predict::{Predictor, Search};
 
-/// A label counts as found in this many answers.
+/// A label counts as found if it is among this many answers.
 const WITHIN: usize = 10;
 
 /// A point whose labels were missed.
@@ -22,16 +22,16 @@ pub struct HardPoint {
     pub misses: Vec<Miss>,
 }
 
-/// A true label, and what became of it.
+/// A true label, and where it was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Miss {
     /// The label.
     pub label: u32,
     /// Its training points.
     pub n_points: u32,
-    /// Its place among the answers, from 1; none if it is not there.
+    /// Its place among the answers, from 1; `None` if it is not among them.
     pub place: Option<usize>,
-    /// What became of it.
+    /// Where it was lost.
     pub reason: MissReason,
     /// ŷ; 0 if no path leads to it.
     pub shortlist_score: f32,
@@ -39,29 +39,29 @@ pub struct Miss {
     pub relevance: f32,
 }
 
-/// At which step a true label was lost.
+/// The step at which a true label was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MissReason {
     /// It was not lost.
     Found,
-    /// Training never saw the label.
+    /// The label has no training points.
     Unseen,
-    /// No cluster that was searched leads to it.
+    /// No searched cluster leads to it.
     NoPath,
-    /// A path leads to it, too weak for the shortlist.
+    /// Its best path is too weak for the shortlist.
     WeakPath,
-    /// It is in the shortlist; its classifier σ(w·φ) is what keeps it down.
+    /// It is in the shortlist, but its relevance σ(w·φ) is low.
     LowRelevance,
-    /// It is in the shortlist; its path ŷ is what keeps it down.
+    /// It is in the shortlist, but its path score ŷ is low.
     LowPath,
-    /// It was among the candidates in a good place; the ranker or calibration put it down.
+    /// The ranker or calibration demoted it.
     Ranker,
 }
 
-/// The `n` points with the most confident wrong first answer among those with no true label in the first ten answers.
+/// The `n` points with the most confident first answer among those with no true label in the first ten answers.
 ///
-/// Every true label is traced through the first member.
+/// True labels are traced through the first member.
 pub fn find_hardest(
     predictor: &Predictor,
     points: &PointSet,

@@ -1,4 +1,4 @@
-//! The state of a search index: sizes, edge scores, labels with several clusters, and what is left of stage 1.
+//! The state of a search index: sizes, edge scores, labels with several clusters, and overlap with stage 1.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,8 +10,8 @@ use crate::predict::Predictor;
 /// Bins of the histogram of edge scores.
 const N_BINS: usize = 20;
 /// Labels with this many clusters or more are counted together.
-const MOST_CLUSTERS: usize = 10;
-/// Cut-offs at which the edges of stage 1 are looked for (paper, Fig. index-overlap).
+const MAX_CLUSTERS: usize = 10;
+/// Score cut-offs for the overlap with the edges of stage 1 (paper, Fig. index-overlap).
 pub const OVERLAP_CUTOFFS: [f64; 10] = [0.0, 0.01, 0.05, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9];
 
 /// ŝ(c,ℓ) above which an edge assigns its label to its cluster.
@@ -34,25 +34,25 @@ pub struct IndexHealth {
     pub n_labels: usize,
     /// Edges of A.
     pub n_edges: usize,
-    /// β; none where edges are fixed.
+    /// β; `None` if edges are fixed.
     pub beta: Option<f32>,
-    /// Edges of a cluster: fewest, median, most.
+    /// Edges per cluster: minimum, median, maximum.
     pub edges_of_cluster: [usize; 3],
-    /// Score above which an edge assigns its label to its cluster ([`assigning_score`]).
+    /// The score above which an edge assigns its label to its cluster ([`assigning_score`]).
     pub assigned_above: f32,
-    /// Labels assigned to a cluster: fewest, median, most.
+    /// Labels assigned per cluster: minimum, median, maximum.
     pub labels_of_cluster: [usize; 3],
-    /// Labels assigned to 0, 1, 2, … clusters; the last entry counts all with as many or more.
+    /// Labels assigned to 0, 1, 2, … clusters; the last entry counts all with that many or more.
     pub labels_by_clusters: Vec<usize>,
-    /// Labels that no cluster leads to.
+    /// Labels without an edge.
     pub n_unreachable: usize,
     /// Edges by score ŝ(c,ℓ), in bins of equal width from 0 to 1.
     pub histogram: Vec<usize>,
-    /// Mean over the clusters that have edges of the r-th largest normalised edge weight softmax(a), by r.
+    /// The r-th largest normalised edge weight softmax(a), averaged over the clusters with edges, by r.
     pub weight_by_rank: Vec<f64>,
-    /// Percent of the stage-1 edges that are there with at least the score of each of [`OVERLAP_CUTOFFS`].
+    /// Percent of the stage-1 edges with at least the score of each of [`OVERLAP_CUTOFFS`].
     pub stage1_overlap: Option<Vec<f64>>,
-    /// Mean number of clusters a label is assigned to, by decile of label frequency.
+    /// Mean number of assigned clusters per label, by decile of label frequency.
     pub clusters_by_decile: Vec<f64>,
 }
 
@@ -71,7 +71,7 @@ impl IndexHealth {
             let scores = &adjacency.scores()[edges.range(cluster)];
             scores
                 .iter()
-                .filter(|&&score| assigned_above < score)
+                .filter(|&&score| score > assigned_above)
                 .count()
         };
         let mut histogram = vec![0; N_BINS];
@@ -79,9 +79,9 @@ impl IndexHealth {
             histogram[((score * N_BINS as f32) as usize).min(N_BINS - 1)] += 1;
         }
         let clusters_of = strong_clusters(adjacency);
-        let mut labels_by_clusters = vec![0; MOST_CLUSTERS + 1];
+        let mut labels_by_clusters = vec![0; MAX_CLUSTERS + 1];
         for &n_clusters in &clusters_of {
-            labels_by_clusters[(n_clusters as usize).min(MOST_CLUSTERS)] += 1;
+            labels_by_clusters[(n_clusters as usize).min(MAX_CLUSTERS)] += 1;
         }
         let numbering = &member.model.numbering;
         let counts: Vec<usize> = predictor
@@ -120,7 +120,7 @@ impl IndexHealth {
     }
 }
 
-/// How many clusters each row of W_L is assigned to.
+/// Number of clusters each row of W_L is assigned to.
 pub(super) fn strong_clusters(adjacency: &Adjacency) -> Vec<u32> {
     let mut counts = vec![0; adjacency.edges().n_labels()];
     let assigned_above = assigning_score(adjacency);
@@ -130,7 +130,7 @@ pub(super) fn strong_clusters(adjacency: &Adjacency) -> Vec<u32> {
     counts
 }
 
-/// Fewest, median and most; zeros for nothing.
+/// Minimum, median and maximum; zeros if empty.
 fn spread(counts: impl Iterator<Item = usize>) -> [usize; 3] {
     let mut counts: Vec<usize> = counts.collect();
     counts.sort_unstable();
@@ -176,7 +176,7 @@ fn overlap(adjacency: &Adjacency, stage1: &Edges) -> Vec<f64> {
             };
             let score = f64::from(adjacency.scores()[range.start + offset]);
             for (n_left, cutoff) in n_left.iter_mut().zip(OVERLAP_CUTOFFS) {
-                *n_left += usize::from(cutoff <= score);
+                *n_left += usize::from(score >= cutoff);
             }
         }
     }

@@ -1,5 +1,5 @@
-//! Maps of the training points of single labels: those with several clusters and those with one (paper, Figs.
-//! multimodal and unimodal), and how compact the points of both kinds of labels are.
+//! Maps of the training points of single labels, with several clusters or with one (paper, Figs. multimodal and
+//! unimodal), and how compact the points of both kinds of labels are.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,16 +13,16 @@ use crate::matrix::{CsrMatrix, Matrix};
 use crate::predict::{Member, Predictor};
 use crate::random::Random;
 
-/// How many maps of how many points.
+/// The number of maps and of their points.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MapOptions {
-    /// Maps of each kind.
+    /// Maps per kind.
     pub n_maps: usize,
-    /// Points of the label at most.
+    /// At most this many points of the label.
     pub n_label_points: usize,
-    /// Points of each of its clusters at most.
+    /// At most this many points per cluster.
     pub n_cluster_points: usize,
-    /// Labels with fewer training points have no map.
+    /// Labels with fewer training points get no map.
     pub fewest_points: usize,
     /// Chooses labels and points.
     pub seed: u64,
@@ -45,7 +45,7 @@ impl Default for MapOptions {
 pub struct LabelMap {
     /// The label.
     pub label: u32,
-    /// The clusters it is assigned to, the strongest first.
+    /// Its clusters, strongest first.
     pub clusters: Vec<u32>,
     /// The points.
     pub points: Vec<MapPoint>,
@@ -60,7 +60,7 @@ pub struct MapPoint {
     pub x: f32,
     /// Position, 0 to 1.
     pub y: f32,
-    /// 0 for a point of the label, else 1 + the position of its cluster in [`LabelMap::clusters`].
+    /// 0 for a point of the label, otherwise 1 + the position of its cluster in [`LabelMap::clusters`].
     pub group: u8,
 }
 
@@ -87,7 +87,7 @@ pub fn label_maps(
             .filter(|&label| {
                 let row = member.model.numbering.row(label);
                 wanted.contains(&clusters_of[row.idx()])
-                    && options.fewest_points <= of_label.row(label.idx()).0.len()
+                    && of_label.row(label.idx()).0.len() >= options.fewest_points
             })
             .collect();
         random.shuffle(&mut candidates);
@@ -117,7 +117,7 @@ pub fn label_maps(
     })
 }
 
-/// The clusters a label is assigned to, the strongest first.
+/// The clusters of a label, strongest first.
 fn clusters_of_label(member: &Member, label: LabelId) -> Vec<ClusterId> {
     let adjacency = &member.model.adjacency;
     let row = member.model.numbering.row(label);
@@ -131,7 +131,7 @@ fn clusters_of_label(member: &Member, label: LabelId) -> Vec<ClusterId> {
         }
     }
     let assigned_above = assigning_score(adjacency);
-    found.retain(|(score, _)| assigned_above < *score);
+    found.retain(|(score, _)| *score > assigned_above);
     found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     found.into_iter().map(|(_, cluster)| cluster).collect()
 }
@@ -176,20 +176,20 @@ fn lay_out(
     }
 }
 
-/// How compact the training points of labels are, of labels with one cluster and with several.
+/// How compact the training points of labels are, for labels with one cluster and with several.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Compactness {
-    /// Training points of a label, at least.
+    /// Fewest training points of a label.
     pub fewest_points: usize,
-    /// Training points of a label, at most.
+    /// Most training points of a label.
     pub most_points: usize,
     /// Labels with one cluster, and with several.
     pub n_labels: [usize; 2],
-    /// Mean length of the mean of a label's normalised embeddings, for both: 1 where all of them are the same.
+    /// For both: the norm of the mean of a label's normalised embeddings, averaged; 1 if they are all the same.
     pub mean_length: [f64; 2],
 }
 
-/// Compactness in bands of label frequency: frequent labels have more clusters and more varied points anyway.
+/// Compactness by bands of label frequency, since frequent labels have more clusters and more varied points.
 pub fn compactness(
     predictor: &Predictor,
     points: &PointClusters,
@@ -221,7 +221,7 @@ pub fn compactness(
         };
         if let Some(band) = band {
             band.n_labels[kind] += 1;
-            band.mean_length[kind] += length_of_mean(&points.embeddings, own);
+            band.mean_length[kind] += norm_of_mean(&points.embeddings, own);
         }
     }
     for band in &mut found {
@@ -232,7 +232,7 @@ pub fn compactness(
     found
 }
 
-fn length_of_mean(embeddings: &Matrix, points: &[u32]) -> f64 {
+fn norm_of_mean(embeddings: &Matrix, points: &[u32]) -> f64 {
     let kernels = Kernels::detect();
     let mut sum = vec![0f32; embeddings.n_cols()];
     for &point in points {

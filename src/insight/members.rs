@@ -1,4 +1,4 @@
-//! Which training points belong to a cluster, and which words are typical of it.
+//! The training points of a cluster, and the words typical of it.
 
 use std::cmp::Reverse;
 
@@ -11,13 +11,13 @@ use crate::ids::ClusterId;
 use crate::matrix::{CsrMatrix, Matrix};
 use crate::predict::Predictor;
 
-/// Points embedded at a time.
+/// Points embedded at once.
 const CHUNK: usize = 256;
 
-/// The clusters of each point, with what embeds them.
+/// The clusters and the embedding of each point.
 #[derive(Clone, Debug)]
 pub struct PointClusters {
-    /// Clusters with ŝ_c above [`STRONG`], by falling score.
+    /// Clusters with ŝ_c above [`STRONG`], by descending score.
     pub(super) of_point: Vec<Vec<ClusterId>>,
     /// φ, N×d.
     pub(super) embeddings: Matrix,
@@ -43,7 +43,7 @@ pub fn clusters_of_points(predictor: &Predictor, points: &PointSet) -> PointClus
                     .iter()
                     .zip(0..)
                     .map(|(&p, cluster_idx)| (p, ClusterId(cluster_idx)))
-                    .filter(|&(p, _)| STRONG < clusters.score(p))
+                    .filter(|&(p, _)| clusters.score(p) > STRONG)
                     .collect();
                 strong.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
                 strong.into_iter().map(|(_, cluster)| cluster).collect()

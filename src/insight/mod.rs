@@ -17,7 +17,7 @@ mod scores;
 mod trace;
 mod tsne;
 
-pub use curves::{RatePoints, TrainingCurves, rates_by_epoch};
+pub use curves::{RatePoint, StageRates, TrainingCurves, rates_by_epoch};
 pub use edges::{Assignments, PruneFigures, assignments, prune};
 pub use explain::{
     AnswerExplanation, LabelPath, MemberExplanation, Neighbour, RankerExplanation, explain,
@@ -28,13 +28,13 @@ pub use health::{IndexHealth, OVERLAP_CUTOFFS};
 pub use maps::{Compactness, LabelMap, MapOptions, MapPoint, compactness, label_maps};
 pub use members::{ClusterWords, PointClusters, cluster_words, clusters_of_points};
 pub use recall::{LabelRecall, StageFigures, measure_stage, recall_of_labels};
-pub use scores::{ReliabilityCurve, ScoreSpread, reliability, score_spread};
+pub use scores::{ReliabilityCurve, ScoreSpread, StageRankings, reliability, score_spread};
 
 pub use crate::calibration::{Reliability, ReliabilityBin};
 pub use crate::features::PointSet;
 pub use crate::index::Cut;
 
-/// Above this score a point belongs to a cluster (paper, Appendix).
+/// The cluster score above which a point belongs to a cluster (paper, Appendix).
 pub const STRONG: f32 = 0.25;
 
 #[cfg(test)]

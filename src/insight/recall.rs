@@ -1,4 +1,4 @@
-//! How good a stage is: all metrics, recall against the size of the prediction set, recall by decile and by label.
+//! The quality of a stage: metrics, recall by number of answers, by decile and by label.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::ids::Scored;
 use crate::matrix::{CsrMatrix, sort_descending};
 use crate::metrics::{DecilesBuilder, FilterPairs, InversePropensities, MetricsOptions, evaluate};
 
-/// What a stage of a model reaches.
+/// The metrics of a stage of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StageFigures {
     /// The name of the stage.
@@ -19,11 +19,11 @@ pub struct StageFigures {
     pub recall: Vec<f64>,
     /// R@100 among the true pairs of each decile of label frequency, in percent.
     pub recall_by_decile: Vec<f64>,
-    /// What each decile adds to R@100, in percent.
+    /// The contribution of each decile to R@100, in percent.
     pub contribution_by_decile: Vec<f64>,
 }
 
-/// Measures the rankings of a stage; row `i` of `truth` belongs to `rankings[i]`.
+/// Evaluates the rankings of a stage; row `i` of `truth` belongs to `rankings[i]`.
 ///
 /// # Panics
 /// If there are not as many rankings as points.
@@ -31,7 +31,7 @@ pub fn measure_stage(
     stage: &str,
     truth: &CsrMatrix,
     rankings: &[Vec<Scored>],
-    counts: &[usize],
+    label_counts: &[usize],
     propensities: InversePropensities,
 ) -> StageFigures {
     let options = MetricsOptions {
@@ -39,7 +39,7 @@ pub fn measure_stage(
         ..MetricsOptions::default()
     };
     let metrics = evaluate(truth, rankings, options);
-    let mut deciles = DecilesBuilder::new(counts, 100, FilterPairs::default());
+    let mut deciles = DecilesBuilder::new(label_counts, 100, FilterPairs::default());
     for (point_idx, ranking) in rankings.iter().enumerate() {
         deciles.push(truth.row(point_idx).0, ranking);
     }
@@ -56,9 +56,9 @@ pub fn measure_stage(
     }
 }
 
-/// R@1 to R@`most`, in percent, over the points that have a true label.
-fn recall_curve(truth: &CsrMatrix, rankings: &[Vec<Scored>], most: usize) -> Vec<f64> {
-    let mut shares = vec![0.0; most];
+/// R@1 to R@`max_k`, in percent, over the points with a true label.
+fn recall_curve(truth: &CsrMatrix, rankings: &[Vec<Scored>], max_k: usize) -> Vec<f64> {
+    let mut shares = vec![0.0; max_k];
     let mut n_points = 0;
     for (point_idx, ranking) in rankings.iter().enumerate() {
         let labels = truth.row(point_idx).0;
@@ -68,7 +68,7 @@ fn recall_curve(truth: &CsrMatrix, rankings: &[Vec<Scored>], most: usize) -> Vec
         n_points += 1;
         let mut ranking = ranking.clone();
         sort_descending(&mut ranking);
-        for (place, scored) in ranking.iter().take(most).enumerate() {
+        for (place, scored) in ranking.iter().take(max_k).enumerate() {
             if labels.binary_search(&scored.label.0).is_ok() {
                 shares[place] += 1.0 / labels.len() as f64;
             }
@@ -87,7 +87,7 @@ fn recall_curve(truth: &CsrMatrix, rankings: &[Vec<Scored>], most: usize) -> Vec
 pub struct LabelRecall {
     /// Test points that have it.
     pub n_pairs: u32,
-    /// Those of them whose ranking holds it.
+    /// Those of them whose ranking contains it.
     pub n_found: u32,
 }
 
@@ -115,7 +115,7 @@ mod tests {
     use crate::metrics::{Propensity, inverse_propensities};
 
     #[test]
-    fn the_curve_ends_where_the_metric_is_and_labels_know_what_was_missed() {
+    fn the_recall_curve_ends_at_the_metric_and_labels_count_their_misses() {
         let truth = CsrMatrix::new(vec![0, 2, 2, 3], vec![0, 3, 1], vec![1.0; 3], 4).unwrap();
         let ranking = |labels: &[u32]| -> Vec<Scored> {
             let scored = labels.iter().enumerate();

@@ -1,4 +1,4 @@
-//! Whether scores are comparable: scores of true labels by label frequency, and probabilities against outcomes.
+//! Whether scores are comparable: scores of true labels by label frequency, and calibration of probabilities.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,24 +14,38 @@ const N_BINS: usize = 10;
 /// Scores of true labels in one decile of label frequency.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ScoreSpread {
-    /// True pairs whose label is among the candidates.
+    /// True pairs whose label is a candidate.
     pub n_pairs: usize,
-    /// 10 %, 25 %, 50 %, 75 % and 90 % of the model's scores p lie below these.
+    /// The 10th, 25th, 50th, 75th and 90th percentiles of the model's scores p.
     pub model: [f64; 5],
-    /// The same of the ranker's scores q.
+    /// The same for the ranker's scores q.
     pub ranker: [f64; 5],
-    /// The same of the final scores.
+    /// The same for the final scores.
     pub last: [f64; 5],
 }
 
-/// Spread of the scores of true labels by decile (paper, Fig. score-calibrate-decile).
-///
-/// The rankings are those of stage 2 (p), of the ranker (p·q) and of everything, for the same points.
+/// The rankings of the same points after successive stages.
+#[derive(Clone, Copy, Debug)]
+pub struct StageRankings<'a> {
+    /// By p, after stage 2.
+    pub model: &'a [Vec<Scored>],
+    /// By p·q, after the ranker; empty without one.
+    pub ranker: &'a [Vec<Scored>],
+    /// By the final score.
+    pub last: &'a [Vec<Scored>],
+}
+
+/// The spread of the scores of true labels by decile (paper, Fig. score-calibrate-decile).
 pub fn score_spread(
     truth: &CsrMatrix,
-    [model, ranker, last]: [&[Vec<Scored>]; 3],
+    rankings: StageRankings<'_>,
     label_counts: &[usize],
 ) -> Vec<ScoreSpread> {
+    let StageRankings {
+        model,
+        ranker,
+        last,
+    } = rankings;
     let deciles = decile_of_labels(label_counts);
     let mut scores: Vec<[Vec<f64>; 3]> = vec![Default::default(); 10];
     for point_idx in 0..truth.n_rows() {
@@ -70,16 +84,16 @@ fn quantiles(mut values: Vec<f64>) -> [f64; 5] {
     })
 }
 
-/// Probabilities against outcomes.
+/// Probabilities against outcomes, by bin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReliabilityCurve {
-    /// Bins: answers, mean probability, share that is right.
+    /// Per bin: number of answers, mean probability, share of right answers.
     pub bins: Vec<(usize, f64, f64)>,
     /// Expected calibration error.
     pub error: f64,
 }
 
-/// The reliability of the first `k` answers of every point that has a true label; none without calibration.
+/// The reliability of the first `k` answers of every point with a true label; `None` without calibration.
 pub fn reliability(
     predictor: &Predictor,
     truth: &CsrMatrix,
@@ -118,8 +132,13 @@ mod tests {
         };
         let model = [one(0, 0.5), one(9, 0.8)];
         let ranker = [one(0, 0.4), one(9, 0.2)];
+        let rankings = StageRankings {
+            model: &model,
+            ranker: &ranker,
+            last: &ranker,
+        };
         let counts: Vec<usize> = (0..10).map(|label| 10 - label).collect();
-        let spread = score_spread(&truth, [&model, &ranker, &ranker], &counts);
+        let spread = score_spread(&truth, rankings, &counts);
         assert_eq!(
             (spread[0].n_pairs, spread[5].n_pairs, spread[9].n_pairs),
             (1, 0, 1)

@@ -1,4 +1,4 @@
-//! The way of one point through one member: clusters, paths, classifiers.
+//! The path of one point through one member: clusters, edges, classifiers.
 
 use crate::features::PointSet;
 use crate::ids::{ClusterId, LabelId, Scored};
@@ -8,24 +8,24 @@ use crate::predict::{Member, Search};
 
 /// A path to a label through a searched cluster.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Step {
+pub(super) struct PathStep {
     pub(super) cluster: ClusterId,
     pub(super) cluster_score: f32,
     pub(super) edge_score: f32,
 }
 
-/// One point inside of one member. Labels are those of the data set.
+/// One point in one member. Label ids are those of the data set.
 pub(super) struct Trace<'a> {
     pub(super) member: &'a Member,
     pub(super) embedding: Vec<f32>,
-    /// Clusters searched, best first.
+    /// Searched clusters, best first.
     pub(super) selected: Vec<Selection>,
     /// Labels of the shortlist by p, best first.
     pub(super) ranked: Vec<Scored>,
 }
 
 impl<'a> Trace<'a> {
-    /// Follows the point in one row of the features.
+    /// Traces one point.
     pub(super) fn follow(member: &'a Member, points: &PointSet, row: u32, search: &Search) -> Self {
         let model = &member.model;
         let mut embeddings = Matrix::default();
@@ -61,8 +61,8 @@ impl<'a> Trace<'a> {
         }
     }
 
-    /// Every path to a label through the clusters searched, the best first.
-    pub(super) fn paths_to(&self, label: LabelId) -> Vec<Step> {
+    /// Every path to a label through the searched clusters, best first.
+    pub(super) fn paths_to(&self, label: LabelId) -> Vec<PathStep> {
         let adjacency = &self.member.model.adjacency;
         let row = self.member.model.numbering.row(label);
         let mut steps = Vec::new();
@@ -70,14 +70,14 @@ impl<'a> Trace<'a> {
             let range = adjacency.edges().range(selection.cluster);
             let labels = &adjacency.edges().rows()[range.clone()];
             if let Ok(offset) = labels.binary_search(&row) {
-                steps.push(Step {
+                steps.push(PathStep {
                     cluster: selection.cluster,
                     cluster_score: selection.score,
                     edge_score: adjacency.scores()[range.start + offset],
                 });
             }
         }
-        let score = |step: &Step| step.cluster_score * step.edge_score;
+        let score = |step: &PathStep| step.cluster_score * step.edge_score;
         steps.sort_by(|a, b| score(b).total_cmp(&score(a)));
         steps
     }
@@ -89,7 +89,7 @@ impl<'a> Trace<'a> {
         model.classifiers.score(row, &self.embedding)
     }
 
-    /// The place of a label by p, from 0; none if it is not in the shortlist.
+    /// The place of a label by p, from 0; `None` if it is not in the shortlist.
     pub(super) fn place(&self, label: LabelId) -> Option<usize> {
         self.ranked.iter().position(|scored| scored.label == label)
     }

@@ -1,9 +1,9 @@
-//! t-SNE: a few hundred embeddings in the plane, neighbours near each other.
+//! t-SNE: lays out a few hundred embeddings in the plane, neighbours near each other.
 //!
 //! The exact method of van der Maaten and Hinton: P from Gaussians of a given perplexity over squared distances, Q
-//! from Student's t in the plane, gradient descent on KL(P‖Q) with momentum, gains and early exaggeration. O(n²) a
-//! step, which for maps that a person looks at is faster than a tree and, unlike the crates at hand, depends on
-//! nothing but its input: the same points give the same map.
+//! from Student's t in the plane, gradient descent on KL(P‖Q) with momentum, gains and early exaggeration. O(n²)
+//! per step, which for small maps is faster than a tree. Deterministic, unlike the available crates: the same points
+//! give the same map.
 
 use rayon::prelude::*;
 
@@ -11,14 +11,14 @@ use crate::kernels::Kernels;
 use crate::matrix::Matrix;
 use crate::random::Random;
 
-/// How a map is made.
+/// How to compute a map.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct TsneOptions {
-    /// About how many neighbours count; at most a third of the points is used.
+    /// The effective number of neighbours; limited to a third of the points.
     pub(super) perplexity: f64,
     /// Steps.
     pub(super) n_steps: usize,
-    /// Seeds the first positions.
+    /// Seeds the initial positions.
     pub(super) seed: u64,
 }
 
@@ -38,20 +38,21 @@ pub(super) fn tsne(rows: &Matrix, options: TsneOptions) -> Vec<[f64; 2]> {
     let affinities = affinities(rows, options.perplexity.min((n - 1) as f64 / 3.0));
     let mut speeds = vec![[0.0; 2]; n];
     let mut gains = vec![[1.0; 2]; n];
-    // Higher rates throw single points of small maps far out.
+    // With higher rates single points of small maps fly off.
     let rate = (n as f64 / EXAGGERATION).max(10.0);
     for step in 0..options.n_steps {
         let is_early = step < N_EARLY.min(options.n_steps / 3);
-        let (exaggeration, momentum) = match is_early {
-            true => (EXAGGERATION, 0.5),
-            false => (1.0, 0.8),
+        let (exaggeration, momentum) = if is_early {
+            (EXAGGERATION, 0.5)
+        } else {
+            (1.0, 0.8)
         };
         let gradients = gradients(&affinities, &positions, exaggeration);
         for point in 0..n {
             for axis in 0..2 {
                 let (gradient, speed) = (gradients[point][axis], &mut speeds[point][axis]);
                 let gain = &mut gains[point][axis];
-                let agrees = (0.0 < gradient) == (0.0 < *speed);
+                let agrees = (gradient > 0.0) == (*speed > 0.0);
                 *gain = f64::max(if agrees { *gain * 0.8 } else { *gain + 0.2 }, 0.01);
                 *speed = momentum * *speed - rate * *gain * gradient;
                 positions[point][axis] += *speed;
@@ -89,7 +90,7 @@ fn affinities(rows: &Matrix, perplexity: f64) -> Vec<f64> {
     joint
 }
 
-/// p(b|a) of a Gaussian whose width gives the wanted perplexity, found by bisection.
+/// p(b|a) of a Gaussian with the given perplexity; its width is found by bisection.
 fn with_perplexity(distances: &[f64], own: usize, perplexity: f64) -> Vec<f64> {
     let (mut low, mut high, mut precision) = (0.0, f64::INFINITY, 1.0);
     let nearest = distances.iter().enumerate().filter(|(at, _)| *at != own);
@@ -98,20 +99,21 @@ fn with_perplexity(distances: &[f64], own: usize, perplexity: f64) -> Vec<f64> {
     for _ in 0..60 {
         let mut sum = 0.0;
         for (at, share) in shares.iter_mut().enumerate() {
-            *share = match at == own {
-                true => 0.0,
-                false => (-precision * (distances[at] - nearest)).exp(),
+            *share = if at == own {
+                0.0
+            } else {
+                (-precision * (distances[at] - nearest)).exp()
             };
             sum += *share;
         }
         shares.iter_mut().for_each(|share| *share /= sum);
-        let terms = shares.iter().filter(|share| 1e-12 < **share);
+        let terms = shares.iter().filter(|share| **share > 1e-12);
         let entropy: f64 = terms.map(|share| -share * share.ln()).sum();
         let excess = entropy - perplexity.ln();
         if excess.abs() < 1e-5 {
             break;
         }
-        if 0.0 < excess {
+        if excess > 0.0 {
             low = precision;
             precision = if high.is_finite() {
                 (low + high) / 2.0
@@ -162,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_that_differ_stand_apart_and_the_map_repeats() {
+    fn different_groups_are_apart_and_the_map_is_deterministic() {
         let mut random = Random::new(3, "groups", 0);
         let mut values = Vec::new();
         for point in 0..60 {

@@ -15,7 +15,7 @@ pub struct CsrMatrix {
 }
 
 impl CsrMatrix {
-    /// A matrix over these arrays.
+    /// A matrix from its arrays.
     ///
     /// # Errors
     /// [`Error::InvalidMatrix`] if an invariant does not hold.
@@ -47,7 +47,7 @@ impl CsrMatrix {
             ));
         }
         for (row_idx, ends) in indptr.windows(2).enumerate() {
-            if ends[1] < ends[0] || indices.len() < ends[1] {
+            if ends[1] < ends[0] || ends[1] > indices.len() {
                 return invalid(format!(
                     "row {row_idx} runs from {} to {}",
                     ends[0], ends[1]
@@ -60,7 +60,7 @@ impl CsrMatrix {
                     pair[1], pair[0]
                 ));
             }
-            if let Some(last) = row.last().filter(|&&last| n_cols <= last as usize) {
+            if let Some(last) = row.last().filter(|&&last| last as usize >= n_cols) {
                 return invalid(format!(
                     "row {row_idx} has column {last}, the matrix has {n_cols} columns"
                 ));
@@ -107,12 +107,12 @@ impl CsrMatrix {
         &self.indptr
     }
 
-    /// Column indices, row after row.
+    /// Column indices, row by row.
     pub fn indices(&self) -> &[u32] {
         &self.indices
     }
 
-    /// Values, row after row.
+    /// Values, row by row.
     pub fn values(&self) -> &[f32] {
         &self.values
     }
@@ -146,10 +146,10 @@ impl CsrMatrix {
         }
     }
 
-    /// The same entries in a matrix with this many columns.
+    /// The same entries in a matrix with `n_cols` columns.
     ///
     /// # Errors
-    /// [`Error::InvalidMatrix`] if an entry stands at or behind the new end.
+    /// [`Error::InvalidMatrix`] if an entry is in a column at or above `n_cols`.
     pub fn with_n_cols(&self, n_cols: usize) -> Result<CsrMatrix> {
         CsrMatrix::new(
             self.indptr.clone(),
@@ -159,7 +159,7 @@ impl CsrMatrix {
         )
     }
 
-    /// The same rows, each scaled to length 1 in L2; rows of zeros stay.
+    /// The same rows, each scaled to L2 norm 1; rows of zeros stay.
     pub fn with_unit_rows(&self) -> CsrMatrix {
         let mut scaled = self.clone();
         for row_idx in 0..self.n_rows() {
@@ -169,7 +169,7 @@ impl CsrMatrix {
                 .map(|value| f64::from(*value).powi(2))
                 .sum::<f64>()
                 .sqrt();
-            if 0.0 < norm {
+            if norm > 0.0 {
                 row.iter_mut()
                     .for_each(|value| *value = (f64::from(*value) / norm) as f32);
             }
@@ -177,7 +177,7 @@ impl CsrMatrix {
         scaled
     }
 
-    /// The rows named, in that order.
+    /// These rows, in this order.
     ///
     /// # Panics
     /// If a row index is out of range.
@@ -194,7 +194,7 @@ impl CsrMatrix {
     }
 }
 
-/// Collects rows for a [`CsrMatrix`]; validation happens in [`CsrBuilder::finish`].
+/// Collects rows for a [`CsrMatrix`]; [`CsrBuilder::finish`] validates them.
 #[derive(Clone, Debug)]
 pub struct CsrBuilder {
     indptr: Vec<usize>,
@@ -213,7 +213,7 @@ impl Default for CsrBuilder {
 }
 
 impl CsrBuilder {
-    /// Empty, with room for this many rows and values.
+    /// An empty builder with capacity for this many rows and values.
     pub(crate) fn with_capacity(n_rows: usize, nnz: usize) -> Self {
         let mut indptr = Vec::with_capacity(n_rows + 1);
         indptr.push(0);
@@ -233,7 +233,7 @@ impl CsrBuilder {
         self.indptr.push(self.indices.len());
     }
 
-    /// Rows so far.
+    /// Number of rows so far.
     pub(crate) fn n_rows(&self) -> usize {
         self.indptr.len() - 1
     }

@@ -1,7 +1,7 @@
-//! A dense row-major matrix, in memory of its own or in a mapped file.
+//! A dense row-major matrix, in memory or in a mapped file.
 //!
-//! A mapped matrix is read in place, so that processes share its pages; the first write moves it into memory of its
-//! own. Opening files is not done here; see `checkpoint`.
+//! A mapped matrix is read in place, so that processes share its pages; the first write copies it into memory. This
+//! module does not open files; see `checkpoint`.
 
 use std::sync::Arc;
 
@@ -10,21 +10,21 @@ use memmap2::Mmap;
 
 use crate::error::{Error, Result};
 
-/// A dense row-major matrix, of `f32` unless said otherwise.
+/// A dense row-major matrix, of `f32` by default.
 ///
 /// Invariant: it has `n_rows * n_cols` values.
 #[derive(Clone, Debug)]
 pub struct Matrix<T = f32> {
-    values: Values<T>,
+    values: Storage<T>,
     n_rows: usize,
     n_cols: usize,
 }
 
-/// Where the values are.
+/// Where the values are stored.
 ///
 /// Invariant: mapped bytes are aligned to `T` and a multiple of its size.
 #[derive(Clone, Debug)]
-enum Values<T> {
+enum Storage<T> {
     Owned(Vec<T>),
     Mapped {
         map: Arc<Mmap>,
@@ -32,23 +32,23 @@ enum Values<T> {
     },
 }
 
-impl<T: Pod> Values<T> {
+impl<T: Pod> Storage<T> {
     #[inline]
     fn as_slice(&self) -> &[T] {
         match self {
-            Values::Owned(values) => values,
-            Values::Mapped { map, bytes } => bytemuck::cast_slice(&map[bytes.clone()]),
+            Storage::Owned(values) => values,
+            Storage::Mapped { map, bytes } => bytemuck::cast_slice(&map[bytes.clone()]),
         }
     }
 
     #[inline]
     fn to_mut(&mut self) -> &mut Vec<T> {
-        if let Values::Mapped { .. } = self {
-            *self = Values::Owned(self.as_slice().to_vec());
+        if let Storage::Mapped { .. } = self {
+            *self = Storage::Owned(self.as_slice().to_vec());
         }
         match self {
-            Values::Owned(values) => values,
-            Values::Mapped { .. } => unreachable!("mapped values were replaced above"),
+            Storage::Owned(values) => values,
+            Storage::Mapped { .. } => unreachable!("mapped values were replaced above"),
         }
     }
 }
@@ -63,29 +63,29 @@ impl<T: Pod> Matrix<T> {
     /// A matrix of zeros.
     pub fn zeros(n_rows: usize, n_cols: usize) -> Self {
         Matrix {
-            values: Values::Owned(vec![T::zeroed(); n_rows * n_cols]),
+            values: Storage::Owned(vec![T::zeroed(); n_rows * n_cols]),
             n_rows,
             n_cols,
         }
     }
 
-    /// A matrix over the given values, row after row.
+    /// A matrix from its values, row by row.
     ///
     /// # Panics
     /// If the number of values is not `n_rows * n_cols`.
     pub fn from_vec(values: Vec<T>, n_rows: usize, n_cols: usize) -> Self {
         assert_eq!(values.len(), n_rows * n_cols, "a {n_rows}x{n_cols} matrix");
         Matrix {
-            values: Values::Owned(values),
+            values: Storage::Owned(values),
             n_rows,
             n_cols,
         }
     }
 
-    /// A matrix whose little-endian values stand in a mapped file from byte `start` on.
+    /// A matrix of little-endian values in a mapped file, starting at byte `start`.
     ///
     /// # Errors
-    /// [`Error::InvalidMatrix`] if they reach beyond the map or are not aligned to their size.
+    /// [`Error::InvalidMatrix`] if they extend beyond the map or are not aligned to their size.
     pub fn from_map(map: Arc<Mmap>, start: usize, n_rows: usize, n_cols: usize) -> Result<Self> {
         let end = n_rows
             .checked_mul(n_cols)
@@ -94,7 +94,7 @@ impl<T: Pod> Matrix<T> {
         let bytes = end.and_then(|end| map.get(start..end));
         match (end, bytes.map(bytemuck::try_cast_slice::<u8, T>)) {
             (Some(end), Some(Ok(_))) => Ok(Matrix {
-                values: Values::Mapped {
+                values: Storage::Mapped {
                     map,
                     bytes: start..end,
                 },
@@ -106,7 +106,7 @@ impl<T: Pod> Matrix<T> {
                 size_of::<T>()
             ))),
             _ => Err(Error::InvalidMatrix(format!(
-                "{n_rows}x{n_cols} values from byte {start} on reach beyond the {} bytes of the file",
+                "{n_rows}x{n_cols} values from byte {start} extend beyond the {} bytes of the file",
                 map.len()
             ))),
         }
@@ -134,19 +134,19 @@ impl<T: Pod> Matrix<T> {
         &mut self.values.to_mut()[row_idx * self.n_cols..][..self.n_cols]
     }
 
-    /// All values, row after row.
+    /// All values, row by row.
     #[inline]
     pub fn values(&self) -> &[T] {
         self.values.as_slice()
     }
 
-    /// All values, row after row, writable; a mapped matrix is copied first.
+    /// All values, row by row, writable; a mapped matrix is copied first.
     #[inline]
     pub fn values_mut(&mut self) -> &mut [T] {
         self.values.to_mut()
     }
 
-    /// Gives the matrix this shape; what it held is lost. Keeps its allocation where that is large enough.
+    /// Changes the shape; the contents are unspecified. Keeps the allocation if it is large enough.
     pub fn reshape(&mut self, n_rows: usize, n_cols: usize) {
         self.values.to_mut().resize(n_rows * n_cols, T::zeroed());
         self.n_rows = n_rows;

@@ -1,12 +1,12 @@
-//! Grouping pairs by key: which points shortlisted this label, which texts hold this word.
+//! Grouping pairs by key: the points that shortlisted a label, the texts that contain a word.
 //!
-//! A counting sort whose cost grows with the pairs, not with the number of possible keys: only touched counters
-//! are read and reset. Groups come in ascending key order, members in the order they were given.
+//! A counting sort whose cost depends on the pairs, not on the number of possible keys: only touched counters are
+//! read and reset. Groups are in ascending key order, members in input order.
 
 /// Reusable buffers of a grouping over keys below a fixed bound.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Groups<T> {
-    /// For each possible key: members so far; all zero between calls.
+    /// Members so far per possible key; all zero between calls.
     counts: Vec<u32>,
     keys: Vec<u32>,
     starts: Vec<usize>,
@@ -66,7 +66,7 @@ impl<T: Copy + Default> Groups<T> {
         &self.keys
     }
 
-    /// The items of one group, in the order they were given.
+    /// The items of one group, in input order.
     pub(crate) fn members(&self, group_idx: usize) -> &[T] {
         &self.members[self.starts[group_idx]..self.starts[group_idx + 1]]
     }

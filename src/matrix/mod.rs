@@ -1,8 +1,8 @@
-//! Matrices and the few operations on them that the method shares.
+//! Matrices and the operations that several modules share.
 //!
 //! [`CsrMatrix`] holds sparse rows (features, labels), [`Matrix`] dense ones (weights, embeddings).
-//! `top_k` orders scores; ties go to the lower id. Everything is `f32`; sums that could lose digits say where
-//! they use `f64`.
+//! `top_k` orders scores; ties go to the lower id. Everything is `f32`; comments say where sums
+//! use `f64` to keep their digits.
 
 mod csr;
 mod dense;

@@ -1,11 +1,11 @@
-//! Dense matrix products, over the `gemm` crate.
+//! Dense matrix products, over the `f32` kernels of the `gemm` crates.
 //!
-//! Each call runs on one thread; callers split the work into shards whose bounds do not depend on the number of
-//! threads, which keeps results the same for any number of them.
+//! Each call runs on one thread; callers split the work into shards that do not depend on the number of threads, so
+//! results do not either.
 
 #![allow(unsafe_code)] // gemm takes raw pointers; every view is checked against its slice first
 
-/// A matrix inside a slice: element (i, j) stands at `i * row_stride + j * col_stride`.
+/// A matrix inside a slice: element (i, j) is at `i * row_stride + j * col_stride`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View<'a> {
     values: &'a [f32],
@@ -32,14 +32,22 @@ impl<'a> View<'a> {
         }
     }
 
-    fn holds(&self, n_rows: usize, n_cols: usize) -> bool {
+    fn transpose(self) -> Self {
+        View {
+            row_stride: self.col_stride,
+            col_stride: self.row_stride,
+            ..self
+        }
+    }
+
+    fn covers(&self, n_rows: usize, n_cols: usize) -> bool {
         n_rows == 0
             || n_cols == 0
             || (n_rows - 1) * self.row_stride + (n_cols - 1) * self.col_stride < self.values.len()
     }
 }
 
-/// Whether a product replaces what the output held or is added to it.
+/// Whether a product replaces the output or is added to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
     /// out = product.
@@ -48,7 +56,7 @@ pub(crate) enum Output {
     Add,
 }
 
-/// Rows of an output inside a slice, `stride` values apart.
+/// An output inside a slice, whose rows start `stride` values apart.
 #[derive(Debug)]
 pub(crate) struct ViewMut<'a> {
     values: &'a mut [f32],
@@ -78,7 +86,7 @@ pub(crate) fn product(
     product_into(shape, a, b, ViewMut::rows(out, n), output);
 }
 
-/// As [`product`], into rows that stand apart; what is between them stays.
+/// As [`product`], into rows that are apart; values between them are kept.
 ///
 /// # Panics
 /// If an operand is smaller than the shape says, or the rows of the output overlap.
@@ -89,21 +97,39 @@ pub(crate) fn product_into(
     out: ViewMut<'_>,
     output: Output,
 ) {
-    assert!(a.holds(m, k), "left operand of {m}x{k}·{k}x{n}");
-    assert!(b.holds(k, n), "right operand of {m}x{k}·{k}x{n}");
+    assert!(a.covers(m, k), "left operand of {m}x{k}·{k}x{n}");
+    assert!(b.covers(k, n), "right operand of {m}x{k}·{k}x{n}");
     let result = View::rows(out.values, out.stride);
-    let is_apart = n <= out.stride || m <= 1;
-    assert!(result.holds(m, n) && is_apart, "result of {m}x{k}·{k}x{n}");
+    let is_disjoint = out.stride >= n || m <= 1;
+    assert!(
+        result.covers(m, n) && is_disjoint,
+        "result of {m}x{k}·{k}x{n}"
+    );
     let add = output == Output::Add;
+    let (row, column) = (out.stride as isize, 1);
+    let out = out.values.as_mut_ptr();
+    let kernel = gemm_f32::gemm::f32::get_gemm_fn();
+    // The kernel writes columns, so rows are written as the columns of outᵀ = bᵀ·aᵀ.
+    let is_transposed = row > column;
+    let (m, n, a, b) = if is_transposed {
+        (n, m, b.transpose(), a.transpose())
+    } else {
+        (m, n, a, b)
+    };
+    let (row, column) = if is_transposed {
+        (column, row)
+    } else {
+        (row, column)
+    };
     // SAFETY: the three buffers hold every element that the shape and strides address.
     unsafe {
-        gemm::gemm(
+        kernel(
             m,
             n,
             k,
-            out.values.as_mut_ptr(),
-            1,
-            out.stride as isize,
+            out,
+            column,
+            row,
             add,
             a.values.as_ptr(),
             a.col_stride as isize,
@@ -116,7 +142,7 @@ pub(crate) fn product_into(
             false,
             false,
             false,
-            gemm::Parallelism::None,
+            gemm_common::Parallelism::None,
         );
     }
 }

@@ -1,6 +1,6 @@
 //! The best k of many scores.
 //!
-//! Order everywhere: descending score, ties to the lower label id. NaN sorts below every number.
+//! The order is by descending score, ties to the lower label id. NaN sorts below every number.
 
 use std::cmp::Ordering;
 

@@ -4,16 +4,16 @@ use super::propensity::InversePropensities;
 use super::ranking::{FilterPairs, Judge, Judged};
 use crate::ids::Scored;
 
-/// What to measure.
+/// Which metrics to compute.
 #[derive(Clone, Debug)]
 pub struct MetricsOptions {
-    /// Cut-offs of P, nDCG and PSP. Zeros are left out.
+    /// Cut-offs of P, nDCG and PSP. Zeros are ignored.
     pub ks: Vec<usize>,
-    /// Cut-offs of R. Zeros are left out.
+    /// Cut-offs of R. Zeros are ignored.
     pub recall_ks: Vec<usize>,
-    /// Weights of the labels; without them there is no PSP.
+    /// Weights of the labels, for PSP; `None` leaves it out.
     pub inverse_propensities: Option<InversePropensities>,
-    /// Pairs to drop before measuring.
+    /// Pairs to drop first.
     pub filter: FilterPairs,
 }
 
@@ -37,14 +37,14 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// A metric by name, such as `p@1`, `ndcg@3`, `psp@5`, `r@100`; `None` if it was not measured.
+    /// A metric by name, such as `p@1`, `ndcg@3`, `psp@5`, `r@100`; `None` if it was not computed.
     pub fn get(&self, name: &str) -> Option<f64> {
         self.iter()
             .find(|(known, _)| *known == name)
             .map(|(_, value)| value)
     }
 
-    /// All metrics: P, nDCG, PSP, R, each by the order of its cut-offs. Over no point at all each is 0.
+    /// All metrics: P, nDCG, PSP, R, each in the order of its cut-offs. Without points each is 0.
     pub fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
         self.named
             .iter()
@@ -56,7 +56,7 @@ impl Metrics {
         self.n_points
     }
 
-    /// Points left out because they have no true label, or none that the filter keeps.
+    /// Points skipped because they have no true label, or none after the filter.
     pub fn n_skipped(&self) -> usize {
         self.n_skipped
     }
@@ -71,17 +71,17 @@ enum Family {
 }
 
 #[derive(Debug)]
-struct Measure {
+struct MetricSums {
     family: Family,
     k: usize,
     attained: f64,
     attainable: f64,
 }
 
-/// Measures point after point, so that predictions need not be held.
+/// Computes metrics point by point, so that predictions need not be kept.
 #[derive(Debug)]
 pub struct MetricsBuilder {
-    measures: Vec<Measure>,
+    measures: Vec<MetricSums>,
     inverse_propensities: Option<InversePropensities>,
     judge: Judge,
     n_points: usize,
@@ -89,7 +89,7 @@ pub struct MetricsBuilder {
 }
 
 impl MetricsBuilder {
-    /// A builder that has seen no point yet.
+    /// A builder without points.
     pub fn new(options: MetricsOptions) -> Self {
         let mut families = vec![
             (Family::Precision, &options.ks),
@@ -103,7 +103,7 @@ impl MetricsBuilder {
         let mut measures = Vec::new();
         for (family, ks) in families {
             let ks = ks.iter().copied().filter(|&k| k != 0);
-            measures.extend(ks.map(|k| Measure {
+            measures.extend(ks.map(|k| MetricSums {
                 family,
                 k,
                 attained: 0.0,
@@ -120,7 +120,7 @@ impl MetricsBuilder {
         }
     }
 
-    /// Measures the next point: its true labels, and its ranked labels in any order.
+    /// Adds the next point: its true labels, and its ranked labels in any order.
     pub fn push(&mut self, truth_row: &[u32], ranked: &[Scored]) {
         let Judged { truth, hits } = self.judge.judge(truth_row, ranked);
         if truth.is_empty() {
@@ -129,7 +129,7 @@ impl MetricsBuilder {
         }
         self.n_points += 1;
 
-        // The weights of the true labels in the best order: what a perfect ranking would collect.
+        // The weights of the true labels, highest first: those of a perfect ranking.
         let weights = self.inverse_propensities.as_ref();
         let mut best_weights: Vec<f64> = weights
             .map(|weights| truth.iter().map(|&label| weights.get(label)).collect())
@@ -208,14 +208,14 @@ mod tests {
 
     const N_LABELS: usize = 12;
 
-    /// A data set of few labels and few distinct scores, so that ties, repetitions and empty rows are common.
-    type Case = (
+    /// A data set with few labels and few distinct scores, so that ties, duplicates and empty rows are common.
+    type MetricsCase = (
         Vec<(BTreeSet<u32>, Vec<(u32, u8)>)>,
         Vec<(usize, u32)>,
         Vec<usize>,
     );
 
-    fn cases() -> impl Strategy<Value = Case> {
+    fn cases() -> impl Strategy<Value = MetricsCase> {
         let label = 0..N_LABELS as u32;
         let point = (
             prop::collection::btree_set(label.clone(), 0..6),
@@ -224,13 +224,13 @@ mod tests {
         (
             prop::collection::vec(point, 0..8),
             prop::collection::vec((0usize..8, label), 0..6),
-            // Two labels fewer than there are: the last ones were never seen in training.
+            // The last two labels have no training points.
             prop::collection::vec(0usize..50, N_LABELS - 2),
         )
     }
 
     /// Every metric written as its definition reads, over the whole data set at once.
-    fn naive(case: &Case, k: usize) -> BTreeMap<String, f64> {
+    fn naive(case: &MetricsCase, k: usize) -> BTreeMap<String, f64> {
         let (points, filter, counts) = case;
         let weight = |label: u32| {
             let count = counts.get(label as usize).copied().unwrap_or(0) as f64;

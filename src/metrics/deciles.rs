@@ -1,7 +1,7 @@
-//! Recall by label frequency: where a ranking finds its labels, and which it misses.
+//! Recall by label frequency.
 //!
-//! Labels are ordered by falling training frequency, ties by id, and cut into ten parts of as equal size as
-//! can be. A model that only knows frequent labels looks good on average and bad in the last deciles.
+//! Labels are ordered by descending training frequency, ties by id, and cut into ten parts of nearly equal size. A
+//! model that only knows frequent labels looks good on average and bad in the last deciles.
 
 use super::ranking::{FilterPairs, Judge};
 use crate::ids::Scored;
@@ -12,7 +12,7 @@ const N_DECILES: usize = 10;
 /// One tenth of the labels.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Decile {
-    /// How many labels it holds.
+    /// Number of labels.
     pub n_labels: usize,
     /// The highest number of training points among its labels.
     pub most_points: usize,
@@ -20,14 +20,14 @@ pub struct Decile {
     pub fewest_points: usize,
     /// True (point, label) pairs with one of its labels.
     pub n_pairs: usize,
-    /// Those of them that the ranking holds within the first k places.
+    /// Those of them in the first k places of the ranking.
     pub n_found: usize,
-    /// Its part of R@k, in percent: the contributions of all deciles add up to R@k.
+    /// Its share of R@k, in percent: the contributions of all deciles add up to R@k.
     pub contribution: f64,
 }
 
 impl Decile {
-    /// The share of its true pairs that were found, in percent; 0 where there is none.
+    /// The share of its true pairs that were found, in percent; 0 without pairs.
     pub fn recall(&self) -> f64 {
         if self.n_pairs == 0 {
             0.0
@@ -53,7 +53,7 @@ pub fn decile_of_labels(train_label_counts: &[usize]) -> Vec<u8> {
     decile_of_label
 }
 
-/// Collects recall by decile point after point.
+/// Computes recall by decile, point by point.
 #[derive(Debug)]
 pub struct DecilesBuilder {
     decile_of_label: Vec<u8>,
@@ -63,9 +63,9 @@ pub struct DecilesBuilder {
 }
 
 impl DecilesBuilder {
-    /// A builder for labels with these numbers of training points, looking at the first `k` places.
+    /// A builder for labels with these numbers of training points, for the first `k` places.
     ///
-    /// A label behind those counted belongs to the last decile.
+    /// A label without a count belongs to the last decile.
     pub fn new(train_label_counts: &[usize], k: usize, filter: FilterPairs) -> Self {
         let decile_of_label = decile_of_labels(train_label_counts);
         let mut deciles = vec![Decile::default(); N_DECILES];
@@ -74,9 +74,10 @@ impl DecilesBuilder {
             let is_first = decile.n_labels == 0;
             decile.n_labels += 1;
             decile.most_points = decile.most_points.max(count);
-            decile.fewest_points = match is_first {
-                true => count,
-                false => decile.fewest_points.min(count),
+            decile.fewest_points = if is_first {
+                count
+            } else {
+                decile.fewest_points.min(count)
             };
         }
         DecilesBuilder {
@@ -117,7 +118,7 @@ impl DecilesBuilder {
     }
 }
 
-/// Recall@100 by decile of one ranking a point; row `i` of `truth` belongs to `predictions[i]`.
+/// Recall@100 by decile of one ranking per point; row `i` of `truth` belongs to `predictions[i]`.
 ///
 /// # Panics
 /// If there are not as many predictions as points.
@@ -127,7 +128,11 @@ pub fn by_decile(
     train_label_counts: &[usize],
     filter: FilterPairs,
 ) -> Vec<Decile> {
-    assert_eq!(truth.n_rows(), predictions.len(), "one prediction a point");
+    assert_eq!(
+        truth.n_rows(),
+        predictions.len(),
+        "one prediction per point"
+    );
     let mut builder = DecilesBuilder::new(train_label_counts, 100, filter);
     for (point_idx, prediction) in predictions.iter().enumerate() {
         builder.push(truth.row(point_idx).0, prediction);

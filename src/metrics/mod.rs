@@ -2,7 +2,7 @@
 //!
 //! Conventions, for a point with true labels y and a ranking r₁, r₂, …:
 //!
-//! - P@k is the share of true labels among the first k places, also where fewer than k labels were predicted.
+//! - P@k is the share of true labels among the first k places, even if fewer than k labels were predicted.
 //! - nDCG@k is Σ 1/log₂(i+1) over the hits at places i ≤ k, over the same sum for min(k, |y|) hits in a row.
 //! - PSP@k weighs each hit with its inverse propensity; it is normalised by the best attainable value, and is
 //!   the ratio of the two sums over the whole data set, not a mean of ratios.
@@ -10,8 +10,8 @@
 //!
 //! All are in percent, accumulated in `f64`: a data set has millions of terms, which `f32` would lose.
 //! Rankings are ordered by descending score, ties to the lower label id; a label ranked twice counts once, at
-//! its better place. A point without true labels is skipped and counted. Relevance weights are not looked at.
-//! This module knows nothing of models: it sees true labels and ranked ones.
+//! its better place. Points without true labels are skipped and counted. Relevance weights are ignored.
+//! This module sees true and ranked labels, not models.
 
 mod builder;
 mod deciles;
@@ -26,9 +26,9 @@ pub use ranking::FilterPairs;
 use crate::ids::Scored;
 use crate::matrix::CsrMatrix;
 
-/// The metrics of one ranking a point; row `i` of `truth` belongs to `predictions[i]`.
+/// The metrics of one ranking per point; row `i` of `truth` belongs to `predictions[i]`.
 ///
-/// To evaluate without holding all predictions, push them into a [`MetricsBuilder`].
+/// To evaluate without keeping all predictions, push them into a [`MetricsBuilder`].
 ///
 /// # Panics
 /// If there are not as many predictions as points.
@@ -52,7 +52,11 @@ pub fn evaluate(
     predictions: &[Vec<Scored>],
     options: MetricsOptions,
 ) -> Metrics {
-    assert_eq!(truth.n_rows(), predictions.len(), "one prediction a point");
+    assert_eq!(
+        truth.n_rows(),
+        predictions.len(),
+        "one prediction per point"
+    );
     let mut builder = MetricsBuilder::new(options);
     for (point_idx, prediction) in predictions.iter().enumerate() {
         builder.push(truth.row(point_idx).0, prediction);

@@ -1,4 +1,4 @@
-//! Inverse propensities: how much more a hit on a rare label counts.
+//! Inverse propensities: the weights of hits, higher for rare labels.
 //!
 //! The model of Jain, Prabhu and Varma (2016): a label with n of N training points is missing from the data
 //! with a probability that falls with n, and its inverse propensity is `1 + (ln N − 1)(B+1)^A (n+B)^−A`.
@@ -8,7 +8,7 @@ use crate::matrix::CsrMatrix;
 
 /// The two constants of the propensity model.
 ///
-/// The default (0.55, 1.5) is the customary one for data sets that have no constants of their own.
+/// The default (0.55, 1.5) is customary for data sets without constants of their own.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Propensity {
     /// A: how fast the weight falls with the label's frequency; not negative.
@@ -30,7 +30,7 @@ impl Default for Propensity {
     }
 }
 
-/// The inverse propensity of every label; labels behind those counted have no training point.
+/// The inverse propensity of every label; labels without a count have no training point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InversePropensities {
     of_label: Vec<f64>,
@@ -46,13 +46,13 @@ impl InversePropensities {
             .unwrap_or(self.of_unseen)
     }
 
-    /// The weights of the labels counted, in the order of their ids.
+    /// The weights of the counted labels, by id.
     pub fn values(&self) -> &[f64] {
         &self.of_label
     }
 }
 
-/// The inverse propensities of labels that have these numbers of training points.
+/// The inverse propensities of labels with these numbers of training points.
 ///
 /// With fewer than three training points `ln N − 1` is negative and is taken as 0: all weights are then 1.
 pub fn inverse_propensities(
@@ -72,7 +72,7 @@ pub fn inverse_propensities(
     }
 }
 
-/// In how many points each label occurs: one count a column of Y.
+/// The number of points of each label: one count per column of Y.
 pub fn label_counts(labels: &CsrMatrix) -> Vec<usize> {
     let mut counts = vec![0; labels.n_cols()];
     for &label in labels.indices() {
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_behind_the_training_labels_weighs_like_one_without_points() {
+    fn a_label_without_a_count_weighs_like_one_without_points() {
         let weights = inverse_propensities(&[0, 7], 100, Propensity::default());
         assert_eq!(weights.get(LabelId(2)), weights.get(LabelId(0)));
         assert!(weights.get(LabelId(1)) < weights.get(LabelId(0)));
@@ -105,7 +105,7 @@ mod tests {
         for n_train_points in 0..5 {
             let weights = inverse_propensities(&[1, 0], n_train_points, Propensity::WIKIPEDIA);
             assert!(
-                weights.values().iter().all(|&weight| 1.0 <= weight),
+                weights.values().iter().all(|&weight| weight >= 1.0),
                 "{n_train_points}: {weights:?}"
             );
         }

@@ -1,11 +1,11 @@
-//! What is judged at a point: its true labels and its best places, after the filter.
+//! The true labels and the hits of a point, after the filter.
 
 use crate::ids::{LabelId, Scored};
 use crate::matrix::top_k;
 
-/// Pairs of a point and a label that are dropped from truth and ranking before anything is measured.
+/// Pairs of a point and a label that are dropped from truth and ranking.
 ///
-/// Reciprocal pairs, such as an item that is its own label, are listed so in the public data sets.
+/// Public data sets list reciprocal pairs this way, such as an item that is its own label.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FilterPairs {
     sorted: Vec<(usize, LabelId)>,
@@ -19,12 +19,12 @@ impl FilterPairs {
         &self.sorted[start..end]
     }
 
-    /// How many pairs there are.
+    /// Number of pairs.
     pub fn len(&self) -> usize {
         self.sorted.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no pairs.
     pub fn is_empty(&self) -> bool {
         self.sorted.is_empty()
     }
@@ -39,7 +39,7 @@ impl FromIterator<(usize, LabelId)> for FilterPairs {
     }
 }
 
-/// Applies the filter and the order of places; its buffers serve all points.
+/// Filters and ranks the labels of one point after another; reuses its buffers.
 #[derive(Debug, Default)]
 pub(super) struct Judge {
     filter: FilterPairs,
@@ -49,7 +49,7 @@ pub(super) struct Judge {
     ranking: Vec<Scored>,
 }
 
-/// A point ready to be measured.
+/// A filtered and ranked point.
 pub(super) struct Judged<'a> {
     /// True labels in ascending order.
     pub(super) truth: &'a [LabelId],
@@ -83,7 +83,7 @@ impl Judge {
         self.ranking.clear();
         self.ranking
             .extend(ranked.iter().filter(|scored| is_kept(scored.label)));
-        // Bring a label's repetitions together, best first, and keep the first.
+        // Bring duplicates of a label together, best first, and keep the first.
         top_k(&mut self.ranking, ranked.len());
         self.ranking.sort_by_key(|scored| scored.label);
         self.ranking.dedup_by_key(|scored| scored.label);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn places_behind_the_last_measured_one_do_not_count() {
+    fn places_after_the_last_cut_off_do_not_count() {
         check(&[], &[5], &[(1, 0.9), (2, 0.8), (3, 0.7), (5, 0.6)], &[]);
     }
 }

@@ -16,7 +16,7 @@ use crate::index::{Adjacency, ClusterClassifiers, ShortlistOptions, Shortlister}
 use crate::kernels::Kernels;
 use crate::matrix::top_k;
 
-/// Search index and label classifiers: what stands behind an embedding.
+/// Search index and label classifiers: from an embedding to ranked labels.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Model {
     /// W_C.
@@ -38,7 +38,7 @@ const AHEAD: usize = 3;
 /// What a computed σ may lack of the true one, as a share.
 const SIGMOID_ERROR: f32 = 1e-5;
 
-/// Buffers of [`Model::rank`]; one a thread.
+/// Buffers of [`Model::rank`]; one per thread.
 #[derive(Clone, Debug)]
 pub(crate) struct RankScratch {
     searcher: Shortlister,

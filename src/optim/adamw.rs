@@ -1,4 +1,4 @@
-//! Moments of AdamW and the updates that use them.
+//! The moments of AdamW and the updates.
 
 use rayon::prelude::*;
 
@@ -7,10 +7,10 @@ use crate::encoder::{Gradient, Parameter};
 use crate::kernels::{AdamWStep, Kernels};
 use crate::optim::{Pace, StepRates};
 
-/// Values a task when a dense parameter is updated.
+/// Values per task when a parameter is updated.
 const VALUES_PER_TASK: usize = 1 << 14;
 
-/// Moments of a parameter that every step updates.
+/// Moments of a dense parameter, which every step updates.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct DenseMoments {
     /// First moment.
@@ -54,17 +54,17 @@ impl DenseMoments {
     }
 }
 
-/// Decay of a second moment that all rows of a parameter share; a hundred steps, as gradients shrink quickly at first.
+/// Decay of a shared second moment: about a hundred steps, as gradients shrink quickly at first.
 const SHARED_DECAY: f32 = 0.99;
 
 /// Moments of a parameter whose rows are updated only when touched.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct RowMoments {
-    /// First moment, row after row.
+    /// First moment, row by row.
     pub m: Vec<f32>,
-    /// Second moment: row after row, or one number that all rows share (0 until the first update).
+    /// Second moment: row by row, or one value that all rows share (0 before the first update).
     pub v: Vec<f32>,
-    /// Updates so far, a row each.
+    /// Updates so far, per row.
     pub n_updates: Vec<u32>,
 }
 
@@ -82,10 +82,11 @@ impl RowMoments {
         }
     }
 
-    /// One update of the rows named, which ascend. gradients: rows×width
+    /// One update of these rows, which ascend. gradients: rows×width
     pub(crate) fn update(
         &mut self,
-        (rates, pace): (&StepRates, Pace),
+        rates: &StepRates,
+        pace: Pace,
         values: &mut [f32],
         rows: &[u32],
         gradients: &[f32],
@@ -126,11 +127,11 @@ impl RowMoments {
     }
 }
 
-/// The mean of squares, summed in pieces of a fixed size.
+/// The mean of squares, summed in chunks of fixed size.
 fn mean_square(values: &[f32]) -> f32 {
-    let pieces = values.par_chunks(VALUES_PER_TASK);
-    let sums: Vec<f32> = pieces
-        .map(|piece| Kernels::detect().dot(piece, piece))
+    let chunks = values.par_chunks(VALUES_PER_TASK);
+    let sums: Vec<f32> = chunks
+        .map(|chunk| Kernels::detect().dot(chunk, chunk))
         .collect();
     let sum: f64 = sums.iter().map(|&sum| f64::from(sum)).sum();
     (sum / values.len().max(1) as f64) as f32
@@ -138,13 +139,13 @@ fn mean_square(values: &[f32]) -> f32 {
 
 /// How rows are updated.
 struct UpdateRule<'a> {
-    /// From the updates of a row, this one counted, to its step.
+    /// The step of a row's n-th update.
     step: &'a (dyn Fn(u32) -> AdamWStep + Sync),
     /// √v + ε, if all rows share it.
     denominator: Option<f32>,
 }
 
-/// A run of rows with their moments.
+/// Consecutive rows with their moments.
 struct RowsMut<'a> {
     first: usize,
     width: usize,
@@ -211,7 +212,7 @@ fn update_rows(rows_mut: RowsMut<'_>, rows: &[u32], gradients: &[f32], rule: &Up
     );
 }
 
-/// State of one encoder parameter.
+/// Moments of one encoder parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Moments {
     /// Updated as a whole.
@@ -221,7 +222,7 @@ pub(crate) enum Moments {
 }
 
 impl Moments {
-    /// Zero moments that fit a parameter.
+    /// Zero moments for a parameter.
     pub(crate) fn for_parameter(parameter: &Parameter<'_>, kind: SecondMoments) -> Self {
         match parameter.gradient {
             Gradient::Dense(_) => Moments::Dense(DenseMoments::new(parameter.values.len())),
@@ -233,7 +234,7 @@ impl Moments {
     }
 }
 
-/// One update of an encoder parameter with the gradient it carries.
+/// One update of an encoder parameter with its gradient.
 pub(crate) fn update_parameter(parameter: Parameter<'_>, moments: &mut Moments, rates: &StepRates) {
     let pace = Pace {
         rate: rates.encoder.rate * parameter.rate_factor,
@@ -244,7 +245,7 @@ pub(crate) fn update_parameter(parameter: Parameter<'_>, moments: &mut Moments, 
             moments.update(rates, pace, parameter.values, gradient);
         }
         (Gradient::Rows(rows, gradients), Moments::Rows(moments)) => {
-            moments.update((rates, pace), parameter.values, rows, gradients);
+            moments.update(rates, pace, parameter.values, rows, gradients);
         }
         _ => unreachable!("moments are made by `Moments::for_parameter` for the same parameter"),
     }

@@ -1,6 +1,6 @@
-//! AdamW, its schedule and the state it keeps for each parameter.
+//! AdamW, its schedule and its state per parameter.
 //!
-//! Dense parameters are updated as the paper does. Rows of W_L, A and the word embeddings are updated only in the
+//! Dense parameters are updated as in the paper. Rows of W_L, A and the word embeddings are updated only in the
 //! steps that touch them ("lazy" AdamW): moments, decay and bias correction of a row count its own updates.
 
 mod adamw;

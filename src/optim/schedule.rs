@@ -1,4 +1,4 @@
-//! The learning-rate schedule: linear warm-up, then linear to zero, once per stage.
+//! The learning-rate schedule: linear warm-up, then linear decay to zero, once per stage.
 
 use crate::config::{LearningRates, OptimConfig};
 use crate::kernels::AdamWStep;
@@ -17,7 +17,7 @@ pub(crate) struct Schedule {
     n_warmup: usize,
 }
 
-/// How fast a parameter learns in one step, and how fast it decays.
+/// The learning rate and weight decay of a parameter in one step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Pace {
     /// Learning rate.
@@ -27,14 +27,14 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// The same rate; without decay unless asked for.
+    /// The same rate; without decay unless `decays`.
     pub(crate) fn decaying_if(self, decays: bool) -> Pace {
         let decay = if decays { self.decay } else { 0.0 };
         Pace { decay, ..self }
     }
 }
 
-/// The paces of one step, with what AdamW needs besides.
+/// The paces of one step, and the other parameters of AdamW.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StepRates {
     /// φ.
@@ -62,7 +62,7 @@ impl Schedule {
         self.n_steps
     }
 
-    /// What the rates of step `step` (from 0) are multiplied by.
+    /// The factor of the rates at step `step` (from 0).
     pub(crate) fn factor(&self, step: usize) -> f32 {
         if step < self.n_warmup {
             return (step + 1) as f32 / self.n_warmup as f32;
@@ -103,7 +103,7 @@ impl Schedule {
 }
 
 impl StepRates {
-    /// The `n_updates`-th update (from 1) of something, at this pace.
+    /// The `n_updates`-th update (from 1) at this pace.
     #[inline]
     pub(crate) fn adamw(&self, pace: Pace, n_updates: u32) -> AdamWStep {
         AdamWStep {

@@ -5,6 +5,7 @@
 //! a probability. A [`Query`] asks for the `k` best labels, at any [`Level`] of the stack.
 
 mod inputs;
+mod integrity;
 mod level;
 mod member;
 mod parts;
@@ -12,8 +13,11 @@ mod parts;
 pub use inputs::Inputs;
 pub use level::Level;
 
+pub(crate) use integrity::Integrity;
 pub(crate) use member::{Member, MemberScratch, Position, Search};
 pub(crate) use parts::{EnsembleCalibration, PredictorParts, TrainingRecord};
+
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -36,6 +40,13 @@ pub(crate) const CHUNK: usize = 64;
 pub struct Predictor {
     parts: PredictorParts,
     scratch: Pool<Scratch>,
+    integrity: Arc<Integrity>,
+}
+
+impl Drop for Predictor {
+    fn drop(&mut self) {
+        self.integrity.give_up();
+    }
 }
 
 /// One predicted label.
@@ -82,11 +93,28 @@ impl Predictor {
     /// # Errors
     /// [`crate::Error::InvalidModel`] if the parts do not fit each other.
     pub(crate) fn new(parts: PredictorParts) -> Result<Self> {
+        Predictor::with_integrity(parts, Arc::default())
+    }
+
+    /// A predictor over parts whose files are still being checked.
+    ///
+    /// # Errors
+    /// As [`Predictor::new`].
+    pub(crate) fn with_integrity(parts: PredictorParts, integrity: Arc<Integrity>) -> Result<Self> {
         parts.check()?;
         Ok(Predictor {
             parts,
             scratch: Pool::new(),
+            integrity,
         })
+    }
+
+    /// Waits until all files of a loaded model have been checked, which goes on in the background after loading.
+    ///
+    /// # Errors
+    /// [`crate::Error::CannotPredict`] naming a damaged file. Predictions fail with it, too, once it is known.
+    pub fn check_files(&self) -> Result<()> {
+        self.integrity.wait()
     }
 
     /// The best labels of a text, best first, ties to the lower id: `predict(text, 5)`.
@@ -251,6 +279,7 @@ impl Predictor {
         scratch: &mut Scratch,
     ) -> Result<Vec<Vec<Scored>>> {
         let Query { k, level } = query;
+        self.integrity.check()?;
         self.check_level(level)?;
         let members = match level {
             Level::Ensemble => &self.parts.members[..],

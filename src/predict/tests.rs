@@ -46,7 +46,7 @@ fn train(n_members: usize) -> Predictor {
 }
 
 /// The same predictor with one of its members only.
-fn alone(parts: &mut PredictorParts, member: Member) -> Predictor {
+fn alone(parts: &PredictorParts, member: Member) -> Predictor {
     let parts = PredictorParts {
         featurizer: parts.featurizer.clone(),
         label_set: parts.label_set.clone(),
@@ -61,15 +61,14 @@ fn alone(parts: &mut PredictorParts, member: Member) -> Predictor {
 
 #[test]
 fn the_members_of_an_ensemble_differ_and_its_scores_are_their_mean() {
-    let predictor = train(2);
+    let mut predictor = train(2);
     let test = data(60, "test");
     let together = predictor.rank(&test, 10).unwrap();
-    let mut parts = predictor.parts;
-    let members = std::mem::take(&mut parts.members);
+    let members = std::mem::take(&mut predictor.parts.members);
     assert_ne!(members[0].model.numbering, members[1].model.numbering);
     let lists: Vec<Vec<Vec<Scored>>> = members
         .into_iter()
-        .map(|member| alone(&mut parts, member).rank(&test, 100).unwrap())
+        .map(|member| alone(&predictor.parts, member).rank(&test, 100).unwrap())
         .collect();
     let mut merged = Vec::new();
     for (point, answers) in together.iter().enumerate() {

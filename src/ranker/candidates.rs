@@ -1,7 +1,7 @@
 //! Candidate lists, and their inversion: which points train which label.
 //!
-//! A point trains the classifiers of its best candidates and of all labels it has: positives that the model did
-//! not list are added. Nothing here looks at features.
+//! A point trains the classifiers of its best candidates and of all its labels: positives that are not candidates
+//! are added. This file does not use features.
 
 use std::num::NonZeroU32;
 
@@ -11,7 +11,7 @@ use crate::matrix::CsrMatrix;
 
 /// For every point the labels that a model ranks highest, best first.
 ///
-/// Invariant: `indptr` starts at 0, never decreases and ends at the number of labels listed.
+/// Invariant: `indptr` starts at 0, never decreases and ends at `labels.len()`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CandidateLists {
     indptr: Vec<usize>,
@@ -33,7 +33,7 @@ impl CandidateLists {
         8 * n_candidates
     }
 
-    /// Empty, with room for `n_points` lists of `n_candidates`.
+    /// Empty lists, with capacity for `n_points` of `n_candidates`.
     pub(crate) fn with_capacity(n_points: usize, n_candidates: usize) -> Self {
         let mut indptr = Vec::with_capacity(n_points + 1);
         indptr.push(0);
@@ -63,7 +63,7 @@ impl CandidateLists {
     }
 }
 
-/// For every label the points its classifier is trained on, those that have the label first.
+/// For every label the training points of its classifier, positives first.
 pub(super) struct LabelPoints {
     indptr: Vec<usize>,
     n_positive: Vec<u32>,
@@ -73,16 +73,16 @@ pub(super) struct LabelPoints {
 /// The training points of one label.
 #[derive(Clone, Copy)]
 pub(super) struct TrainingPoints<'a> {
-    /// Points that have the label, ascending; then the others, ascending.
+    /// Positives, ascending; then negatives, ascending.
     pub(super) points: &'a [u32],
-    /// How many have it.
+    /// Number of positives.
     pub(super) n_positive: usize,
 }
 
 impl LabelPoints {
-    /// Inverts the first `n_candidates` of every list together with the labels, by counting.
+    /// Inverts the labels and the first `n_candidates` of every list, by counting.
     ///
-    /// A label that a list names twice counts once.
+    /// Duplicates in a list count once.
     ///
     /// # Errors
     /// [`Error::CannotTrain`] if a candidate is not a column of `labels`.
@@ -100,7 +100,7 @@ impl LabelPoints {
         if let Some(label) = candidates
             .labels
             .iter()
-            .find(|label| n_labels <= label.idx())
+            .find(|label| label.idx() >= n_labels)
         {
             return Err(Error::CannotTrain(format!(
                 "candidate label {} is out of range, there are {n_labels} labels",
@@ -148,23 +148,23 @@ impl LabelPoints {
     }
 }
 
-/// Visits every (point, candidate) pair whose label the point does not have, each once, points ascending.
+/// Visits every (point, candidate) pair that is a negative, each once, points ascending.
 fn for_each_negative(
     candidates: &CandidateLists,
     labels: &CsrMatrix,
     n_candidates: usize,
     mut visit: impl FnMut(usize, LabelId),
 ) {
-    // The last point that met a label: marks positives and repetitions without sorting any list.
-    let mut met_by: Vec<Option<NonZeroU32>> = vec![None; labels.n_cols()];
+    // The last point that visited a label: detects positives and duplicates without sorting.
+    let mut visited_by: Vec<Option<NonZeroU32>> = vec![None; labels.n_cols()];
     for point_idx in 0..candidates.len() {
         let mark = NonZeroU32::new(point_idx as u32 + 1);
         for &label in labels.row(point_idx).0 {
-            met_by[label as usize] = mark;
+            visited_by[label as usize] = mark;
         }
         for &label in candidates.get(point_idx).iter().take(n_candidates) {
-            if met_by[label.idx()] != mark {
-                met_by[label.idx()] = mark;
+            if visited_by[label.idx()] != mark {
+                visited_by[label.idx()] = mark;
                 visit(point_idx, label);
             }
         }
@@ -184,8 +184,8 @@ mod tests {
     }
 
     #[test]
-    fn inversion_puts_positives_first_and_adds_those_not_listed() {
-        // Point 0 has label 2, which nobody listed for it; point 1 has label 0, listed twice.
+    fn inversion_puts_positives_first_and_adds_missing_ones() {
+        // Point 0 has label 2, which is not a candidate; point 1 has label 0, a candidate twice.
         let labels = CsrMatrix::new(vec![0, 1, 2, 2], vec![2, 0], vec![1.0, 1.0], 3).unwrap();
         let candidates = lists(&[&[1, 0, 2], &[0, 0, 2], &[2, 1, 2]]);
         let inverted = LabelPoints::invert(&candidates, &labels, 2).unwrap();

@@ -13,13 +13,13 @@
 
 use crate::random::Random;
 
-use super::rows::{Rows, Weights};
+use super::rows::{DualWeights, TrainingRows};
 use super::solver::{Solver, Stopping};
 
 /// Trains `weights`, which must be zero.
 pub(super) fn solve(
-    rows: &Rows<'_>,
-    weights: &mut Weights<'_>,
+    rows: &TrainingRows<'_>,
+    weights: &mut DualWeights<'_>,
     costs: impl Fn(usize) -> f64,
     stopping: Stopping,
     random: &mut Random,
@@ -31,7 +31,7 @@ pub(super) fn solve(
         order,
         logits,
     } = solver;
-    // A point this close to its optimum is left alone, which saves the update of its row.
+    // A point this close to its optimum is skipped, which saves the update of its row.
     let close_enough = 0.1 * stopping.tolerance;
 
     for pass in 0..stopping.max_iterations {
@@ -41,7 +41,7 @@ pub(super) fn solve(
             let row_idx = row_idx as usize;
             let sign = rows.sign(row_idx);
             let signed_margin = sign * rows.margin(row_idx, weights);
-            // Before its first visit a point has α = 0 exactly and no logit: it cannot be solved yet.
+            // Before its first visit a point has α = 0 and no logit, so it is not solved.
             let violation = if pass == 0 {
                 f64::INFINITY
             } else {
@@ -86,7 +86,7 @@ fn solve_one(guess: f64, alpha: f64, cost: f64, curvature: f64, signed_margin: f
         }
         let slope = 1.0 + curvature * cost * sigmoid * (1.0 - sigmoid);
         let newton = logit - excess / slope;
-        // With a large cost Newton's steps can run in a cycle: they must at least halve the excess.
+        // With a large cost Newton's steps can cycle: they must at least halve the excess.
         let halves = excess.abs() <= 0.5 * last_excess;
         last_excess = excess.abs();
         logit = if halves && low < newton && newton < high {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_that_would_run_in_a_cycle_are_bisected() {
+    fn steps_that_would_cycle_are_bisected() {
         check(-17.0, 0.018, 269.0, 1.57, 5.07);
     }
 

@@ -2,10 +2,10 @@
 //! (Section 3.5 and appendix C.2 of the paper).
 //!
 //! A point is ψ = [bow/‖bow‖, φ/‖φ‖]. The classifier of a label is trained on the points that have the label among
-//! their best candidates, and on those that have the label. Its margin is z = w·ψ + b and its score q a function of
+//! their best candidates, and on those that have the label. Its margin is z = w·ψ + b; its score q is a function of
 //! z, see [`Ranker::probability`].
 //!
-//! This module sees candidates and features, never the model that made them.
+//! This module sees candidates and features, not models.
 
 mod candidates;
 mod logistic;

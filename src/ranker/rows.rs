@@ -1,9 +1,9 @@
 //! The feature rows ψ of one label's training points, laid out for many passes.
 //!
-//! ψ = [bow/‖bow‖, φ/‖φ‖]: the words stay sparse and the embedding dense, and both norms are factors kept beside
-//! the row, so no row is ever normalised in memory. For all but the largest labels the rows are copied into one
-//! contiguous block whose columns are renumbered from 0: the passes of the solver then stay in the cache. Labels
-//! too large for that read the shared matrices in place.
+//! ψ = [bow/‖bow‖, φ/‖φ‖]: words are sparse and embeddings dense, and the norms are factors stored with the row, so
+//! no row is normalised in memory. For all but the largest labels the rows are copied into one contiguous block with
+//! columns renumbered from 0, so that the solver's passes stay in the cache. The largest labels read the shared
+//! matrices in place.
 
 use crate::kernels::Kernels;
 use crate::matrix::{CsrMatrix, Matrix};
@@ -11,13 +11,13 @@ use crate::matrix::{CsrMatrix, Matrix};
 use super::RankerProblem;
 use super::candidates::TrainingPoints;
 
-/// 1/‖bow‖ and 1/‖φ‖ of every point; 0 for a row without length.
-pub(super) struct Norms {
+/// 1/‖bow‖ and 1/‖φ‖ of every point; 0 for a zero row.
+pub(super) struct InverseNorms {
     words: Vec<f32>,
     dense: Vec<f32>,
 }
 
-impl Norms {
+impl InverseNorms {
     pub(super) fn new(bow: &CsrMatrix, dense: Option<&Matrix>) -> Self {
         let words = (0..bow.n_rows())
             .map(|row_idx| inverse_norm(bow.row(row_idx).1))
@@ -28,18 +28,18 @@ impl Norms {
                 .collect(),
             None => vec![0.0; bow.n_rows()],
         };
-        Norms { words, dense }
+        InverseNorms { words, dense }
     }
 }
 
-/// 1/‖x‖, or 0 where that is not a finite number.
+/// 1/‖x‖, or 0 if that is not finite.
 pub(super) fn inverse_norm(values: &[f32]) -> f32 {
     let squares: f64 = values.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
     let inverse = (1.0 / squares.sqrt()) as f32;
     if inverse.is_finite() { inverse } else { 0.0 }
 }
 
-/// Where one training point's row lies, and what it is.
+/// The location and the scales of one training point's row.
 #[derive(Clone, Copy)]
 struct Span {
     start: usize,
@@ -49,8 +49,8 @@ struct Span {
     dense_scale: f32,
 }
 
-/// The rows of one label's training points; row `i` is the label's point number `i`.
-pub(super) struct Rows<'a> {
+/// The rows of one label's training points; row `i` is the label's `i`-th point.
+pub(super) struct TrainingRows<'a> {
     spans: &'a [Span],
     columns: &'a [u32],
     values: &'a [f32],
@@ -58,19 +58,19 @@ pub(super) struct Rows<'a> {
     n_dense: usize,
     bias: f32,
     kernels: Kernels,
-    /// How many of the rows, the first ones, have the label.
+    /// Number of positives, which come first.
     pub(super) n_positive: usize,
 }
 
-/// A linear classifier while it is being trained; `words` is indexed by the columns of [`Rows`].
-pub(super) struct Weights<'a> {
+/// A linear classifier in training; `words` is indexed by the columns of [`TrainingRows`].
+pub(super) struct DualWeights<'a> {
     pub(super) words: &'a mut [f32],
     pub(super) dense: &'a mut [f32],
     /// Weight of the constant feature.
     pub(super) bias: f32,
 }
 
-impl Rows<'_> {
+impl TrainingRows<'_> {
     pub(super) fn len(&self) -> usize {
         self.spans.len()
     }
@@ -86,13 +86,13 @@ impl Rows<'_> {
     pub(super) fn squared_norm(&self, row_idx: usize) -> f64 {
         let span = &self.spans[row_idx];
         let parts = u8::from(span.word_scale != 0.0)
-            + u8::from(span.dense_scale != 0.0 && 0 < self.n_dense);
+            + u8::from(span.dense_scale != 0.0 && self.n_dense > 0);
         f64::from(parts) + f64::from(self.bias) * f64::from(self.bias)
     }
 
     /// w·ψ including the constant feature.
     #[inline]
-    pub(super) fn margin(&self, row_idx: usize, weights: &Weights<'_>) -> f64 {
+    pub(super) fn margin(&self, row_idx: usize, weights: &DualWeights<'_>) -> f64 {
         let span = &self.spans[row_idx];
         let words = sparse_dot(
             &self.columns[span.start..span.end],
@@ -108,7 +108,7 @@ impl Rows<'_> {
 
     /// w += step·ψ including the constant feature.
     #[inline]
-    pub(super) fn add_to(&self, row_idx: usize, step: f64, weights: &mut Weights<'_>) {
+    pub(super) fn add_to(&self, row_idx: usize, step: f64, weights: &mut DualWeights<'_>) {
         let span = &self.spans[row_idx];
         let step = step as f32;
         let word_step = step * span.word_scale;
@@ -123,7 +123,7 @@ impl Rows<'_> {
     }
 }
 
-/// Memory for the rows and weights of one label after another; one a thread.
+/// Reusable memory for the rows and weights of one label; one per thread.
 #[derive(Default)]
 pub(super) struct RowScratch {
     max_copied_bytes: usize,
@@ -131,7 +131,7 @@ pub(super) struct RowScratch {
     columns: Vec<u32>,
     values: Vec<f32>,
     dense: Vec<f32>,
-    /// Shared column → renumbered column of the label at hand; only entries named by `shared_columns` count.
+    /// Shared column → renumbered column of the current label; valid only for columns in `shared_columns`.
     renumbered: Vec<u32>,
     /// Renumbered column → shared column.
     shared_columns: Vec<u32>,
@@ -139,16 +139,16 @@ pub(super) struct RowScratch {
     dense_weights: Vec<f32>,
 }
 
-/// The rows of one label, zero weights for them, and the shared column of every word weight where that differs
-/// from its position.
-pub(super) struct Prepared<'a> {
-    pub(super) rows: Rows<'a>,
-    pub(super) weights: Weights<'a>,
+/// The problem of one label: its rows, zero weights, and the shared column of every word weight if columns are
+/// renumbered.
+pub(super) struct LabelProblem<'a> {
+    pub(super) rows: TrainingRows<'a>,
+    pub(super) weights: DualWeights<'a>,
     pub(super) shared_columns: Option<&'a [u32]>,
 }
 
 impl RowScratch {
-    /// Scratch that copies the rows of a label up to this size.
+    /// Scratch that copies the rows of labels up to this size.
     pub(super) fn new(max_copied_bytes: usize) -> Self {
         RowScratch {
             max_copied_bytes,
@@ -160,10 +160,10 @@ impl RowScratch {
     pub(super) fn prepare<'a>(
         &'a mut self,
         problem: &RankerProblem<'a>,
-        norms: &Norms,
+        norms: &InverseNorms,
         points: TrainingPoints<'_>,
         bias: f32,
-    ) -> Prepared<'a> {
+    ) -> LabelProblem<'a> {
         let n_dense = problem.n_dense();
         let n_entries: usize = points
             .points
@@ -180,7 +180,7 @@ impl RowScratch {
             self.copy_rows(problem, norms, points);
             self.word_weights.resize(self.shared_columns.len(), 0.0);
         } else {
-            self.point_at_rows(problem, norms, points);
+            self.reference_rows(problem, norms, points);
             self.word_weights.resize(problem.bow.n_cols(), 0.0);
         }
         let (columns, values, dense) = if copy {
@@ -189,8 +189,8 @@ impl RowScratch {
             let dense = problem.dense.map_or(&[][..], Matrix::values);
             (problem.bow.indices(), problem.bow.values(), dense)
         };
-        Prepared {
-            rows: Rows {
+        LabelProblem {
+            rows: TrainingRows {
                 spans: &self.spans,
                 columns,
                 values,
@@ -200,7 +200,7 @@ impl RowScratch {
                 kernels: Kernels::detect(),
                 n_positive: points.n_positive,
             },
-            weights: Weights {
+            weights: DualWeights {
                 words: &mut self.word_weights,
                 dense: &mut self.dense_weights,
                 bias: 0.0,
@@ -212,7 +212,7 @@ impl RowScratch {
     fn copy_rows(
         &mut self,
         problem: &RankerProblem<'_>,
-        norms: &Norms,
+        norms: &InverseNorms,
         points: TrainingPoints<'_>,
     ) {
         self.columns.clear();
@@ -225,11 +225,11 @@ impl RowScratch {
             let (columns, values) = problem.bow.row(point_idx);
             let start = self.columns.len();
             for &column in columns {
-                // An entry is of this label exactly if the column it claims names it back (Briggs and Torczon's
-                // sparse set), so nothing needs clearing between labels.
-                let claimed = self.renumbered[column as usize];
-                if self.shared_columns.get(claimed as usize) == Some(&column) {
-                    self.columns.push(claimed);
+                // An entry is valid if the column it points to points back (Briggs and Torczon's sparse set), so
+                // nothing needs clearing between labels.
+                let known = self.renumbered[column as usize];
+                if self.shared_columns.get(known as usize) == Some(&column) {
+                    self.columns.push(known);
                 } else {
                     let fresh = self.shared_columns.len() as u32;
                     self.renumbered[column as usize] = fresh;
@@ -251,10 +251,10 @@ impl RowScratch {
         }
     }
 
-    fn point_at_rows(
+    fn reference_rows(
         &mut self,
         problem: &RankerProblem<'_>,
-        norms: &Norms,
+        norms: &InverseNorms,
         points: TrainingPoints<'_>,
     ) {
         let indptr = problem.bow.indptr();

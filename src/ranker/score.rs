@@ -1,6 +1,6 @@
-//! Scoring candidates of one text, and saying which words made a score.
+//! Scoring the candidates of one text, and explaining a score by words.
 //!
-//! The text's words are scattered into an array of V floats; every candidate then gathers its own words from there.
+//! The text's words are scattered into an array of V floats; each candidate gathers its words from it.
 
 use crate::ids::LabelId;
 use crate::kernels::Kernels;
@@ -11,14 +11,13 @@ use super::weights::Ranker;
 /// The features of one point; neither part need be normalised.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PointView<'a> {
-    /// Words, ascending and distinct, and their values. Words the ranker does not know are ignored, but count
-    /// for the norm.
+    /// Words, ascending and distinct, and their values. Unknown words only count for the norm.
     pub bow: (&'a [u32], &'a [f32]),
-    /// The embedding; not read by a ranker over words only.
+    /// The embedding; unused by a ranker over words only.
     pub dense: &'a [f32],
 }
 
-/// Memory for scoring, kept from text to text; one a thread.
+/// Reusable memory for scoring; one per thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RankerScratch {
     /// All zero between calls.
@@ -26,22 +25,22 @@ pub(crate) struct RankerScratch {
     dense: Vec<f32>,
 }
 
-/// What made a margin: intercept + dense + Σ words (those listed and the weaker ones left out).
+/// The parts of a margin: intercept + dense + Σ words (only the strongest words are listed).
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Explanation {
-    /// Words and what each adds, the largest magnitude first; ties to the lower word.
+pub(crate) struct MarginExplanation {
+    /// Words and their contributions, the largest magnitude first; ties to the lower word.
     pub words: Vec<(u32, f32)>,
-    /// What the embedding adds.
+    /// The contribution of the embedding.
     pub dense: f32,
     /// The label's intercept.
     pub intercept: f32,
 }
 
 impl Ranker {
-    /// The margins z of the candidates, in their order, in `out` (what it held is lost).
+    /// Writes the margins z of the candidates to `out`, in their order.
     ///
     /// # Panics
-    /// If a candidate is not a label of the ranker, or the embedding has another size than the ranker's.
+    /// If a candidate is not a label of the ranker, or the embedding does not have the ranker's size.
     pub(crate) fn score(
         &self,
         point: PointView<'_>,
@@ -53,10 +52,10 @@ impl Ranker {
         let kernels = Kernels::detect();
         out.clear();
         out.extend(candidates.iter().map(|&label| {
-            let (columns, weights, dense, intercept) = self.label(label);
-            sparse_dot(columns, weights, &scratch.words)
-                + kernels.dot(dense, &scratch.dense)
-                + intercept
+            let row = self.label(label);
+            sparse_dot(row.words, row.word_weights, &scratch.words)
+                + kernels.dot(row.dense, &scratch.dense)
+                + row.intercept
         }));
         for &column in point.bow.0 {
             if let Some(value) = scratch.words.get_mut(column as usize) {
@@ -74,13 +73,13 @@ impl Ranker {
         point: PointView<'_>,
         label: LabelId,
         n_words: usize,
-    ) -> Explanation {
-        let (columns, weights, dense_weights, intercept) = self.label(label);
+    ) -> MarginExplanation {
+        let row = self.label(label);
         let scale = inverse_norm(point.bow.1);
         let mut words: Vec<(u32, f32)> = std::iter::zip(point.bow.0, point.bow.1)
             .filter_map(|(&column, &value)| {
-                let place = columns.binary_search(&column).ok()?;
-                Some((column, weights[place] * value * scale))
+                let place = row.words.binary_search(&column).ok()?;
+                Some((column, row.word_weights[place] * value * scale))
             })
             .collect();
         words.sort_unstable_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then(a.0.cmp(&b.0)));
@@ -89,12 +88,12 @@ impl Ranker {
             0.0
         } else {
             self.check_embedding(point.dense);
-            Kernels::detect().dot(dense_weights, point.dense) * inverse_norm(point.dense)
+            Kernels::detect().dot(row.dense, point.dense) * inverse_norm(point.dense)
         };
-        Explanation {
+        MarginExplanation {
             words,
             dense,
-            intercept,
+            intercept: row.intercept,
         }
     }
 
@@ -107,7 +106,7 @@ impl Ranker {
             }
         }
         scratch.dense.clear();
-        if 0 < self.n_dense() {
+        if self.n_dense() > 0 {
             self.check_embedding(point.dense);
             let scale = inverse_norm(point.dense);
             scratch

@@ -1,24 +1,24 @@
-//! What both dual solvers share: when to stop, and the memory they work in.
+//! What both dual solvers share: the stopping rule and the scratch memory.
 
 use super::RankerOptions;
 use crate::config::RankerLoss;
 use crate::random::Random;
 
-use super::rows::{Rows, Weights};
+use super::rows::{DualWeights, TrainingRows};
 use super::{logistic, squared_hinge};
 
-/// When a classifier counts as solved.
+/// When the solver stops.
 #[derive(Clone, Copy)]
 pub(super) struct Stopping {
     pub(super) tolerance: f64,
     pub(super) max_iterations: usize,
 }
 
-/// Dual variables and visiting order of one label's points; one a thread.
+/// Dual variables and visiting order of one label's points; one per thread.
 #[derive(Default)]
 pub(super) struct Solver {
     pub(super) alphas: Vec<f64>,
-    /// logit(α/C); only the logistic loss keeps it.
+    /// logit(α/C); logistic loss only.
     pub(super) logits: Vec<f64>,
     pub(super) order: Vec<u32>,
 }
@@ -36,8 +36,8 @@ impl Solver {
     /// Trains `weights`, which must be zero, on `rows`.
     pub(super) fn solve(
         &mut self,
-        rows: &Rows<'_>,
-        weights: &mut Weights<'_>,
+        rows: &TrainingRows<'_>,
+        weights: &mut DualWeights<'_>,
         config: &RankerOptions,
         random: &mut Random,
     ) {

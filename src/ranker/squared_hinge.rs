@@ -2,18 +2,18 @@
 //!
 //! Primal: ½‖w‖² + Σ C_i·max(0, 1 − y_i·w·ψ_i)². Dual: min ½αᵀQα + Σ α_i²/(4C_i) − Σ α_i over α ≥ 0, with
 //! Q_ij = y_i·y_j·ψ_i·ψ_j and w = Σ α_i·y_i·ψ_i (Hsieh et al., ICML 2008, algorithm 3, the method of LIBLINEAR).
-//! A pass visits the active points in random order and solves for one α at a time; points that sit at α = 0 and
-//! want to stay there are set aside until the others are solved.
+//! A pass visits the active points in random order and solves for one α at a time; points whose α will likely stay 0
+//! are shrunk: set aside until the others are solved.
 
 use crate::random::Random;
 
-use super::rows::{Rows, Weights};
+use super::rows::{DualWeights, TrainingRows};
 use super::solver::{Solver, Stopping};
 
 /// Trains `weights`, which must be zero.
 pub(super) fn solve(
-    rows: &Rows<'_>,
-    weights: &mut Weights<'_>,
+    rows: &TrainingRows<'_>,
+    weights: &mut DualWeights<'_>,
     costs: impl Fn(usize) -> f64,
     stopping: Stopping,
     random: &mut Random,
@@ -38,7 +38,7 @@ pub(super) fn solve(
             let sign = rows.sign(row_idx);
             let diagonal = 0.5 / costs(row_idx);
             let gradient = sign * rows.margin(row_idx, weights) - 1.0 + alpha * diagonal;
-            if alpha == 0.0 && shrink_above < gradient {
+            if alpha == 0.0 && gradient > shrink_above {
                 n_active -= 1;
                 order.swap(place, n_active);
                 continue;
@@ -50,7 +50,7 @@ pub(super) fn solve(
             };
             largest = largest.max(violation);
             smallest = smallest.min(violation);
-            if 1e-12 < violation.abs() {
+            if violation.abs() > 1e-12 {
                 let curvature = rows.squared_norm(row_idx) + diagonal;
                 let updated = (alpha - gradient / curvature).max(0.0);
                 alphas[row_idx] = updated;
@@ -63,7 +63,7 @@ pub(super) fn solve(
             if n_active == n_rows {
                 return;
             }
-            // Solved among the active: one more look at everyone.
+            // The active points are solved: check all of them once more.
             n_active = n_rows;
             shrink_above = f64::INFINITY;
         } else {

@@ -1,8 +1,8 @@
 //! Training: every label's classifier, in parallel.
 //!
-//! Labels are independent problems. They are handed out in blocks, the largest first, so that no thread is left
-//! with a large label at the end; each has its own random stream, so the result does not depend on the number of
-//! threads. Besides the inverted candidate lists and the kept weights, memory is one scratch a thread.
+//! Labels are independent problems. They run in blocks, the largest first, so that no thread is left with a large
+//! label at the end; each has its own random stream, so the result does not depend on the number of threads. Besides
+//! the inverted candidate lists and the kept weights, memory is one scratch per thread.
 
 use std::ops::ControlFlow;
 
@@ -14,24 +14,24 @@ use crate::matrix::{CsrBuilder, CsrMatrix, Matrix};
 use crate::random::Random;
 
 use super::candidates::{CandidateLists, LabelPoints};
-use super::rows::{Norms, Prepared, RowScratch};
+use super::rows::{InverseNorms, LabelProblem, RowScratch};
 use super::solver::Solver;
 use super::weights::{Ranker, RankerParts};
 
 /// Labels between two progress reports.
-const BLOCK: usize = 1024;
+const LABELS_PER_BLOCK: usize = 1024;
 
-/// Bytes of copied rows above which a label reads the shared matrices instead: what a thread's scratch may hold.
+/// The most bytes of copied rows per label; larger labels read the shared matrices.
 const MAX_COPIED_BYTES: usize = 8 << 20;
 
-/// What the ranker is trained on: N points, V words, d embedding dimensions, L labels.
+/// The training data: N points, V words, d embedding dimensions, L labels.
 #[derive(Clone, Copy)]
 pub(crate) struct RankerProblem<'a> {
     /// Words of the points, N×V; need not be normalised.
     pub bow: &'a CsrMatrix,
     /// Embeddings of the points, N×d; need not be normalised.
     pub dense: Option<&'a Matrix>,
-    /// Y, N×L: whatever is stored is relevant.
+    /// Y, N×L: every stored entry is relevant.
     pub labels: &'a CsrMatrix,
     /// The model's best labels of every point.
     pub candidates: &'a CandidateLists,
@@ -57,37 +57,36 @@ impl RankerProblem<'_> {
                 )));
             }
         }
-        if u32::MAX as usize <= n_points {
+        if n_points >= u32::MAX as usize {
             return Err(Error::CannotTrain(format!(
                 "{n_points} points, the ranker takes fewer than 2^32"
             )));
         }
         let finite = |dense: &Matrix| dense.values().iter().all(|value| value.is_finite());
         if !self.dense.is_none_or(finite) {
-            return Err(Error::CannotTrain(
-                "an embedding has a value that is not finite".into(),
-            ));
+            let problem = "an embedding has a value that is not finite";
+            return Err(Error::CannotTrain(problem.into()));
         }
         Ok(())
     }
 }
 
-/// What is kept of one classifier.
-struct Trained {
+/// The kept weights of one classifier.
+struct TrainedLabel {
     words: Vec<(u32, f32)>,
     dense: Vec<f32>,
     intercept: f32,
 }
 
-/// A thread's memory.
-struct Scratch {
+/// The scratch memory of a thread.
+struct LabelScratch {
     rows: RowScratch,
     solver: Solver,
 }
 
-impl Scratch {
+impl LabelScratch {
     fn new() -> Self {
-        Scratch {
+        LabelScratch {
             rows: RowScratch::new(MAX_COPIED_BYTES),
             solver: Solver::default(),
         }
@@ -97,9 +96,9 @@ impl Scratch {
 impl Ranker {
     /// Trains a classifier for every label, on the current rayon pool.
     ///
-    /// `progress` hears the number of labels done and of all labels, and may stop the training. `seed` orders the
-    /// solver's visits; the same seed gives the same weights on any number of threads. A label without training
-    /// points gets zero weights.
+    /// `progress` gets the number of labels done and the number of all labels, and may stop the training. `seed`
+    /// orders the solver's visits; the same seed gives the same weights on any number of threads. A label without
+    /// training points gets zero weights.
     ///
     /// # Errors
     /// [`Error::CannotTrain`] if the parts of the problem do not fit each
@@ -115,7 +114,7 @@ impl Ranker {
             ..*problem
         };
         problem.validate()?;
-        let norms = Norms::new(problem.bow, problem.dense);
+        let norms = InverseNorms::new(problem.bow, problem.dense);
         let label_points =
             LabelPoints::invert(problem.candidates, problem.labels, config.n_candidates)?;
         let n_labels = label_points.n_labels();
@@ -123,14 +122,14 @@ impl Ranker {
         let mut largest_first: Vec<u32> = (0..n_labels as u32).collect();
         largest_first
             .sort_by_key(|&label| std::cmp::Reverse(label_points.get(label as usize).points.len()));
-        let mut trained: Vec<Option<Trained>> = Vec::new();
+        let mut trained: Vec<Option<TrainedLabel>> = Vec::new();
         trained.resize_with(n_labels, || None);
         let mut n_done = 0;
-        for block in largest_first.chunks(BLOCK) {
-            let of_block: Vec<Trained> = block
+        for block in largest_first.chunks(LABELS_PER_BLOCK) {
+            let of_block: Vec<TrainedLabel> = block
                 .par_iter()
                 .with_max_len(1)
-                .map_init(Scratch::new, |scratch, &label| {
+                .map_init(LabelScratch::new, |scratch, &label| {
                     let points = label_points.get(label as usize);
                     let mut random = Random::new(seed, "ranker", u64::from(label));
                     let prepared = scratch.rows.prepare(&problem, &norms, points, config.bias);
@@ -149,39 +148,39 @@ impl Ranker {
     }
 }
 
-/// Solves one label's problem and keeps what is above the threshold.
+/// Solves one label's problem and drops word weights below the threshold.
 fn train_label(
-    prepared: Prepared<'_>,
+    problem: LabelProblem<'_>,
     config: &RankerOptions,
     random: &mut Random,
     solver: &mut Solver,
-) -> Trained {
-    let Prepared {
+) -> TrainedLabel {
+    let LabelProblem {
         rows,
         mut weights,
         shared_columns,
-    } = prepared;
+    } = problem;
     solver.solve(&rows, &mut weights, config, random);
     let shared = |position: usize| shared_columns.map_or(position as u32, |of| of[position]);
     let mut words: Vec<(u32, f32)> = weights
         .words
         .iter()
         .enumerate()
-        .filter(|(_, weight)| **weight != 0.0 && config.threshold <= weight.abs())
+        .filter(|(_, weight)| **weight != 0.0 && weight.abs() >= config.threshold)
         .map(|(position, &weight)| (shared(position), weight))
         .collect();
     words.sort_unstable_by_key(|&(column, _)| column);
     words.shrink_to_fit();
-    Trained {
+    TrainedLabel {
         words,
         dense: weights.dense.to_vec(),
         intercept: config.bias * weights.bias,
     }
 }
 
-/// Puts the rows together in label order.
+/// Collects the rows in label order.
 fn assemble(
-    trained: Vec<Option<Trained>>,
+    trained: Vec<Option<TrainedLabel>>,
     problem: &RankerProblem<'_>,
     config: &RankerOptions,
 ) -> Result<Ranker> {
@@ -208,14 +207,14 @@ mod tests {
     use super::*;
 
     /// The weights of label 0, words by shared column.
-    fn solve(problem: &RankerProblem<'_>, max_copied_bytes: usize) -> Trained {
+    fn solve(problem: &RankerProblem<'_>, max_copied_bytes: usize) -> TrainedLabel {
         let config = RankerOptions {
             threshold: 0.0,
             ..RankerOptions::default()
         };
         let label_points = LabelPoints::invert(problem.candidates, problem.labels, 100).unwrap();
         let mut rows = RowScratch::new(max_copied_bytes);
-        let norms = Norms::new(problem.bow, problem.dense);
+        let norms = InverseNorms::new(problem.bow, problem.dense);
         let prepared = rows.prepare(problem, &norms, label_points.get(0), config.bias);
         let mut random = Random::new(1, "layouts", 0);
         train_label(prepared, &config, &mut random, &mut Solver::default())

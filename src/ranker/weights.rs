@@ -1,7 +1,7 @@
-//! The trained ranker: one row of weights a label.
+//! The trained ranker: one row of weights per label.
 //!
-//! Word weights are sparse rows, sorted by word; the embedding's weights are a dense matrix, since hardly any of
-//! them is small. A label row is read as a whole when the label is scored, so its words and weights lie together.
+//! Word weights are sparse rows, sorted by word; embedding weights are a dense matrix, since few of them are small.
+//! Scoring a label reads its whole row, so its words and weights are contiguous.
 
 use crate::config::RankerLoss;
 use crate::error::{Error, Result};
@@ -10,16 +10,16 @@ use crate::matrix::{CsrMatrix, Matrix};
 
 /// A linear classifier per label over [bow/‖bow‖, φ/‖φ‖].
 ///
-/// Invariants: words, dense and intercepts have one row a label; every number is finite.
+/// Invariants: words, dense and intercepts have one row per label; every value is finite.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ranker {
     parts: RankerParts,
 }
 
-/// What a ranker consists of, for saving and loading.
+/// The parts of a ranker, for saving and loading.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RankerParts {
-    /// The loss it was trained with, which decides how a margin becomes a probability.
+    /// The loss it was trained with, which determines how a margin becomes a probability.
     pub loss: RankerLoss,
     /// Word weights, L×V.
     pub words: CsrMatrix,
@@ -29,16 +29,24 @@ pub(crate) struct RankerParts {
     pub intercepts: Vec<f32>,
 }
 
+/// The classifier of one label.
+pub(super) struct LabelRow<'a> {
+    pub(super) words: &'a [u32],
+    pub(super) word_weights: &'a [f32],
+    pub(super) dense: &'a [f32],
+    pub(super) intercept: f32,
+}
+
 impl Ranker {
     /// Bytes of so many word weights, and of embedding weights of this size.
     pub(crate) fn n_bytes(n_labels: usize, n_weights: usize, n_dense: usize) -> usize {
         8 * n_weights + 4 * n_labels * n_dense
     }
 
-    /// A ranker over these parts.
+    /// A ranker from its parts.
     ///
     /// # Errors
-    /// [`Error::InvalidModel`] if the parts do not fit each other or hold a number that is not finite.
+    /// [`Error::InvalidModel`] if the parts do not fit together or a value is not finite.
     pub(crate) fn from_parts(parts: RankerParts) -> Result<Self> {
         let n_labels = parts.words.n_rows();
         for (what, count) in [
@@ -47,14 +55,14 @@ impl Ranker {
         ] {
             if count != n_labels {
                 return Err(Error::InvalidModel(format!(
-                    "ranker with {count} {what} for {n_labels} word rows"
+                    "the ranker has {count} {what} for {n_labels} word rows"
                 )));
             }
         }
         let finite = |values: &[f32]| values.iter().all(|value| value.is_finite());
         if !finite(parts.dense.values()) || !finite(&parts.intercepts) {
             return Err(Error::InvalidModel(
-                "ranker with a weight that is not finite".into(),
+                "the ranker has a weight that is not finite".into(),
             ));
         }
         Ok(Ranker { parts })
@@ -83,7 +91,7 @@ impl Ranker {
     /// The score q of a margin z, between 0 and 1.
     ///
     /// Logistic loss: σ(z), as in the paper. Squared hinge: exp(−max(0, 1 − z)³), as in the released code; it is 1
-    /// from the margin 1 on, so q orders candidates only together with p.
+    /// for margins of 1 and above, so q orders candidates only together with p.
     #[inline]
     pub(crate) fn probability(&self, margin: f32) -> f32 {
         match self.parts.loss {
@@ -92,15 +100,15 @@ impl Ranker {
         }
     }
 
-    /// The row of a label: its words, their weights, its embedding weights, its intercept.
+    /// The row of a label.
     #[inline]
-    pub(super) fn label(&self, label: LabelId) -> (&[u32], &[f32], &[f32], f32) {
-        let (columns, weights) = self.parts.words.row(label.idx());
-        (
-            columns,
-            weights,
-            self.parts.dense.row(label.idx()),
-            self.parts.intercepts[label.idx()],
-        )
+    pub(super) fn label(&self, label: LabelId) -> LabelRow<'_> {
+        let (words, word_weights) = self.parts.words.row(label.idx());
+        LabelRow {
+            words,
+            word_weights,
+            dense: self.parts.dense.row(label.idx()),
+            intercept: self.parts.intercepts[label.idx()],
+        }
     }
 }

@@ -42,7 +42,7 @@ pub(crate) struct ValidationPoints<'a> {
     pub labels: &'a CsrMatrix,
 }
 
-/// What a training works on.
+/// The input of a training.
 #[derive(Clone, Copy)]
 pub(crate) struct TrainingData<'a> {
     /// The points.
@@ -55,15 +55,15 @@ pub(crate) struct TrainingData<'a> {
     pub origin: &'a EncoderOrigin,
 }
 
-/// What a training makes.
+/// The result of a training.
 pub(crate) struct Trained {
     /// Index and classifiers after stage 2.
     pub model: Model,
     /// The encoder after stage 2.
     pub encoder: Box<dyn TrainableEncoder>,
-    /// What is remembered of stage 1.
+    /// What is kept of stage 1.
     pub stage1: Stage1,
-    /// Epochs, validations and the adjacency, as they were told.
+    /// Epochs, validations and the adjacency.
     pub history: Vec<Event>,
 }
 
@@ -168,7 +168,7 @@ pub(crate) fn train_from(
     Trained::new(state, plan, data.origin)
 }
 
-/// Trains a while on the clusters of the features alone, then clusters anew on ψ = [bow, φ] and starts over.
+/// Trains a while on clusters of the features alone, then clusters again on ψ = [bow, φ] and starts over.
 fn warm_up(
     mut state: TrainState,
     data: TrainingData<'_>,
@@ -228,7 +228,7 @@ fn learn_adjacency(stage: &Stage<'_>, state: &mut TrainState) -> Result<()> {
     emit(observer, event)
 }
 
-/// Points with at least one label: the others teach nothing.
+/// Points with at least one label: the others carry no signal.
 fn labelled_rows(labels: &CsrMatrix) -> Vec<u32> {
     (0..labels.n_rows() as u32)
         .filter(|&row| !labels.row(row as usize).0.is_empty())

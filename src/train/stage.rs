@@ -39,7 +39,7 @@ pub(super) struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// Runs the rest of a stage, from where the state stands.
+    /// Runs the rest of a stage, from the state's position.
     pub(super) fn run(
         &mut self,
         config: &StageConfig,
@@ -55,7 +55,7 @@ impl Stage<'_> {
         let mut head = Head::new(state.model.classifiers.n_labels());
         let mut buffers = StepBuffers::default();
         let mut order = self.rows.to_vec();
-        let mut told = Ok(());
+        let mut emitted = Ok(());
         while state.position.step < n_steps {
             let epoch = state.position.step / n_batches;
             self.shuffle(phase, epoch, &mut order);
@@ -66,14 +66,14 @@ impl Stage<'_> {
             let done = state.position.step % n_batches;
             for rows in order.chunks(batch_size).skip(done) {
                 let event = self.next_step(rows, config, &schedule, state, &mut head, &mut buffers);
-                told = emit(self.observer, event?);
+                emitted = emit(self.observer, event?);
                 if !state.position.step.is_multiple_of(n_batches) {
-                    boundary(&mut told, state, keep)?;
+                    boundary(&mut emitted, state, keep)?;
                 }
             }
-            // A stop is heeded after the events of the epoch, so that no resumed training lacks them.
-            told = told.and(self.end_epoch(epoch, config, state));
-            boundary(&mut told, state, keep)?;
+            // A stop takes effect after the events of the epoch, so that no resumed training lacks them.
+            emitted = emitted.and(self.end_epoch(epoch, config, state));
+            boundary(&mut emitted, state, keep)?;
         }
         keep(state, Boundary::PhaseEnd)
     }
@@ -143,16 +143,16 @@ impl Stage<'_> {
         state.parents.clear();
         let event = sums.event(phase, epoch + 1);
         state.history.push(event.clone());
-        let mut told = emit(self.observer, event);
+        let mut emitted = emit(self.observer, event);
         let is_last = epoch + 1 == config.epochs;
         let is_due = is_last || (epoch + 1).is_multiple_of(VALIDATE_EVERY);
         if let Some(validation) = self.data.validation.filter(|_| is_due) {
             let encoder = state.encoder.as_encoder();
             let event = self.validate(phase, epoch + 1, validation, &state.model, encoder);
             state.history.push(event.clone());
-            told = told.and(emit(self.observer, event));
+            emitted = emitted.and(emit(self.observer, event));
         }
-        told
+        emitted
     }
 
     fn shortlist_options(&self, score_floor: f32) -> ShortlistOptions {
@@ -163,7 +163,7 @@ impl Stage<'_> {
         }
     }
 
-    /// One step; returns the mean loss a point.
+    /// One step; returns the mean loss per point.
     fn step(
         &self,
         job: &StepJob<'_>,
@@ -384,15 +384,15 @@ impl StepBuffers {
     }
 }
 
-/// Lets the state be kept; then a stop that was asked for takes place.
-fn boundary(told: &mut Result<()>, state: &mut TrainState, keep: &mut Keep<'_>) -> Result<()> {
-    let told = std::mem::replace(told, Ok(()));
-    match &told {
+/// Offers the state to be kept, then stops if that was asked for.
+fn boundary(emitted: &mut Result<()>, state: &mut TrainState, keep: &mut Keep<'_>) -> Result<()> {
+    let emitted = std::mem::replace(emitted, Ok(()));
+    match &emitted {
         Ok(()) => keep(state, Boundary::Step)?,
         Err(Error::Stopped) => keep(state, Boundary::Stop)?,
         Err(_) => {}
     }
-    told
+    emitted
 }
 
 impl EpochSums {

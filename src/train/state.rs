@@ -1,8 +1,8 @@
-//! Everything the further course of a training depends on.
+//! Everything the rest of a training depends on.
 //!
-//! Random choices follow from the seed, their purpose and the step, so that a position in the schedule stands for
-//! the state of every random stream. Whoever stores a [`TrainState`] and restores it goes on as if nothing had
-//! happened. What a step needs only within itself is not here.
+//! Random choices follow from the seed, their purpose and the step, so a position in the schedule gives the
+//! state of every random stream. A [`TrainState`] that is stored and restored continues as if nothing had happened.
+//! Buffers of a single step are not here.
 
 use super::cluster_order;
 use super::head::{EdgeState, LabelGradients, LabelMoments};
@@ -26,18 +26,18 @@ pub(crate) struct TrainState {
     pub model: Model,
     /// φ.
     pub encoder: Box<dyn TrainableEncoder>,
-    /// Where it stands.
+    /// How far it has come.
     pub position: Position,
     /// The parent of every label as of the start of the epoch; empty between epochs.
     pub parents: Vec<Option<ClusterId>>,
-    /// What was told so far: epochs, validations and the adjacency.
+    /// Epochs, validations and the adjacency so far.
     pub history: Vec<Event>,
     pub(super) optimiser: Optimiser,
     /// Every parameter as it was after stage 1, in the order of [`TrainState::parameters`]; empty unless kept.
     pub(super) stage1: Vec<Vec<f32>>,
 }
 
-/// Where a training stands.
+/// How far a training has come.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Position {
     /// The stage.
@@ -75,7 +75,7 @@ pub(crate) struct EpochSums {
     pub n_pairs: usize,
     /// Points.
     pub n_points: usize,
-    /// Mean loss a point, smoothed over steps.
+    /// Mean loss per point, smoothed over steps.
     pub recent: f64,
 }
 
@@ -109,7 +109,7 @@ pub(crate) struct StateParts {
     pub clustering: Clustering,
     /// A, with its weights.
     pub adjacency: Adjacency,
-    /// Where it stands.
+    /// How far it has come.
     pub position: Position,
     /// As [`TrainState::parents`].
     pub parents: Vec<Option<ClusterId>>,

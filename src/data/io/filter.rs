@@ -12,7 +12,7 @@ use crate::ids::LabelId;
 /// # Errors
 /// [`crate::Error::Malformed`] for a line that is not two numbers.
 pub fn read_filter_pairs(path: &Path) -> Result<Vec<(usize, LabelId)>> {
-    let source = Source::file(path);
+    let source = Source::open(path)?;
     let silent = Progress::default();
     let mut lines = source.lines(&silent)?;
     let mut pairs = Vec::new();

@@ -60,7 +60,7 @@ impl<'a> PredictionShape<'a> {
 /// # Errors
 /// [`Error::Malformed`] and [`Error::BadFile`] if the file is none of these, or not of this shape.
 pub fn read_predictions(path: &Path, shape: &PredictionShape<'_>) -> Result<Vec<Vec<Scored>>> {
-    let source = Source::file(path);
+    let source = Source::open(path)?;
     let head = source.head(4096)?;
     let silent = Progress::default();
     let start = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head);
@@ -69,6 +69,12 @@ pub fn read_predictions(path: &Path, shape: &PredictionShape<'_>) -> Result<Vec<
     let mut rows = Vec::new();
     let mut n_columns = None;
     if start.starts_with(b"PK") {
+        if source.in_memory().is_some() {
+            return Err(Error::BadFile {
+                path: path.into(),
+                problem: "is a SciPy npz in a pipe: save it to a file first".into(),
+            });
+        }
         let matrix = UnsortedRows::read(path)?;
         rows.extend((0..matrix.n_rows()).map(|row_idx| rank(&mut matrix.row(row_idx).collect())));
         n_columns = Some(matrix.n_columns);

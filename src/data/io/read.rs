@@ -28,12 +28,15 @@ pub struct ReadOptions<'a> {
     pub on_progress: Option<&'a (dyn Fn(u64, u64) + Sync)>,
 }
 
-/// Reads a data set: a file, or a part of a directory.
+/// Reads a data set: a file, or a part of a directory. A pipe is read once, into memory.
 ///
 /// # Errors
 /// [`Error::Malformed`], [`Error::LabelOutOfRange`] and [`Error::BadFile`] name the file, the line, what was found
 /// and what was expected; [`Error::Io`] if the operating system refuses.
 pub fn read(path: &Path, options: &ReadOptions<'_>) -> Result<(Dataset, Summary)> {
+    if let Some(bytes) = Source::open(path)?.in_memory() {
+        return read_bytes(&path.to_string_lossy(), bytes, options);
+    }
     let layout = locate(path, options)?;
     check_columns(&layout, &options.columns)?;
     let n_total = layout

@@ -4,6 +4,7 @@
 //! that is as large as the longest line, so memory does not grow with the file. A byte order mark before the first
 //! line and a carriage return before a line feed are dropped.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
@@ -22,7 +23,7 @@ pub(in crate::data) const MAX_LINE_BYTES: usize = 1 << 30;
 #[derive(Clone, Debug)]
 pub(in crate::data) struct Source<'a> {
     path: PathBuf,
-    bytes: Option<&'a [u8]>,
+    bytes: Option<Cow<'a, [u8]>>,
 }
 
 impl<'a> Source<'a> {
@@ -34,11 +35,34 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// A file on disk, or the bytes of a pipe or device, which can be read only once and are held in memory.
+    ///
+    /// # Errors
+    /// [`Error::Io`] and [`Error::BadFile`] if it cannot be read.
+    pub(in crate::data) fn open(path: &Path) -> Result<Source<'static>> {
+        if !is_stream(path) {
+            return Ok(Source::file(path));
+        }
+        let mut bytes = Vec::new();
+        let mut file = File::open(path).map_err(|error| missing(path, error))?;
+        file.read_to_end(&mut bytes)
+            .map_err(|error| Error::io(path, "read", error))?;
+        Ok(Source {
+            path: path.into(),
+            bytes: Some(bytes.into()),
+        })
+    }
+
+    /// Whether its bytes are in memory.
+    pub(in crate::data) fn in_memory(&self) -> Option<&[u8]> {
+        self.bytes.as_deref()
+    }
+
     /// Bytes in memory, with the name that errors call them.
     pub(in crate::data) fn bytes(name: &str, bytes: &'a [u8]) -> Source<'a> {
         Source {
             path: PathBuf::from(name),
-            bytes: Some(bytes),
+            bytes: Some(bytes.into()),
         }
     }
 
@@ -49,7 +73,7 @@ impl<'a> Source<'a> {
 
     /// Size before decompression.
     pub(in crate::data) fn n_bytes(&self) -> u64 {
-        match self.bytes {
+        match &self.bytes {
             Some(bytes) => bytes.len() as u64,
             None => std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len()),
         }
@@ -57,8 +81,17 @@ impl<'a> Source<'a> {
 
     /// The lines, decompressed.
     pub(in crate::data) fn lines<'b>(&'b self, progress: &'b Progress<'b>) -> Result<Lines<'b>> {
-        let raw: Box<dyn Read + 'b> = match self.bytes {
-            Some(bytes) => Box::new(Cursor::new(bytes)),
+        let raw: Box<dyn Read + 'b> = match &self.bytes {
+            Some(bytes) => Box::new(Cursor::new(&bytes[..])),
+            // Sources are opened more than once: to recognise their format, then to read them.
+            None if is_stream(&self.path) => {
+                return Err(Error::BadFile {
+                    path: self.path.clone(),
+                    problem: "is a pipe or a device, which can be read only once: give its path \
+                              alone, or save it to a file"
+                        .into(),
+                });
+            }
             None => Box::new(File::open(&self.path).map_err(|error| missing(&self.path, error))?),
         };
         let counted = CountingReader {
@@ -99,6 +132,11 @@ impl<'a> Source<'a> {
         }
         Ok(head)
     }
+}
+
+/// Whether a path leads to a pipe, a socket or a device: what can be read only once.
+pub(in crate::data) fn is_stream(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
 
 /// Counts the bytes read from all files of a data set and reports them to the caller.

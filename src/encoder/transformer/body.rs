@@ -1,6 +1,6 @@
 //! The whole transformer over a batch: embeddings, layers, and the gradients of all weights.
 //!
-//! x_0 = LN(word + position + type); x_l = layer_l(x_{l−1}). Shards of texts run forward side by side. The backward
+//! x_0 = LN(word + position + type); x_l = layer_l(x_{l−1}). Shards of texts run forward in parallel. The backward
 //! pass goes layer by layer: first the shards, then the weights, in blocks of rows, summed over the shards in order.
 //! So gradients need no copy per thread, and are the same on any number of threads.
 //!

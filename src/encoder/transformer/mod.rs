@@ -20,7 +20,7 @@ pub(crate) use shape::{Architecture, Shape};
 use crate::config::EncoderConfig;
 use crate::data::Pretrained;
 use crate::encoder::{
-    Encoder, EncoderSizes, Parameter, StepSeed, TakeTensor, Tensor, TrainableEncoder,
+    Encoder, EncoderSizes, NamedTensor, Parameter, StepSeed, TakeTensor, TrainableEncoder,
 };
 use crate::error::Result;
 use crate::features::Points;
@@ -329,7 +329,7 @@ impl TrainableEncoder for TransformerEncoder {
         parameters
     }
 
-    fn tensors(&self) -> Vec<Tensor<'_>> {
+    fn tensors(&self) -> Vec<NamedTensor<'_>> {
         let projection = self.projection.iter();
         let projection = projection.flat_map(|p| [&p.weight, &p.bias]);
         let weights = self.body.weights.all().chain(projection);

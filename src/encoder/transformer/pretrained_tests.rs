@@ -15,17 +15,16 @@ use safetensors::tensor::{Dtype, TensorView};
 use crate::goldens;
 
 fn config(assignments: &[&str]) -> EncoderConfig {
-    let none = Config::default()
-        .with_value("encoder.layer_dropout=0")
-        .unwrap();
     let set = |config: Config, one: &&str| config.with_value(one).unwrap();
-    let config = none.with_value("encoder.max_len=32").unwrap();
+    let config = Config::default().with_value("encoder.max_len=32").unwrap();
     assignments.iter().fold(config, set).encoder
 }
 
 fn load(directory: &Path, config: &EncoderConfig) -> TransformerEncoder {
     let files = Pretrained::read(directory).unwrap();
-    TransformerEncoder::from_pretrained(&files, config, 0).unwrap()
+    let mut encoder = TransformerEncoder::from_pretrained(&files, config, 0).unwrap();
+    encoder.layer_dropout = 0.0;
+    encoder
 }
 
 /// The tensors of a file, by name.
@@ -91,7 +90,7 @@ fn encode(encoder: &TransformerEncoder, tokens: &TokenRows) -> Matrix {
     out
 }
 
-/// Agreement to 1e-4 of the largest value; a key's bias has no influence, so its gradient is rounding alone.
+/// Agreement to 1e-4 of the largest value; the bias of keys has no effect, so its gradient is rounding error.
 #[track_caller]
 fn check(what: &str, found: &[f32], expected: &[f64]) {
     assert_eq!(found.len(), expected.len(), "{what}");
@@ -165,12 +164,12 @@ fn outputs_and_every_gradient_agree_with_pytorch() {
 #[test]
 fn a_real_model_gives_the_published_tokens_and_vectors() {
     let Some(directory) = minilm() else {
-        // Not by a macro, whose words the test harness would swallow.
-        let told = writeln!(
+        // Not `eprintln!`, which the test harness would capture.
+        let written = writeln!(
             std::io::stderr(),
-            "skipped: benchmarks/minilm/model is not there; benchmarks/minilm/fetch.sh gets it"
+            "skipped: benchmarks/minilm/model is missing; benchmarks/minilm/fetch.sh downloads it"
         );
-        told.unwrap();
+        written.unwrap();
         return;
     };
     let (_, golden) = goldens::of_kind("minilm").remove(0);
@@ -207,7 +206,7 @@ fn a_real_model_gives_the_published_tokens_and_vectors() {
     }
 }
 
-/// Where `benchmarks/minilm/fetch.sh` puts the model.
+/// The model that `benchmarks/minilm/fetch.sh` downloads.
 fn minilm() -> Option<PathBuf> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("benchmarks/minilm/model");
     directory
@@ -220,10 +219,16 @@ fn tiny() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/goldens/tiny-bert")
 }
 
-/// Writes the tiny model with its tensors changed: name, type, shape, bytes.
-fn rewrite(
-    change: impl Fn(&str, &TensorView<'_>) -> Option<(String, Dtype, Vec<usize>, Vec<u8>)>,
-) -> tempfile::TempDir {
+/// A tensor of a file.
+struct OwnedTensor {
+    name: String,
+    dtype: Dtype,
+    shape: Vec<usize>,
+    bytes: Vec<u8>,
+}
+
+/// Writes the tiny model with its tensors changed.
+fn rewrite(change: impl Fn(&str, &TensorView<'_>) -> Option<OwnedTensor>) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     std::fs::copy(
         tiny().join("config.json"),
@@ -236,33 +241,33 @@ fn rewrite(
         .iter()
         .filter_map(|(name, t)| change(name, &t))
         .collect();
-    let views = changed.iter().map(|(name, dtype, shape, bytes)| {
-        (
-            name.clone(),
-            TensorView::new(*dtype, shape.clone(), bytes).unwrap(),
-        )
+    let views = changed.iter().map(|tensor| {
+        let view = TensorView::new(tensor.dtype, tensor.shape.clone(), &tensor.bytes);
+        (tensor.name.clone(), view.unwrap())
     });
     let path = directory.path().join("model.safetensors");
     std::fs::write(path, safetensors::serialize(views, None).unwrap()).unwrap();
     directory
 }
 
-fn same(name: &str, tensor: &TensorView<'_>) -> (String, Dtype, Vec<usize>, Vec<u8>) {
-    (
-        name.into(),
-        tensor.dtype(),
-        tensor.shape().to_vec(),
-        tensor.data().to_vec(),
-    )
+fn same(name: &str, tensor: &TensorView<'_>) -> OwnedTensor {
+    OwnedTensor {
+        name: name.into(),
+        dtype: tensor.dtype(),
+        shape: tensor.shape().to_vec(),
+        bytes: tensor.data().to_vec(),
+    }
 }
 
 #[test]
-fn prefixes_older_names_and_tensors_of_no_use_are_understood() {
+fn prefixes_older_names_and_unused_tensors_are_accepted() {
     let directory = rewrite(|name, tensor| {
-        let (_, dtype, shape, bytes) = same(name, tensor);
-        let name = name.replace("LayerNorm.weight", "LayerNorm.gamma");
-        let name = name.replace("LayerNorm.bias", "LayerNorm.beta");
-        Some((format!("bert.{name}"), dtype, shape, bytes))
+        let older = name.replace("LayerNorm.weight", "LayerNorm.gamma");
+        let older = older.replace("LayerNorm.bias", "LayerNorm.beta");
+        Some(OwnedTensor {
+            name: format!("bert.{older}"),
+            ..same(name, tensor)
+        })
     });
     let tokens: TokenRows = [vec![1, 2, 3]].into_iter().collect();
     let expected = encode(&load(&tiny(), &config(&[])), &tokens);
@@ -289,7 +294,11 @@ fn half_precision_weights_are_read() {
                 _ => half::bf16::from_f32(value).to_le_bytes(),
             });
             let bytes = halves.flatten().collect();
-            Some((name.into(), dtype, tensor.shape().to_vec(), bytes))
+            Some(OwnedTensor {
+                dtype,
+                bytes,
+                ..same(name, tensor)
+            })
         });
         let found = encode(&load(directory.path(), &config(&[])), &tokens);
         let off = found
@@ -298,16 +307,16 @@ fn half_precision_weights_are_read() {
             .zip(expected.values())
             .map(|(a, b)| (a - b).abs());
         let most = off.fold(0f32, f32::max);
-        assert!(0.0 < most && most < tolerance, "{dtype:?}: {most}");
+        assert!(most > 0.0 && most < tolerance, "{dtype:?}: {most}");
     }
 }
 
 #[test]
-fn directories_that_do_not_fit_are_errors_that_say_what_is_missing() {
+fn invalid_directories_are_errors_that_say_what_is_missing() {
     let error = |directory: &Path, config: &EncoderConfig| {
         let encoder = Pretrained::read(directory)
             .and_then(|files| TransformerEncoder::from_pretrained(&files, config, 0));
-        encoder.expect_err("this is no transformer").to_string()
+        encoder.expect_err("not a valid transformer").to_string()
     };
     let check = |directory: &Path, expected: &str| {
         let found = error(directory, &config(&[]));
@@ -333,29 +342,31 @@ fn directories_that_do_not_fit_are_errors_that_say_what_is_missing() {
     let missing = rewrite(|name, tensor| (name != key).then(|| same(name, tensor)));
     check(missing.path(), &format!("tensor {key} is missing"));
     let narrow = rewrite(|name, tensor| {
-        let (name, dtype, mut shape, mut bytes) = same(name, tensor);
+        let mut tensor = same(name, tensor);
         if name == key {
-            shape[0] -= 1;
-            bytes.truncate(4 * 24 * 23);
+            tensor.shape[0] -= 1;
+            tensor.bytes.truncate(4 * 24 * 23);
         }
-        Some((name, dtype, shape, bytes))
+        Some(tensor)
     });
     check(
         narrow.path(),
         &format!("tensor {key} is [23, 24], expected [24, 24]"),
     );
     let other = rewrite(|name, tensor| {
-        let (name, dtype, shape, bytes) = same(name, tensor);
-        let dtype = if name == key { Dtype::I32 } else { dtype };
-        Some((name, dtype, shape, bytes))
+        let mut tensor = same(name, tensor);
+        if name == key {
+            tensor.dtype = Dtype::I32;
+        }
+        Some(tensor)
     });
     check(other.path(), "supported are F32, F16 and BF16");
     let broken = rewrite(|name, tensor| {
-        let (name, dtype, shape, mut bytes) = same(name, tensor);
+        let mut tensor = same(name, tensor);
         if name == key {
-            bytes[4..8].copy_from_slice(&f32::NAN.to_le_bytes());
+            tensor.bytes[4..8].copy_from_slice(&f32::NAN.to_le_bytes());
         }
-        Some((name, dtype, shape, bytes))
+        Some(tensor)
     });
     check(broken.path(), "value 1 is NaN");
     let long = error(&tiny(), &config(&["encoder.max_len=64"]));

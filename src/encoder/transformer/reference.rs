@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::shape::{LayerPart, Shape};
-use crate::encoder::Tensor;
+use crate::encoder::NamedTensor;
 
 type Rows = Vec<Vec<f64>>;
 
@@ -14,7 +14,7 @@ pub(super) struct Reference {
 }
 
 impl Reference {
-    pub(super) fn new(shape: &Shape, tensors: Vec<Tensor<'_>>) -> Self {
+    pub(super) fn new(shape: &Shape, tensors: Vec<NamedTensor<'_>>) -> Self {
         let values = |values: &[f32]| values.iter().map(|&value| f64::from(value)).collect();
         let tensors = tensors
             .iter()

@@ -1,7 +1,7 @@
 //! The weights of a transformer, each with its gradient and the names it has in files.
 
 use super::shape::{Architecture, LayerPart, Shape};
-use crate::encoder::{Gradient, Parameter, TakeTensor, Tensor};
+use crate::encoder::{Gradient, NamedTensor, Parameter, TakeTensor};
 use crate::error::Result;
 use crate::kernels::NormScale;
 use crate::matrix::{Matrix, Output, View, product};
@@ -260,11 +260,11 @@ impl Weight {
     }
 
     /// Its tensors.
-    pub(super) fn tensors(&self) -> impl Iterator<Item = Tensor<'_>> {
+    pub(super) fn tensors(&self) -> impl Iterator<Item = NamedTensor<'_>> {
         let shape = self.tensor_shape();
         let parts = self.values.values().chunks_exact(shape.0 * shape.1);
         let named = self.names.iter().zip(parts);
-        named.map(move |(name, values)| Tensor {
+        named.map(move |(name, values)| NamedTensor {
             name,
             shape,
             values,

@@ -1,26 +1,71 @@
 //! Checks of the products, sums, updates and searches.
 
 use super::super::{AdamWStep, Kernels, TILE};
+use super::Check;
 use super::inputs::{Inputs, N_ROWS, Unaligned, unaligned};
 use super::reference::{Expected, TINY, U, dot, sum};
 
-type Run = fn(Kernels, &Inputs) -> Vec<f32>;
-type Expect = fn(&Inputs) -> Vec<Expected>;
-
-/// Kernel, run, reference.
-pub(super) const CHECKS: &[(&str, Run, Expect)] = &[
-    ("dot", run_dot, expect_dot),
-    ("dot_half", run_dot_half, expect_dot_half),
-    ("axpy", run_axpy, expect_axpy),
-    ("integer_dots", run_integer_dots, expect_integer_dots),
-    ("find_between", run_find_between, expect_find_between),
-    ("sum_rows", run_sum_rows, expect_sum_rows),
-    ("dot_tile", run_dot_tile, expect_dot_tile),
-    ("sum_tile", run_sum_tile, expect_sum_tile),
-    ("add_tile", run_add_tile, expect_add_tile),
-    ("adamw", run_adamw, expect_adamw),
-    ("adamw_scaled", run_adamw_scaled, expect_adamw_scaled),
-    ("exp_sum", run_exp_sum, expect_exp_sum),
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        name: "dot",
+        run: run_dot,
+        expect: expect_dot,
+    },
+    Check {
+        name: "dot_half",
+        run: run_dot_half,
+        expect: expect_dot_half,
+    },
+    Check {
+        name: "axpy",
+        run: run_axpy,
+        expect: expect_axpy,
+    },
+    Check {
+        name: "integer_dots",
+        run: run_integer_dots,
+        expect: expect_integer_dots,
+    },
+    Check {
+        name: "find_between",
+        run: run_find_between,
+        expect: expect_find_between,
+    },
+    Check {
+        name: "sum_rows",
+        run: run_sum_rows,
+        expect: expect_sum_rows,
+    },
+    Check {
+        name: "dot_tile",
+        run: run_dot_tile,
+        expect: expect_dot_tile,
+    },
+    Check {
+        name: "sum_tile",
+        run: run_sum_tile,
+        expect: expect_sum_tile,
+    },
+    Check {
+        name: "add_tile",
+        run: run_add_tile,
+        expect: expect_add_tile,
+    },
+    Check {
+        name: "adamw",
+        run: run_adamw,
+        expect: expect_adamw,
+    },
+    Check {
+        name: "adamw_scaled",
+        run: run_adamw_scaled,
+        expect: expect_adamw_scaled,
+    },
+    Check {
+        name: "exp_sum",
+        run: run_exp_sum,
+        expect: expect_exp_sum,
+    },
 ];
 
 fn run_dot(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {

@@ -133,7 +133,7 @@ pub(super) struct Unaligned<T> {
     guard: T,
 }
 
-/// Guards behind the last value.
+/// Guards after the last value.
 const N_GUARDS: usize = 17;
 
 impl<T: Copy + PartialEq + std::fmt::Debug> Unaligned<T> {
@@ -160,12 +160,9 @@ impl<T: Copy + PartialEq + std::fmt::Debug> Unaligned<T> {
     /// The values, provided that nothing was written outside of them.
     pub(super) fn finish(self) -> Vec<T> {
         let (before, rest) = self.buffer.split_at(self.offset);
-        let (values, behind) = rest.split_at(rest.len() - N_GUARDS);
+        let (values, after) = rest.split_at(rest.len() - N_GUARDS);
         let is_intact = |guard: &T| *guard == self.guard;
-        assert!(
-            before.iter().chain(behind).all(is_intact),
-            "a guard was hit"
-        );
+        assert!(before.iter().chain(after).all(is_intact), "a guard was hit");
         values.to_vec()
     }
 }

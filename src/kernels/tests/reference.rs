@@ -1,6 +1,6 @@
 //! Arithmetic in `f64` with bounds on the error of `f32`.
 
-/// Relative rounding error of one `f32` operation, with room to spare.
+/// Twice the relative rounding error of one `f32` operation.
 pub(super) const U: f64 = f32::EPSILON as f64;
 /// Absolute rounding error of one operation on denormals.
 pub(super) const TINY: f64 = 1e-44;

@@ -1,32 +1,41 @@
 //! Checks of the row operations of a transformer.
 
 use super::super::{Kernels, NormScale, Normed};
+use super::Check;
 use super::inputs::{Inputs, unaligned};
 use super::reference::{Expected, TINY, U, erf, sum};
 
-type Run = fn(Kernels, &Inputs) -> Vec<f32>;
-type Expect = fn(&Inputs) -> Vec<Expected>;
-
-/// Kernel, run, reference.
-pub(super) const CHECKS: &[(&str, Run, Expect)] = &[
-    ("softmax", run_softmax, expect_softmax),
-    (
-        "softmax_backward",
-        run_softmax_backward,
-        expect_softmax_backward,
-    ),
-    ("layer_norm", run_layer_norm, expect_layer_norm),
-    (
-        "layer_norm_backward",
-        run_layer_norm_backward,
-        expect_layer_norm_backward,
-    ),
-    ("gelu", run_gelu, expect_gelu),
-    (
-        "multiply_and_sum",
-        run_multiply_and_sum,
-        expect_multiply_and_sum,
-    ),
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        name: "softmax",
+        run: run_softmax,
+        expect: expect_softmax,
+    },
+    Check {
+        name: "softmax_backward",
+        run: run_softmax_backward,
+        expect: expect_softmax_backward,
+    },
+    Check {
+        name: "layer_norm",
+        run: run_layer_norm,
+        expect: expect_layer_norm,
+    },
+    Check {
+        name: "layer_norm_backward",
+        run: run_layer_norm_backward,
+        expect: expect_layer_norm_backward,
+    },
+    Check {
+        name: "gelu",
+        run: run_gelu,
+        expect: expect_gelu,
+    },
+    Check {
+        name: "multiply_and_sum",
+        run: run_multiply_and_sum,
+        expect: expect_multiply_and_sum,
+    },
 ];
 
 const SCALE: f32 = 0.7;
@@ -92,12 +101,12 @@ fn expect_softmax_backward(inputs: &Inputs) -> Vec<Expected> {
 }
 
 /// A layer norm in `f64`: x̂, and 1/√(variance + ε).
-struct Norm {
+struct ReferenceNorm {
     normed: Vec<Expected>,
     inverse: Expected,
 }
 
-fn norm(row: &[f32]) -> Norm {
+fn norm(row: &[f32]) -> ReferenceNorm {
     let row: Vec<f64> = row.iter().map(|&x| f64::from(x)).collect();
     let n = row.len() as f64;
     let total = sum(row.iter().copied());
@@ -118,7 +127,7 @@ fn norm(row: &[f32]) -> Norm {
             tolerance: value.abs() * relative + (inverse * (1.0 + relative)) * of_centred + TINY,
         }
     });
-    Norm {
+    ReferenceNorm {
         normed: normed.collect(),
         inverse: Expected {
             value: inverse,
@@ -149,7 +158,7 @@ fn expect_layer_norm(inputs: &Inputs) -> Vec<Expected> {
         return Vec::new();
     }
     let [row, gamma, beta] = ["row", "gamma", "beta"].map(|name| inputs.row(name));
-    let Norm { normed, inverse } = norm(&row);
+    let ReferenceNorm { normed, inverse } = norm(&row);
     let out = normed.iter().zip(gamma.iter().zip(&beta));
     let out = out.map(|(normed, (&gamma, &beta))| {
         let gamma = f64::from(gamma);
@@ -163,7 +172,7 @@ fn expect_layer_norm(inputs: &Inputs) -> Vec<Expected> {
 
 /// x̂ and the inverse, in `f32`.
 fn normed_row(inputs: &Inputs) -> (Vec<f32>, f32) {
-    let Norm { normed, inverse } = norm(&inputs.row("row"));
+    let ReferenceNorm { normed, inverse } = norm(&inputs.row("row"));
     let values = normed.into_iter().map(|x| x.value as f32).collect();
     (values, inverse.value as f32)
 }

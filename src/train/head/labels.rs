@@ -28,7 +28,7 @@ pub(crate) enum LabelState<'a> {
 pub(crate) struct LabelMoments {
     /// First moments of W_L, L×d.
     pub(crate) m: Vec<f32>,
-    /// Second moments of W_L: L×d, or one a row.
+    /// Second moments of W_L: L×d, or one per row.
     pub(crate) v: Vec<f32>,
     /// First and second moments of b_L.
     pub(crate) bias_m: Vec<f32>,
@@ -72,7 +72,7 @@ impl LabelGradients {
 }
 
 impl LabelGradients {
-    /// Applies what was collected and starts anew.
+    /// Applies what was collected and clears it.
     pub(crate) fn apply(
         &mut self,
         classifiers: &mut LabelClassifiers,
@@ -381,7 +381,7 @@ impl RangeBuffers {
         }
     }
 
-    /// The points of a tile, each once, and where each pair's point stands.
+    /// The points of a tile, each once, and the position of each pair's point.
     fn gather_points(&mut self, groups: std::ops::Range<usize>) {
         let Scratch {
             position,
@@ -444,9 +444,9 @@ impl RangeBuffers {
                 let term = loss::negative(e, pair.score);
                 losses.add(term.score);
                 let floor = scoring.gradient_floor;
-                let is_faint = loss::is_faint(e, pair.score, floor)
+                let is_negligible = loss::is_negligible(e, pair.score, floor)
                     || term.d_log_path < floor && term.d_logit < floor;
-                if is_faint {
+                if is_negligible {
                     continue;
                 }
                 (term, classification * term.d_log_path)

@@ -64,7 +64,7 @@ impl Batch<'_> {
     }
 }
 
-/// What a step is told besides its points.
+/// Options of a step.
 #[derive(Clone, Copy)]
 pub(crate) struct HeadOptions<'a> {
     pub(crate) shortlist: ShortlistOptions,
@@ -115,7 +115,7 @@ pub(crate) struct Head {
     n_labels: usize,
     shards: Vec<ShardBuffers>,
     ranges: Vec<RangeBuffers>,
-    /// Selections a point, at most: the stride of per-selection arrays.
+    /// Most selections per point: the stride of per-selection arrays.
     n_slots: usize,
     d_logits: Matrix,
     searchers: Pool<Shortlister>,

@@ -340,10 +340,9 @@ pub(super) fn rates(data: &ReportData) -> String {
     let all: Vec<(f64, [f32; 3])> = stages
         .iter()
         .zip([0.0, first])
-        .flat_map(|((_, rates), start)| {
-            rates
-                .iter()
-                .map(move |(epoch, rates)| (start + epoch, *rates))
+        .flat_map(|(stage, start)| {
+            let points = stage.points.iter();
+            points.map(move |point| (start + point.epoch, point.rates))
         })
         .collect();
     let most = all

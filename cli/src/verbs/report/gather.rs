@@ -109,8 +109,12 @@ impl Gatherer<'_> {
             found.map_or(&[][..], |(_, rankings)| &rankings[..])
         };
         let (_, last) = rankings.last().expect("every model has stage 2");
-        let spread =
-            insight::score_spread(truth, [of(Level::Stage2), of(Level::Ranker), last], &counts);
+        let compared = insight::StageRankings {
+            model: of(Level::Stage2),
+            ranker: of(Level::Ranker),
+            last,
+        };
+        let spread = insight::score_spread(truth, compared, &counts);
         let hardest = insight::find_hardest(predictor, features, truth, last, N_HARDEST);
         let text = |point: usize| match self.test.texts() {
             Some(texts) => shorten(texts.get(point), HARD_TEXT),
