@@ -1,4 +1,4 @@
-"""What the scripts here share: their virtual environments, the programs they run, matrices of the examples."""
+"""What the scripts here share: their virtual environments, the programs they run, the matrices that these write."""
 
 import os
 import pathlib
@@ -29,9 +29,10 @@ def build_elias():
     return ROOT / "target" / "release" / "elias"
 
 
-def build_example(name):
-    subprocess.run(["cargo", "build", "--release", "--quiet", "--example", name], cwd=ROOT, check=True)
-    return ROOT / "target" / "release" / "examples" / name
+def build_benchmark(name):
+    command = ["cargo", "build", "--release", "--quiet", "-p", "elias-benchmarks", "--bin", name]
+    subprocess.run(command, cwd=ROOT, check=True)
+    return ROOT / "target" / "release" / name
 
 
 def read_matrix(directory, name):

@@ -27,7 +27,7 @@ fn dump(dataset: &Dataset) -> String {
         }
         let (labels, relevances) = dataset.labels().row(point);
         let named = labels.iter().zip(relevances).map(|(&label, relevance)| {
-            let name = dataset.label_set().name(elias::ids::LabelId(label));
+            let name = dataset.label_set().name(elias::LabelId(label));
             match *relevance {
                 1.0 => name.to_owned(),
                 relevance => format!("{name}={relevance}"),
@@ -164,7 +164,7 @@ fn sparse_text_holds_features_and_numbered_labels() {
 
     fs::write(directory.path().join("labels.txt"), "a\nb\nc\nd\ne\n").unwrap();
     let (train, _) = read(directory.path());
-    assert_eq!(train.label_set().name(elias::ids::LabelId(4)), "e");
+    assert_eq!(train.label_set().name(elias::LabelId(4)), "e");
     let test = directory.path().join("other.jsonl");
     fs::write(&test, "{\"text\": \"t\", \"labels\": [\"new\", \"c\"]}").unwrap();
     let options = ReadOptions {

@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use elias::data::{read_npz, write_npz};
-use elias::matrix::CsrMatrix;
+use elias::data::{CsrMatrix, read_npz, write_npz};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -5,7 +5,7 @@ use std::fs;
 use elias::data::{
     LabelSet, PredictionFormat, PredictionShape, PredictionWriter, Texts, read_predictions,
 };
-use elias::ids::{LabelId, Scored};
+use elias::{LabelId, Scored};
 
 fn labels() -> LabelSet {
     ["a", "b \"c\"", "d"].into_iter().collect()

@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use elias::data::{self, ConversionLoss, Dataset, Format, LabelSet, Part, ReadOptions, Texts};
-use elias::matrix::{CsrBuilder, CsrMatrix};
+use elias::data::{
+    self, ConversionLoss, CsrBuilder, CsrMatrix, Dataset, Format, LabelSet, Part, ReadOptions,
+    Texts,
+};
 
 /// What a format holds of each point, besides the names of its labels.
 #[derive(Clone, Copy)]

@@ -5,18 +5,11 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
-use elias::checkpoint::{DataSummary, Existing, SaveInfo, load, save};
-use elias::config::Config;
-use elias::data::Dataset;
-use elias::ensemble::Merger;
-use elias::ids::Scored;
 use elias::metrics::{MetricsOptions, evaluate};
-use elias::pipeline::Trainer;
-use elias::predict::{Predictor, PredictorParts, Stage};
-use elias::random::Random;
-use elias::train::{Event, Observer, Silent};
+use elias::{Config, Dataset, Event, Level, Prediction, Predictor, Query, Scored, Trainer};
 
 use crate::on_threads;
+use crate::random::Random;
 
 const N_LABELS: usize = 40;
 
@@ -48,8 +41,7 @@ fn config(assignments: &[&str]) -> Config {
         "index.beam_size=3",
         "stage1.epochs=3",
         "stage2.epochs=3",
-        "stage1.batch_size=32",
-        "stage2.batch_size=32",
+        "train.batch_size=32",
         "calibration.hold_out.min_points=20",
     ];
     let all = small.iter().chain(assignments);
@@ -59,12 +51,13 @@ fn config(assignments: &[&str]) -> Config {
 }
 
 fn train(assignments: &[&str]) -> Predictor {
-    let trainer = Trainer::new(config(assignments));
-    trainer.train(&train_data(), None, &Silent).unwrap()
+    Trainer::new(config(assignments))
+        .train(&train_data())
+        .unwrap()
 }
 
-fn precision_at_1(predictor: &Predictor, test: &Dataset) -> f64 {
-    let rankings = predictor.predict_dataset(test, 5).unwrap();
+fn precision_at_1(predictor: &Predictor, test: &Dataset, level: Level) -> f64 {
+    let rankings = predictor.rank(test, Query { k: 5, level }).unwrap();
     let metrics = evaluate(test.labels(), &rankings, MetricsOptions::default());
     metrics.get("p@1").unwrap()
 }
@@ -72,12 +65,7 @@ fn precision_at_1(predictor: &Predictor, test: &Dataset) -> f64 {
 /// Everything a model is, as bytes.
 fn saved(predictor: &Predictor) -> (tempfile::TempDir, BTreeMap<String, Vec<u8>>) {
     let directory = tempfile::tempdir().unwrap();
-    let info = SaveInfo {
-        history: Vec::new(),
-        data: DataSummary::of(&train_data()),
-        existing: Existing::Keep,
-    };
-    save(predictor, directory.path(), &info).unwrap();
+    predictor.save(directory.path()).unwrap();
     let files = fs::read_dir(directory.path()).unwrap().map(|entry| {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -95,84 +83,94 @@ fn all_parts_together_are_the_same_bytes_on_any_number_of_threads_and_after_load
     let (_, found) = saved(&on_threads(2, || train(&two)));
     assert!(found == expected);
 
-    let loaded = load(directory.path()).unwrap();
+    let loaded = Predictor::load(directory.path()).unwrap();
     let test = data(60, "test");
-    let answers = predictor.predict_dataset(&test, 10).unwrap();
-    assert_eq!(loaded.predict_dataset(&test, 10).unwrap(), answers);
-    assert_eq!(loaded.members().len(), 2);
-    assert_eq!(loaded.calibration(), predictor.calibration());
+    let answers = predictor.rank(&test, 10).unwrap();
+    assert_eq!(loaded.rank(&test, 10).unwrap(), answers);
+    assert_eq!(loaded.n_members(), 2);
     let score = answers[0][0].score;
     assert_eq!(loaded.probability(score), predictor.probability(score));
     assert!(saved(&loaded).1 == expected);
 }
 
 #[test]
-fn the_members_of_an_ensemble_differ_and_its_scores_are_their_mean() {
-    let predictor = train(&["ensemble.members=2"]);
-    let test = data(60, "test");
-    let together = predictor.predict_dataset(&test, 10).unwrap();
-    let PredictorParts {
-        vectorizer,
-        pieces,
-        label_set,
-        label_counts,
-        members,
-        calibration,
-        plan,
-    } = predictor.into_parts();
-    let numberings: Vec<_> = members
-        .iter()
-        .map(|member| member.model.numbering.clone())
-        .collect();
-    assert_ne!(numberings[0], numberings[1]);
-    let mut vectorizer = vectorizer;
-    let mut lists: Vec<Vec<Vec<Scored>>> = Vec::new();
-    for member in members {
-        let parts = PredictorParts {
-            vectorizer: vectorizer.take(),
-            pieces: pieces.clone(),
-            label_set: label_set.clone(),
-            label_counts: label_counts.clone(),
-            members: vec![member],
-            calibration: calibration.clone(),
-            plan: plan.clone(),
-        };
-        let alone = Predictor::new(parts).unwrap();
-        lists.push(alone.predict_dataset(&test, 100).unwrap());
-        vectorizer = alone.into_parts().vectorizer;
-    }
-    let mut merged = Vec::new();
-    for (point, answers) in together.iter().enumerate() {
-        Merger::default().merge(&[&lists[0][point], &lists[1][point]], 10, &mut merged);
-        assert_eq!(&merged, answers);
+fn one_predictor_answers_at_every_level_and_the_ranker_helps_where_words_decide() {
+    let (predictor, test) = (train(&["train.keep_stage1=true"]), data(200, "test"));
+    let precision = |level| precision_at_1(&predictor, &test, level);
+    let (by_model, by_ranker) = (precision(Level::Stage2), precision(Level::Ranker));
+    assert!(by_model < by_ranker, "{by_model} {by_ranker}");
+    let by_all = precision(Level::Ensemble);
+    assert!(by_model <= by_all, "{by_model} {by_all}");
+    assert!(precision(Level::Stage1) > 0.0);
+
+    // An ensemble of one is its member.
+    let at = |level| predictor.rank(&test, Query { k: 10, level }).unwrap();
+    assert_eq!(at(Level::Calibrated), at(Level::Ensemble));
+    assert_eq!(at(Level::Ensemble), predictor.rank(&test, 10).unwrap());
+    // Levels below the top have scores but no probabilities.
+    for level in Level::ALL {
+        let text = test.texts().unwrap().get(0);
+        let answers = predictor.predict(text, Query { k: 3, level }).unwrap();
+        let has_probability = |answer: &Prediction<'_>| answer.probability.is_some();
+        let is_top = level == Level::Ensemble;
+        assert!(
+            answers
+                .iter()
+                .all(|answer| has_probability(answer) == is_top)
+        );
     }
 }
 
 #[test]
-fn each_stage_answers_by_itself_and_the_ranker_helps_where_words_decide() {
-    let (predictor, test) = (train(&[]), data(200, "test"));
-    let full = predictor.predict_dataset(&test, 10).unwrap();
-    let full_precision = precision_at_1(&predictor, &test);
-    let predictor = predictor.at_stage(Stage::Stage2).unwrap();
-    let by_model = precision_at_1(&predictor, &test);
-    assert_eq!(predictor.probability(0.5), None);
-    let predictor = predictor.at_stage(Stage::Ranker).unwrap();
-    let by_ranker = precision_at_1(&predictor, &test);
-    assert!(by_model < by_ranker, "{by_model} {by_ranker}");
-    assert!(by_model <= full_precision, "{by_model} {full_precision}");
-    // An ensemble of one is its member.
-    let predictor = predictor.at_stage(Stage::Calibrated).unwrap();
-    assert_eq!(predictor.predict_dataset(&test, 10).unwrap(), full);
+fn a_level_answers_as_a_model_that_was_trained_up_to_it() {
+    let test = data(60, "test");
+    // Without calibration all points train, as they do after a refit.
+    let whole = train(&["calibration.enabled=false"]);
+    let at = |level| whole.rank(&test, Query { k: 10, level }).unwrap();
+    let model_alone = train(&["calibration.enabled=false", "ranker.enabled=false"]);
+    assert_eq!(at(Level::Stage2), model_alone.rank(&test, 10).unwrap());
+    // The top of a model without calibration is p·q.
+    assert_eq!(at(Level::Ranker), whole.rank(&test, 10).unwrap());
+    // All but the ensemble are levels of the first member.
+    let two = train(&["calibration.enabled=false", "ensemble.members=2"]);
+    for level in [Level::Stage2, Level::Ranker] {
+        assert_eq!(two.rank(&test, Query { k: 10, level }).unwrap(), at(level));
+    }
+    assert_ne!(two.rank(&test, 10).unwrap(), at(Level::Ensemble));
+}
+
+#[test]
+fn a_level_that_the_model_lacks_is_an_error_naming_what_is_missing() {
+    let predictor = train(&["ranker.enabled=false", "calibration.enabled=false"]);
+    for (level, missing) in [
+        (Level::Stage1, "train.keep_stage1"),
+        (Level::Ranker, "without a ranker"),
+        (Level::Calibrated, "without calibration"),
+    ] {
+        let query = Query { k: 5, level };
+        for error in [
+            predictor.check_level(level).unwrap_err(),
+            predictor.predict("sign1", query).unwrap_err(),
+            predictor.rank(&["sign1"], query).unwrap_err(),
+        ] {
+            assert!(matches!(error, elias::Error::CannotPredict(_)), "{error:?}");
+            assert!(error.to_string().contains(missing), "{error}");
+        }
+    }
+    for level in [Level::Stage2, Level::Ensemble] {
+        predictor.check_level(level).unwrap();
+    }
 }
 
 #[test]
 fn one_text_and_a_batch_get_the_same_answers() {
     let (predictor, test) = (train(&["ensemble.members=2"]), data(30, "test"));
-    let batch = predictor.predict_dataset(&test, 5).unwrap();
+    let batch = predictor.rank(&test, 5).unwrap();
     for (text, expected) in test.texts().unwrap().iter().zip(&batch) {
         let found = predictor.predict(text, 5).unwrap();
         let labels = |answers: &[Scored]| -> Vec<_> { answers.iter().map(|a| a.label).collect() };
-        assert_eq!(labels(&found), labels(expected));
+        let found_labels: Vec<_> = found.iter().map(|answer| answer.id).collect();
+        assert_eq!(found_labels, labels(expected));
         for (found, expected) in found.iter().zip(expected) {
             assert!((found.score - expected.score).abs() < 1e-5);
         }
@@ -183,21 +181,19 @@ fn one_text_and_a_batch_get_the_same_answers() {
 fn probabilities_rise_with_the_score_and_tell_right_from_wrong() {
     let (predictor, test) = (train(&[]), data(200, "test"));
     let (mut of_right, mut of_wrong) = (Vec::new(), Vec::new());
-    for (point, answers) in predictor
-        .predict_dataset(&test, 10)
-        .unwrap()
-        .iter()
-        .enumerate()
-    {
+    let batch = predictor.predict_batch(&test, 10).unwrap();
+    for (point, answers) in batch.iter().enumerate() {
         let truth = test.labels().row(point).0;
         let mut last = 1.0;
         for answer in answers {
-            let probability = predictor.probability(answer.score).unwrap();
+            let probability = answer.probability.unwrap();
+            assert_eq!(predictor.probability(answer.score), Some(probability));
             assert!((0.0..=last).contains(&probability));
             last = probability;
-            match truth.contains(&answer.label.0) {
-                true => of_right.push(probability),
-                false => of_wrong.push(probability),
+            if truth.contains(&answer.id.0) {
+                of_right.push(probability);
+            } else {
+                of_wrong.push(probability);
             }
         }
     }
@@ -205,45 +201,87 @@ fn probabilities_rise_with_the_score_and_tell_right_from_wrong() {
     assert!(mean(&of_wrong) + 0.2 < mean(&of_right));
 }
 
-/// Keeps what is worth keeping.
-struct Listening(Mutex<Vec<Event>>);
-
-impl Observer for Listening {
-    fn on_event(&self, event: &Event) -> ControlFlow<()> {
-        self.0.lock().unwrap().push(event.clone());
-        ControlFlow::Continue(())
-    }
-}
-
 #[test]
-fn data_too_small_to_hold_out_is_trained_on_whole_and_that_is_told() {
-    let listening = Listening(Mutex::default());
+fn data_too_small_to_hold_out_is_trained_on_whole_and_an_event_says_so() {
+    let events = Mutex::new(Vec::new());
+    let keep = |event: &Event| {
+        events.lock().unwrap().push(event.clone());
+        ControlFlow::Continue(())
+    };
     let config = config(&["calibration.hold_out.min_points=41"]);
-    let predictor = Trainer::new(config)
-        .train(&train_data(), None, &listening)
-        .unwrap();
-    let told = listening.0.into_inner().unwrap();
+    let trainer = Trainer::new(config).observer(&keep);
+    let predictor = trainer.train(&train_data()).unwrap();
     let skipped = Event::CalibrationSkipped {
         n_points: 40,
         n_needed: 41,
     };
-    assert!(told.contains(&skipped));
+    assert!(events.into_inner().unwrap().contains(&skipped));
+    assert!(predictor.history().contains(&skipped));
     assert_eq!(predictor.probability(1.0), None);
-    let error = predictor.at_stage(Stage::Calibrated).err().unwrap();
+    let error = predictor.check_level(Level::Calibrated).unwrap_err();
     assert!(error.to_string().contains("without calibration"), "{error}");
 }
 
 #[test]
 fn what_is_switched_off_is_not_there() {
-    let predictor = train(&["ranker.enabled=false", "calibration.enabled=false"]);
-    let member = &predictor.members()[0];
-    assert!(member.ranker.is_none() && member.calibrator.is_none());
-    assert!(predictor.at_stage(Stage::Ranker).is_err());
+    let plain = train(&["ranker.enabled=false", "calibration.enabled=false"]);
+    assert!(plain.check_level(Level::Ranker).is_err());
+    assert!(plain.check_level(Level::Calibrated).is_err());
+    assert_eq!(plain.probability(1.0), None);
     let calibrated = train(&["ranker.enabled=false"]);
-    assert!(calibrated.members()[0].calibrator.is_some());
+    assert!(calibrated.check_level(Level::Ranker).is_err());
+    calibrated.check_level(Level::Calibrated).unwrap();
     assert!(calibrated.probability(1.0).is_some());
     let none = config(&["ensemble.members=0"]);
-    let refused = Trainer::new(none).train(&train_data(), None, &Silent);
+    let refused = Trainer::new(none).train(&train_data());
     let message = refused.err().unwrap().to_string();
     assert!(message.contains("ensemble.members"), "{message}");
+}
+
+/// Random labels, each on ten points, and two words per point that no other point has: nothing to learn, all to
+/// memorise.
+fn memorisable_data() -> Dataset {
+    let mut labels: Vec<usize> = (0..400).map(|point| point % N_LABELS).collect();
+    Random::new(9, "memorisable labels", 0).shuffle(&mut labels);
+    // Every word once more, in a text without labels, so that none is too rare to be a feature.
+    let texts = (0..800).map(|at| {
+        let point = at % 400;
+        format!("own{point} unique{point}")
+    });
+    let labels = labels
+        .into_iter()
+        .map(|label| vec![format!("label {label}")]);
+    Dataset::from_texts(texts.zip(labels.chain(std::iter::repeat_with(Vec::new))))
+}
+
+#[test]
+fn nothing_is_calibrated_on_points_that_a_member_was_trained_on() {
+    let data = memorisable_data();
+    let config = config(&[
+        "encoder.dim=64",
+        "stage1.epochs=40",
+        "stage2.epochs=10",
+        "calibration.hold_out.near_duplicates=2.0",
+    ]);
+    for refit in [true, false] {
+        let config = config.with_value(&format!("calibration.refit={refit}"));
+        let predictor = Trainer::new(config.unwrap()).train(&data).unwrap();
+        let labelled: Vec<usize> = (0..400).collect();
+        let training = data.select(&labelled);
+        let on_training = precision_at_1(&predictor, &training, Level::Ensemble);
+        assert!(on_training > 80.0, "P@1 of training points {on_training}");
+
+        let calibrated = predictor.history().iter().find_map(|event| match event {
+            Event::CalibrationReady { precision_at_1, .. } => Some(*precision_at_1),
+            _ => None,
+        });
+        // Chance is one label in forty, on forty points.
+        let on_held_out = calibrated.unwrap();
+        assert!(on_held_out < 15.0, "P@1 of held-out points {on_held_out}");
+
+        let answers = predictor.predict_batch(&training, 1).unwrap();
+        let of_best = answers.iter().map(|best| best[0].probability.unwrap());
+        let mean = of_best.sum::<f32>() / answers.len() as f32;
+        assert!(mean < 0.3, "mean probability of memorised answers {mean}");
+    }
 }

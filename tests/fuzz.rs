@@ -5,7 +5,7 @@
 #[path = "../fuzz/src/lib.rs"]
 mod targets;
 
-use elias::random::Random;
+use crate::random::Random;
 
 /// Pieces that readers have rules for.
 const PIECES: [&[u8]; 24] = [

@@ -27,6 +27,7 @@ pub(crate) fn of_kind(prefix: &str) -> Vec<(PathBuf, Value)> {
 }
 
 /// Every directory of golden values whose name starts with `prefix`.
+#[allow(dead_code)] // the library's own tests read some
 pub(crate) fn directories(prefix: &str) -> Vec<PathBuf> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/goldens");
     let given = std::env::var_os("ELIAS_GOLDENS").map(PathBuf::from);

@@ -1,8 +1,8 @@
 //! Metrics against values computed independently (PSP equals napkinXC's at 1, 3 and 5).
 
-use elias::ids::{LabelId, Scored};
-use elias::matrix::CsrBuilder;
+use elias::data::CsrBuilder;
 use elias::metrics::{FilterPairs, MetricsOptions, Propensity, evaluate, inverse_propensities};
+use elias::{LabelId, Scored};
 use serde_json::Value;
 
 use crate::goldens;

@@ -122,7 +122,7 @@ pub fn predictions(bytes: &[u8]) {
     let rows = read_predictions(&file, &shape);
     if let Some(rows) = told(rows) {
         assert_eq!(rows.len(), usize::from(n_points));
-        let is_ranked = |pair: &[elias::ids::Scored]| pair[1].score <= pair[0].score;
+        let is_ranked = |pair: &[elias::Scored]| pair[1].score <= pair[0].score;
         assert!(rows.iter().all(|row| row.windows(2).all(is_ranked)));
     }
 }
@@ -144,7 +144,7 @@ fn check_dataset(dataset: &Dataset) {
     let n_texts = dataset.texts().map(|texts| texts.len());
     assert!(n_texts.is_none_or(|n_texts| n_texts == dataset.n_points()));
     let values = dataset.labels().values();
-    assert!(values.iter().all(|value| 0.0 < *value && value.is_finite()));
+    assert!(values.iter().all(|value| *value > 0.0 && value.is_finite()));
 }
 
 /// What was read once is the same after it was written in a format that holds everything.

@@ -1,4 +1,4 @@
-//! What is done with hostile bytes: a function a target, with valid inputs to start from.
+//! What is done with hostile bytes: one function per target, with valid inputs to start from.
 //!
 //! `cargo fuzz run TARGET` searches by coverage; `tests/fuzz.rs` includes this file and runs a bounded number of
 //! seeded mutations of the same inputs with every `cargo test`. A target fails by a panic, by running out of memory or
@@ -12,7 +12,7 @@ pub mod training;
 
 use std::path::{Path, PathBuf};
 
-use elias::error::{Error, Result};
+use elias::{Error, Result};
 
 /// A way in for hostile bytes.
 pub struct Target {
@@ -103,9 +103,10 @@ fn split(mut bytes: &[u8], most: usize) -> Vec<&[u8]> {
 /// A directory that is removed in the end, in memory where there is such a place.
 fn temporary() -> tempfile::TempDir {
     let in_memory = Path::new("/dev/shm");
-    let made = match in_memory.is_dir() {
-        true => tempfile::tempdir_in(in_memory),
-        false => tempfile::tempdir(),
+    let made = if in_memory.is_dir() {
+        tempfile::tempdir_in(in_memory)
+    } else {
+        tempfile::tempdir()
     };
     made.expect("there is a place for temporary files")
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use elias::checkpoint::{describe, verify};
+use elias::tools::{describe, verify};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 

@@ -8,12 +8,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use elias::checkpoint::{Destination, Existing, SnapshotPace, Start};
-use elias::config::Config;
-use elias::data::{Dataset, LabelSet, Texts};
-use elias::matrix::CsrBuilder;
-use elias::pipeline::Trainer;
-use elias::train::{Event, Observer, Phase, Silent};
+use elias::data::{CsrBuilder, Dataset, LabelSet, Texts};
+use elias::{Config, Event, Phase, Trainer};
 
 use super::model::{Forged, files, seeds_of};
 use super::{temporary, told};
@@ -29,12 +25,12 @@ const CONFIG: &str = "
     n_clusters = 2
     beam_size = 1
     shortlist_size = 4
+    [train]
+    batch_size = 8
     [stage1]
     epochs = 1
-    batch_size = 8
     [stage2]
     epochs = 2
-    batch_size = 8
 ";
 
 /// A snapshot of stage 2. The first byte says which file is replaced, 0 for the manifest; then comes its content.
@@ -54,12 +50,8 @@ pub fn load(bytes: &[u8]) {
             for (name, bytes) in files(forged) {
                 fs::write(slot.join(name), bytes).expect("a small file can be written");
             }
-            let destination = Destination {
-                start: Start::Resume,
-                existing: Existing::Replace,
-                ..Destination::new(directory.path())
-            };
-            told(train(&destination, &Silent));
+            let resumed = trainer().resume().overwrite();
+            told(resumed.train_to(directory.path(), dataset()));
         });
     });
 }
@@ -70,18 +62,14 @@ pub fn seeds() -> Vec<Vec<u8>> {
 }
 
 /// Stops at the second step of stage 2.
-struct Stopping;
-
-impl Observer for Stopping {
-    fn on_event(&self, event: &Event) -> ControlFlow<()> {
-        match event {
-            Event::Step {
-                phase: Phase::Stage2,
-                step: 2,
-                ..
-            } => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
-        }
+fn stop(event: &Event) -> ControlFlow<()> {
+    match event {
+        Event::Step {
+            phase: Phase::Stage2,
+            step: 2,
+            ..
+        } => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
     }
 }
 
@@ -90,15 +78,9 @@ fn valid_snapshot() -> &'static BTreeMap<String, Vec<u8>> {
     static SNAPSHOT: OnceLock<BTreeMap<String, Vec<u8>>> = OnceLock::new();
     SNAPSHOT.get_or_init(|| {
         let directory = temporary();
-        let destination = Destination {
-            // None is due before the stop.
-            pace: SnapshotPace {
-                interval: Duration::MAX,
-                max_share: 0.0,
-            },
-            ..Destination::new(directory.path())
-        };
-        assert!(train(&destination, &Stopping).is_err());
+        // None is due before the stop.
+        let stopping = trainer().observer(&stop).checkpoint_every(Duration::MAX);
+        assert!(stopping.train_to(directory.path(), dataset()).is_err());
         files(&newest_slot(&directory.path().join("checkpoint")))
     })
 }
@@ -109,10 +91,8 @@ fn newest_slot(folder: &Path) -> std::path::PathBuf {
     newest.expect("stopping leaves a snapshot")
 }
 
-fn train(destination: &Destination, observer: &dyn Observer) -> elias::Result<()> {
-    let config = Config::from_toml(CONFIG)?;
-    let trained = Trainer::new(config).train_to(destination, dataset(), None, observer);
-    trained.map(|_| ())
+fn trainer<'a>() -> Trainer<'a> {
+    Trainer::new(Config::from_toml(CONFIG).expect("it is valid"))
 }
 
 /// Sixteen texts whose words are their labels.

@@ -1,14 +1,17 @@
-//! Measurements that need the inside of the library: kernels, the matrix product, encoders, and the work of a query.
+//! Measurements that need the inside of the library: kernels, the matrix product, encoders, single
+//! parts of the method, and the work of a query.
 //!
 //! `elias bench` prints them. Rates are measured on the caller's thread pool; run them on an idle machine.
 
 mod encoders;
 mod kernels;
+mod parts;
 mod queries;
 mod sgemm;
 
 pub use encoders::{EncoderBench, EncoderFigures, KNOWN_SHAPES};
 pub use kernels::{KernelFigures, measure_kernels};
+pub use parts::{TfIdfRows, cluster_labels, tf_idf};
 pub use queries::{QueryWork, query_work};
 pub use sgemm::Sgemm;
 

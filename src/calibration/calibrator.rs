@@ -175,14 +175,13 @@ mod tests {
             candidate(0.8, 3),
         ];
         let relevant = [false, false, true, false];
-        let config = CalibrationConfig {
+        let mixing = Mixing {
             tree_weight: 0.3,
             product_weight: 0.7,
             model_power: 1.0,
             ranker_power: 2.0,
-            ..CalibrationConfig::default()
         };
-        let calibrator = Calibrator::fit(&candidates, &relevant, &config).unwrap();
+        let calibrator = Calibrator::fit(&candidates, &relevant, TREE_LIMITS, mixing).unwrap();
         let score = calibrator.score(candidate(0.9, 8));
         assert!((score - (0.3 * 0.5 + 0.7 * 0.225)).abs() < 1e-6, "{score}");
     }

@@ -1,13 +1,13 @@
-//! Calibration against scikit-learn: `fixtures/calibration.json`, written by `fixtures/make_calibration.py`.
+//! Calibration against scikit-learn, by `tests/fixtures/calibration.json`, which `make_calibration.py` beside it wrote.
 
 use crate::calibration::{
-    Calibrator, CandidateScores, DecisionTree, Isotonic, TreeLimits, TreeNode,
+    Calibrator, CandidateScores, DecisionTree, Isotonic, Mixing, TreeLimits, TreeNode,
 };
-use crate::config::CalibrationConfig;
+use crate::on_threads;
 use serde_json::Value;
 
 fn fixture() -> Value {
-    serde_json::from_str(include_str!("fixtures/calibration.json")).unwrap()
+    serde_json::from_str(include_str!("../../tests/fixtures/calibration.json")).unwrap()
 }
 
 fn numbers(value: &Value) -> Vec<f64> {
@@ -35,14 +35,17 @@ fn candidates(fixture: &Value) -> (Vec<CandidateScores>, Vec<bool>) {
 /// The tree with these limits, and its Brier score on the training examples.
 fn fit(fixture: &Value, limits: &Value) -> (DecisionTree, f64) {
     let (candidates, relevant) = candidates(fixture);
-    let config = CalibrationConfig {
+    let limits = TreeLimits {
         max_depth: limits["max_depth"].as_u64().unwrap() as usize,
         min_samples_leaf: limits["min_samples_leaf"].as_u64().unwrap() as usize,
+    };
+    let tree_alone = Mixing {
         tree_weight: 1.0,
         product_weight: 0.0,
-        ..CalibrationConfig::default()
+        model_power: 1.0,
+        ranker_power: 1.0,
     };
-    let calibrator = Calibrator::fit(&candidates, &relevant, &config).unwrap();
+    let calibrator = Calibrator::fit(&candidates, &relevant, limits, tree_alone).unwrap();
     let errors = candidates
         .iter()
         .zip(&relevant)
@@ -125,12 +128,6 @@ fn the_tree_is_the_same_on_one_and_on_eight_threads() {
         max_depth: 8,
         min_samples_leaf: 1,
     };
-    let on = |n_threads| {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(n_threads)
-            .build()
-            .unwrap();
-        pool.install(|| DecisionTree::fit(&[&column, &other], &relevant, limits).unwrap())
-    };
-    assert_eq!(on(1), on(8));
+    let fit = || DecisionTree::fit(&[&column, &other], &relevant, limits).unwrap();
+    assert_eq!(on_threads(1, fit), on_threads(8, fit));
 }

@@ -152,7 +152,7 @@ impl Loader<'_> {
         let mut tensors = self.files.tensors(&features.weights)?;
         let idf = tensors.floats("idf", n_words)?;
         tensors.finish()?;
-        let config = self.plan.config().features.clone();
+        let config = &self.plan.config().features;
         Vectorizer::from_parts(words, idf, config)
             .map(Some)
             .map_err(|error| bad(file.path, error.to_string()))

@@ -1,7 +1,6 @@
 //! Clusters of labels: partition, balance, quality against brute force, the same on any number of threads.
 
 use crate::clustering::{Clustering, PointFeatures, cluster_labels, label_centroids, mean_cosine};
-use crate::config::ClusteringConfig;
 use crate::config::default_n_clusters;
 use crate::ids::{ClusterId, LabelId};
 use crate::matrix::{CsrBuilder, CsrMatrix, Matrix};
@@ -35,7 +34,7 @@ fn random_rows(n_rows: usize, n_cols: usize, seed: u64) -> CsrMatrix {
 }
 
 fn cluster(centroids: &CsrMatrix, n_clusters: usize, seed: u64) -> Clustering {
-    cluster_labels(centroids, n_clusters, &ClusteringConfig::default(), seed).unwrap()
+    cluster_labels(centroids, n_clusters, seed).unwrap()
 }
 
 proptest! {
@@ -198,8 +197,7 @@ fn labels_without_points_are_clustered_too() {
 fn impossible_numbers_of_clusters_are_errors() {
     let centroids = random_rows(3, 4, 0);
     for n_clusters in [0, 4] {
-        let config = ClusteringConfig::default();
-        let error = cluster_labels(&centroids, n_clusters, &config, 0).unwrap_err();
+        let error = cluster_labels(&centroids, n_clusters, 0).unwrap_err();
         assert_eq!(
             error.to_string(),
             format!(

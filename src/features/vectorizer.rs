@@ -21,7 +21,6 @@ const MAX_IDF: f32 = 1e3;
 pub(crate) struct Vectorizer {
     vocabulary: Texts,
     idf: Vec<f32>,
-    config: FeaturesConfig,
     terms: Terms,
     column_of: TokenTable,
 }
@@ -65,7 +64,7 @@ impl Vectorizer {
             .iter()
             .map(|&document_count| idf(texts.len(), document_count as usize))
             .collect();
-        let vectorizer = Vectorizer::from_parts(merged.words, idf, config.clone())?;
+        let vectorizer = Vectorizer::from_parts(merged.words, idf, config)?;
         let parts = counted
             .into_par_iter()
             .zip(merged.columns)
@@ -82,9 +81,9 @@ impl Vectorizer {
     pub(crate) fn from_parts(
         vocabulary: Texts,
         idf: Vec<f32>,
-        config: FeaturesConfig,
+        config: &FeaturesConfig,
     ) -> Result<Self> {
-        check_config(&config)?;
+        check_config(config)?;
         let invalid = |problem: String| Err(Error::InvalidVocabulary(problem));
         if vocabulary.len() != idf.len() {
             return invalid(format!(
@@ -111,10 +110,9 @@ impl Vectorizer {
         }
         Ok(Vectorizer {
             column_of: TokenTable::from(&vocabulary),
-            terms: Terms::new(&config),
+            terms: Terms::new(config),
             vocabulary,
             idf,
-            config,
         })
     }
 
@@ -170,19 +168,9 @@ impl Vectorizer {
         &self.vocabulary
     }
 
-    /// The column of a word (or n-gram), written as it comes out of the tokeniser.
-    pub(crate) fn column(&self, word: &str) -> Option<u32> {
-        self.column_of.find(word.as_bytes())
-    }
-
     /// Inverse document frequencies, one per column.
     pub(crate) fn idf(&self) -> &[f32] {
         &self.idf
-    }
-
-    /// The settings it was fitted with.
-    pub(crate) fn config(&self) -> &FeaturesConfig {
-        &self.config
     }
 
     fn weigh_chunk(&self, chunk: &ChunkCounts, columns: &[Option<u32>]) -> ChunkRows {

@@ -80,11 +80,6 @@ impl Edges {
         self.labels.len()
     }
 
-    /// Whether there is no edge.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.labels.is_empty()
-    }
-
     /// The range of a cluster's edges in per-edge arrays.
     #[inline]
     pub(crate) fn range(&self, cluster: ClusterId) -> std::ops::Range<usize> {
@@ -277,17 +272,6 @@ impl Adjacency {
                 &mut self.scores[range],
             );
         }
-    }
-
-    /// Takes other weights for the same edges; without effect on fixed edges.
-    ///
-    /// # Panics
-    /// If there is not one weight an edge.
-    pub(crate) fn replace_weights(&mut self, new: &[f32]) {
-        if let Kind::Learned { weights, .. } = &mut self.kind {
-            weights.copy_from_slice(new);
-        }
-        self.refresh_all();
     }
 
     /// Everything a row-wise update of learned weights needs: row offsets, weights, scores, best scores and β.

@@ -162,7 +162,7 @@ mod tests {
         let labels: Vec<u32> = pruned
             .adjacency
             .edges()
-            .labels()
+            .rows()
             .iter()
             .map(|l| l.0)
             .collect();

@@ -187,10 +187,11 @@ fn overlap(adjacency: &Adjacency, stage1: &Edges) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::LabelRow;
 
     #[test]
     fn an_edge_assigns_its_label_by_how_far_it_is_above_the_average() {
-        let edges = Edges::from_lists(vec![(0..20).map(LabelId).collect()], 20).unwrap();
+        let edges = Edges::from_lists(vec![(0..20).map(LabelRow).collect()], 20).unwrap();
         let learned = |beta| Adjacency::learned(edges.clone(), vec![0.0; 20], beta).unwrap();
         let of = |beta| assigning_score(&learned(beta));
         assert!((of(3.0) - 0.25).abs() < 1e-6, "the paper's β/κ = 0.15");

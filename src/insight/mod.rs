@@ -36,3 +36,6 @@ pub use crate::index::Cut;
 
 /// The cluster score above which a point belongs to a cluster (paper, Appendix).
 pub const STRONG: f32 = 0.25;
+
+#[cfg(test)]
+mod tests;

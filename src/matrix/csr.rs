@@ -225,7 +225,7 @@ impl CsrBuilder {
     }
 
     /// Appends a row.
-    pub(crate) fn push_row(&mut self, entries: impl IntoIterator<Item = (u32, f32)>) {
+    pub fn push_row(&mut self, entries: impl IntoIterator<Item = (u32, f32)>) {
         for (col, value) in entries {
             self.indices.push(col);
             self.values.push(value);
@@ -242,7 +242,7 @@ impl CsrBuilder {
     ///
     /// # Errors
     /// [`Error::InvalidMatrix`] if an invariant of [`CsrMatrix`] does not hold.
-    pub(crate) fn finish(self, n_cols: usize) -> Result<CsrMatrix> {
+    pub fn finish(self, n_cols: usize) -> Result<CsrMatrix> {
         CsrMatrix::new(self.indptr, self.indices, self.values, n_cols)
     }
 }

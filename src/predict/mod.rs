@@ -337,3 +337,6 @@ fn reranks(members: &[Member], level: Level) -> bool {
     let is_by_p = matches!(level, Level::Stage1 | Level::Stage2);
     !is_by_p && (members.len() > 1 || members.iter().any(has_more))
 }
+
+#[cfg(test)]
+mod tests;

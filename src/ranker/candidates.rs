@@ -54,11 +54,6 @@ impl CandidateLists {
         self.indptr.len() - 1
     }
 
-    /// Whether there are no points.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The candidates of one point, best first.
     ///
     /// # Panics

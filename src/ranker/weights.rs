@@ -73,11 +73,6 @@ impl Ranker {
         &self.parts
     }
 
-    /// Consumes the ranker and returns its parts.
-    pub(crate) fn into_parts(self) -> RankerParts {
-        self.parts
-    }
-
     /// Number of labels, L.
     pub(crate) fn n_labels(&self) -> usize {
         self.parts.words.n_rows()
@@ -91,25 +86,6 @@ impl Ranker {
     /// Embedding size, d; 0 for a ranker over words only.
     pub(crate) fn n_dense(&self) -> usize {
         self.parts.dense.n_cols()
-    }
-
-    /// The same ranker without word weights whose magnitude is below `threshold`.
-    pub(crate) fn pruned(&self, threshold: f32) -> Ranker {
-        let mut words = crate::matrix::CsrBuilder::default();
-        for label_idx in 0..self.n_labels() {
-            let (columns, weights) = self.parts.words.row(label_idx);
-            let entries = columns.iter().copied().zip(weights.iter().copied());
-            words.push_row(entries.filter(|(_, weight)| weight.abs() >= threshold));
-        }
-        let words = words
-            .finish(self.n_words())
-            .expect("a subset of a valid matrix is valid");
-        Ranker {
-            parts: RankerParts {
-                words,
-                ..self.parts.clone()
-            },
-        }
     }
 
     /// The score q of a margin z, between 0 and 1.

@@ -12,14 +12,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use elias::checkpoint::{DataSummary, Existing, SaveInfo, save};
-use elias::config::Config;
-use elias::data::{Dataset, LabelSet, Texts};
-use elias::matrix::{CsrBuilder, CsrMatrix};
-use elias::pipeline::Trainer;
-use elias::predict::Predictor;
-use elias::random::Random;
-use elias::train::Silent;
+use elias::data::{CsrBuilder, CsrMatrix, DataSummary, Dataset, LabelSet, Texts};
+use elias::{Config, Predictor, Trainer};
+
+use crate::random::Random;
 
 const N_LABELS: usize = 24;
 
@@ -75,43 +71,35 @@ fn config() -> Config {
         n_clusters = 4
         beam_size = 2
         shortlist_size = 12
+        [train]
+        batch_size = 16
         [stage1]
         epochs = 2
-        batch_size = 16
         [stage2]
         epochs = 2
-        batch_size = 16
     ";
     Config::from_toml(toml).unwrap()
 }
 
 fn train(data: &Dataset) -> Predictor {
-    Trainer::new(config()).train(data, None, &Silent).unwrap()
-}
-
-fn info(data: &Dataset) -> SaveInfo {
-    SaveInfo {
-        history: Vec::new(),
-        data: DataSummary::of(data),
-        existing: Existing::Keep,
-    }
+    Trainer::new(config()).train(data).unwrap()
 }
 
 /// A directory that is removed in the end; in memory where there is such a place, since syncing hundreds of small
 /// models to a disk takes seconds.
 fn temporary() -> tempfile::TempDir {
     let in_memory = Path::new("/dev/shm");
-    match in_memory.is_dir() {
-        true => tempfile::tempdir_in(in_memory).unwrap(),
-        false => tempfile::tempdir().unwrap(),
+    if in_memory.is_dir() {
+        tempfile::tempdir_in(in_memory).unwrap()
+    } else {
+        tempfile::tempdir().unwrap()
     }
 }
 
 /// A small model in a directory of its own.
 fn saved_model() -> tempfile::TempDir {
     let directory = temporary();
-    let data = dataset(120);
-    save(&train(&data), directory.path(), &info(&data)).unwrap();
+    train(&dataset(120)).save(directory.path()).unwrap();
     directory
 }
 

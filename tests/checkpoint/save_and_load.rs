@@ -1,29 +1,27 @@
 //! What is saved is what is loaded.
 
 use super::*;
-use elias::checkpoint::{FileState, check_files, describe, load, verify};
-use elias::error::Error;
-use elias::predict::Stage;
-use elias::train::{Event, Phase};
+use elias::tools::{FileState, check_files, describe, verify};
+use elias::{Error, Event, Level, Query};
 
 #[test]
 fn a_loaded_model_gives_the_same_answers_and_is_saved_as_the_same_bytes() {
     let data = dataset(120);
     let predictor = train(&data);
     let first = temporary();
-    save(&predictor, first.path(), &info(&data)).unwrap();
-    let loaded = load(first.path()).unwrap();
-    assert_eq!(loaded.label_set(), predictor.label_set());
+    predictor.save(first.path()).unwrap();
+    let loaded = Predictor::load(first.path()).unwrap();
+    assert_eq!(loaded.labels(), predictor.labels());
     assert_eq!(loaded.label_counts(), predictor.label_counts());
     assert_eq!(loaded.plan(), predictor.plan());
-    let answers = predictor.predict_dataset(&data, 10).unwrap();
-    assert_eq!(loaded.predict_dataset(&data, 10).unwrap(), answers);
+    let answers = predictor.rank(&data, 10).unwrap();
+    assert_eq!(loaded.rank(&data, 10).unwrap(), answers);
     assert_eq!(loaded.predict("word3 both3", 5).unwrap().len(), 5);
     let checked = verify(first.path()).unwrap();
-    assert_eq!(checked.predict_dataset(&data, 10).unwrap(), answers);
+    assert_eq!(checked.rank(&data, 10).unwrap(), answers);
 
     let second = temporary();
-    save(&loaded, second.path(), &info(&data)).unwrap();
+    loaded.save(second.path()).unwrap();
     assert_eq!(contents(first.path()), contents(second.path()));
 }
 
@@ -33,13 +31,13 @@ fn classifiers_in_sixteen_bits_take_less_and_answer_as_they_did_in_memory() {
     let sizes = ["full", "half"].map(|precision| {
         let assignment = format!("train.label_precision={precision}");
         let config = config().with_value(&assignment).unwrap();
-        let predictor = Trainer::new(config).train(&data, None, &Silent).unwrap();
+        let predictor = Trainer::new(config).train(&data).unwrap();
         let directory = temporary();
-        save(&predictor, directory.path(), &info(&data)).unwrap();
+        predictor.save(directory.path()).unwrap();
         let loaded = verify(directory.path()).unwrap();
         assert_eq!(
-            loaded.predict_dataset(&data, 10).unwrap(),
-            predictor.predict_dataset(&data, 10).unwrap()
+            loaded.rank(&data, 10).unwrap(),
+            predictor.rank(&data, 10).unwrap()
         );
         let described = describe(directory.path()).unwrap();
         let mut files = described.files.into_iter();
@@ -60,16 +58,14 @@ fn a_model_of_features_and_one_without_a_learned_index_survive() {
     let features = features.finish(N_LABELS).unwrap();
     let data = Dataset::new(None, Some(features), labels, label_names(), None).unwrap();
     let one_versus_all = config().with_value("index.mode=ova").unwrap();
-    let predictor = Trainer::new(one_versus_all)
-        .train(&data, None, &Silent)
-        .unwrap();
+    let predictor = Trainer::new(one_versus_all).train(&data).unwrap();
     let directory = temporary();
-    save(&predictor, directory.path(), &info(&data)).unwrap();
-    let loaded = load(directory.path()).unwrap();
-    assert!(loaded.vectorizer().is_none());
+    predictor.save(directory.path()).unwrap();
+    let loaded = Predictor::load(directory.path()).unwrap();
+    assert!(!loaded.takes_texts());
     assert_eq!(
-        loaded.predict_dataset(&data, 5).unwrap(),
-        predictor.predict_dataset(&data, 5).unwrap()
+        loaded.rank(&data, 5).unwrap(),
+        predictor.rank(&data, 5).unwrap()
     );
     assert!(!describe(directory.path()).unwrap().takes_texts);
 }
@@ -77,39 +73,16 @@ fn a_model_of_features_and_one_without_a_learned_index_survive() {
 #[test]
 fn the_manifest_alone_tells_what_the_model_is() {
     let data = dataset(120);
-    let predictor = train(&data);
-    let history = vec![
-        Event::AdjacencyReady {
-            n_edges: 90,
-            n_repaired: 1,
-        },
-        Event::Epoch {
-            phase: Phase::Stage2,
-            epoch: 2,
-            loss: 0.1 + 0.2,
-            classification_loss: 1.0 / 3.0,
-            shortlist_loss: 1e-17,
-            labels_scored: 12.0,
-        },
-        Event::Validation {
-            phase: Phase::Stage2,
-            epoch: 2,
-            precision_at_1: 1.0 / 7.0,
-            precision_at_5: 50.0,
-            recall_at_100: 100.0,
-        },
-    ];
+    let validation = dataset(40);
+    let predictor = Trainer::new(config()).validate_on(&validation).train(&data);
+    let predictor = predictor.unwrap();
     let directory = temporary();
-    let info = SaveInfo {
-        history: history.clone(),
-        ..info(&data)
-    };
-    save(&predictor, directory.path(), &info).unwrap();
+    predictor.save(directory.path()).unwrap();
     let description = describe(directory.path()).unwrap();
     assert_eq!(description.version, 1);
     assert_eq!(&description.plan, predictor.plan());
     assert_eq!(description.data, DataSummary::of(&data));
-    assert_eq!(description.history, history);
+    assert_eq!(description.history, predictor.history());
     assert!(description.takes_texts);
     let found = contents(directory.path());
     assert_eq!(description.files.len() + 1, found.len());
@@ -119,13 +92,36 @@ fn the_manifest_alone_tells_what_the_model_is() {
 }
 
 #[test]
+fn history_and_data_summary_travel_with_the_model() {
+    let (data, validation) = (dataset(120), dataset(40));
+    let two = ["ensemble.members=2", "calibration.refit=true"].iter();
+    let two = two.fold(config(), |config, one| config.with_value(one).unwrap());
+    let trained = Trainer::new(two).validate_on(&validation).train(&data);
+    let trained = trained.unwrap();
+    assert_eq!(trained.training_data(), &DataSummary::of(&data));
+    let has = |wanted: fn(&Event) -> bool| trained.history().iter().any(wanted);
+    assert!(has(|event| matches!(event, Event::Epoch { .. })));
+    assert!(has(|event| matches!(event, Event::Validation { .. })));
+    assert!(has(|event| matches!(event, Event::AdjacencyReady { .. })));
+    assert!(has(|event| matches!(event, Event::MemberStarted { .. })));
+    assert!(has(|event| matches!(event, Event::CalibrationReady { .. })));
+
+    let (first, second) = (temporary(), temporary());
+    trained.save(first.path()).unwrap();
+    let loaded = Predictor::load(first.path()).unwrap();
+    assert_eq!(loaded.history(), trained.history());
+    assert_eq!(loaded.training_data(), trained.training_data());
+    loaded.save(second.path()).unwrap();
+    assert!(contents(first.path()) == contents(second.path()));
+}
+
+#[test]
 fn a_model_is_replaced_only_when_asked_and_without_leftovers() {
     let data = dataset(120);
     let directory = saved_model();
     let before = contents(directory.path());
-    let other_data = dataset(96);
-    let other = train(&other_data);
-    let error = save(&other, directory.path(), &info(&other_data)).unwrap_err();
+    let other = train(&dataset(96));
+    let error = other.save(directory.path()).unwrap_err();
     assert!(
         error.to_string().contains("holds a model already"),
         "{error}"
@@ -133,18 +129,14 @@ fn a_model_is_replaced_only_when_asked_and_without_leftovers() {
     assert_eq!(contents(directory.path()), before);
 
     // Whoever mapped the old model keeps it.
-    let old = load(directory.path()).unwrap();
-    let replace = SaveInfo {
-        existing: Existing::Replace,
-        ..info(&other_data)
-    };
-    save(&other, directory.path(), &replace).unwrap();
-    let loaded = load(directory.path()).unwrap();
+    let old = Predictor::load(directory.path()).unwrap();
+    other.replace(directory.path()).unwrap();
+    let loaded = Predictor::load(directory.path()).unwrap();
     assert_eq!(loaded.plan(), other.plan());
     let files = describe(directory.path()).unwrap().files;
     assert_eq!(files.len() + 1, contents(directory.path()).len());
-    let answers = train(&data).predict_dataset(&data, 5).unwrap();
-    assert_eq!(old.predict_dataset(&data, 5).unwrap(), answers);
+    let answers = train(&data).rank(&data, 5).unwrap();
+    assert_eq!(old.rank(&data, 5).unwrap(), answers);
 }
 
 #[test]
@@ -153,7 +145,7 @@ fn a_directory_that_cannot_be_written_is_named() {
     let in_the_way = parent.path().join("file");
     fs::write(&in_the_way, "mine").unwrap();
     let data = dataset(120);
-    let error = save(&train(&data), &in_the_way, &info(&data)).unwrap_err();
+    let error = train(&data).save(&in_the_way).unwrap_err();
     assert!(matches!(error, Error::Io { .. }), "{error}");
     assert_eq!(fs::read(&in_the_way).unwrap(), b"mine");
 }
@@ -174,16 +166,16 @@ fn a_model_without_ranker_and_calibration_loads_from_a_manifest_that_knows_of_ne
     let data = dataset(120);
     let mut plain = config().with_value("ranker.enabled=false").unwrap();
     plain.calibration.enabled = false;
-    let predictor = Trainer::new(plain).train(&data, None, &Silent).unwrap();
+    let predictor = Trainer::new(plain).train(&data).unwrap();
     let directory = tempfile::tempdir().unwrap();
-    save(&predictor, directory.path(), &info(&data)).unwrap();
+    predictor.save(directory.path()).unwrap();
     let manifest = fs::read_to_string(directory.path().join("manifest.json")).unwrap();
     assert!(!manifest.contains("ranker-0") && !manifest.contains("calibrator"));
-    let loaded = load(directory.path()).unwrap();
+    let loaded = Predictor::load(directory.path()).unwrap();
     assert_eq!(loaded.probability(0.5), None);
     assert_eq!(
-        loaded.predict_dataset(&data, 5).unwrap(),
-        predictor.predict_dataset(&data, 5).unwrap()
+        loaded.rank(&data, 5).unwrap(),
+        predictor.rank(&data, 5).unwrap()
     );
 }
 
@@ -192,7 +184,7 @@ fn every_file_is_told_apart_by_how_it_is_damaged() {
     let directory = saved_model();
     let path = |name: &str| directory.path().join(name);
     let found = check_files(directory.path()).unwrap();
-    assert!(found.is_whole() && found.strangers.is_empty());
+    assert!(found.is_whole() && found.unlisted_files.is_empty());
     assert_eq!(
         found.files.len() + 1,
         contents(directory.path()).len(),
@@ -215,14 +207,14 @@ fn every_file_is_told_apart_by_how_it_is_damaged() {
 
     let damaged = check_files(directory.path()).unwrap();
     assert!(!damaged.is_whole());
-    assert_eq!(damaged.strangers, ["notes.txt"]);
-    let state = |name: &String| &damaged.files[name].1;
+    assert_eq!(damaged.unlisted_files, ["notes.txt"]);
+    let state = |name: &String| &damaged.files[name].state;
     assert_eq!(state(missing), &FileState::Missing);
     assert_eq!(state(longer), &FileState::WrongSize { found: n_longer });
     assert!(matches!(state(flipped), FileState::WrongHash { found } if found.len() == 64));
     assert!(matches!(state(folder), FileState::Unreadable(_)));
     let n_whole = damaged.files.values();
-    let n_whole = n_whole.filter(|(_, state)| *state == FileState::Whole);
+    let n_whole = n_whole.filter(|file| file.state == FileState::Whole);
     assert_eq!(n_whole.count(), names.len() - 4);
 
     fs::write(path("manifest.json"), "{}").unwrap();
@@ -233,43 +225,32 @@ fn every_file_is_told_apart_by_how_it_is_damaged() {
 fn stage_1_is_kept_when_asked_and_answers_by_itself() {
     let data = dataset(120);
     let keeping = config().with_value("train.keep_stage1=true").unwrap();
-    let predictor = Trainer::new(keeping.clone())
-        .train(&data, None, &Silent)
-        .unwrap();
+    let predictor = Trainer::new(keeping.clone()).train(&data).unwrap();
     // The final model is the same with and without it.
     let plain = train(&data);
-    let answers = predictor.predict_dataset(&data, 10).unwrap();
-    assert_eq!(answers, plain.predict_dataset(&data, 10).unwrap());
+    let answers = predictor.rank(&data, 10).unwrap();
+    assert_eq!(answers, plain.rank(&data, 10).unwrap());
 
+    let stage1 = Query {
+        k: 10,
+        level: Level::Stage1,
+    };
     let directory = temporary();
-    save(&predictor, directory.path(), &info(&data)).unwrap();
-    let before = predictor.at_stage(Stage::Stage1).unwrap();
-    let expected = before.predict_dataset(&data, 10).unwrap();
+    predictor.save(directory.path()).unwrap();
+    let expected = predictor.rank(&data, stage1).unwrap();
     assert_ne!(expected, answers);
     let loaded = verify(directory.path()).unwrap();
     let again = temporary();
-    save(&loaded, again.path(), &info(&data)).unwrap();
+    loaded.save(again.path()).unwrap();
     assert_eq!(contents(directory.path()), contents(again.path()));
-    let loaded = loaded.at_stage(Stage::Stage1).unwrap();
-    assert_eq!(loaded.predict_dataset(&data, 10).unwrap(), expected);
+    assert_eq!(loaded.rank(&data, stage1).unwrap(), expected);
 
     // Its answers are those of a training that ends there.
     let one_stage = ["stage2.epochs=0", "ranker.enabled=false"].iter();
     let one_stage = one_stage.fold(keeping, |config, one| config.with_value(one).unwrap());
-    let short = Trainer::new(one_stage).train(&data, None, &Silent).unwrap();
-    let short = short.at_stage(Stage::Stage1).unwrap();
-    assert_eq!(short.predict_dataset(&data, 10).unwrap(), expected);
+    let short = Trainer::new(one_stage).train(&data).unwrap();
+    assert_eq!(short.rank(&data, stage1).unwrap(), expected);
 
-    let error = plain.at_stage(Stage::Stage1).err().unwrap();
+    let error = plain.rank(&data, stage1).unwrap_err();
     assert!(error.to_string().contains("train.keep_stage1"), "{error}");
-}
-
-#[test]
-fn every_label_has_one_edge_of_stage_1() {
-    let directory = saved_model();
-    let loaded = load(directory.path()).unwrap();
-    let edges = loaded.members()[0].stage1.edges.as_ref().unwrap();
-    assert_eq!(edges.n_clusters(), 4);
-    let labels: Vec<u32> = edges.labels().iter().map(|label| label.0).collect();
-    assert_eq!(labels, (0..N_LABELS as u32).collect::<Vec<_>>());
 }

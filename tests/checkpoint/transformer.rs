@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 use crate::on_threads;
-use elias::checkpoint::{Destination, Start, load, verify};
-use elias::error::{Error, Result};
-use elias::train::{Event, Observer, Phase};
+use elias::tools::verify;
+use elias::{Error, Event, Phase, Result};
 
 /// The tiny golden transformer with word pieces for the words of [`dataset`].
 fn pretrained(directory: &Path) {
@@ -31,26 +30,24 @@ fn transformer_config(pretrained: &Path, more: &[&str]) -> Config {
     all.fold(config(), |config, one| config.with_value(one).unwrap())
 }
 
-/// Asks to stop at one step.
-struct StopAt(AtomicUsize);
-
-impl Observer for StopAt {
-    fn on_event(&self, event: &Event) -> ControlFlow<()> {
-        let stages = [Phase::Stage1, Phase::Stage2];
-        let is_step = matches!(event, Event::Step { phase, .. } if stages.contains(phase));
-        match is_step && self.0.fetch_sub(1, Ordering::SeqCst) == 1 {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
-    }
+fn train_to(config: &Config, directory: &Path) -> Result<Predictor> {
+    let trainer = Trainer::new(config.clone()).resume();
+    trainer.train_to(directory, &dataset(120))
 }
 
-fn train_to(config: &Config, directory: &Path, observer: &dyn Observer) -> Result<Predictor> {
-    let destination = Destination {
-        start: Start::Resume,
-        ..Destination::new(directory)
+/// Trains that many steps; then it is stopped.
+fn train_steps_to(config: &Config, directory: &Path, n_steps: usize) -> Result<Predictor> {
+    let n_left = AtomicUsize::new(n_steps);
+    let stop = |event: &Event| {
+        let stages = [Phase::Stage1, Phase::Stage2];
+        let is_step = matches!(event, Event::Step { phase, .. } if stages.contains(phase));
+        if is_step && n_left.fetch_sub(1, Ordering::SeqCst) == 1 {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
     };
-    Trainer::new(config.clone()).train_to(&destination, &dataset(120), None, observer)
+    let trainer = Trainer::new(config.clone()).resume().observer(&stop);
+    trainer.train_to(directory, &dataset(120))
 }
 
 #[test]
@@ -64,25 +61,24 @@ fn a_model_with_a_transformer_is_the_same_on_any_number_of_threads_and_after_any
         pretrained(given.path());
         let config = transformer_config(given.path(), more);
         let whole = place.path().join("whole");
-        on_threads(1, || train_to(&config, &whole, &Silent)).unwrap();
+        on_threads(1, || train_to(&config, &whole)).unwrap();
         let expected = contents(&whole);
 
         let parts = place.path().join("parts");
         for n_steps in [2, 3] {
-            let stop = StopAt(AtomicUsize::new(n_steps));
-            let stopped = on_threads(2, || train_to(&config, &parts, &stop));
+            let stopped = on_threads(2, || train_steps_to(&config, &parts, n_steps));
             assert!(matches!(stopped, Err(Error::Stopped)), "{more:?}");
         }
-        let trained = on_threads(3, || train_to(&config, &parts, &Silent)).unwrap();
+        let trained = on_threads(3, || train_to(&config, &parts)).unwrap();
         assert_eq!(contents(&parts), expected, "{more:?}");
 
         // Nothing of the pretrained transformer is read again.
         given.close().unwrap();
-        let loaded = load(&whole).unwrap();
+        let loaded = Predictor::load(&whole).unwrap();
         verify(&whole).unwrap();
         let test = dataset(30);
-        let answers = trained.predict_dataset(&test, 5).unwrap();
-        assert_eq!(loaded.predict_dataset(&test, 5).unwrap(), answers);
+        let answers = trained.rank(&test, 5).unwrap();
+        assert_eq!(loaded.rank(&test, 5).unwrap(), answers);
         let one = loaded.predict(test.texts().unwrap().get(3), 5).unwrap();
         for (one, listed) in one.iter().zip(&answers[3]) {
             assert!(
@@ -98,15 +94,11 @@ fn another_transformer_does_not_continue_a_training() {
     let (given, place) = (temporary(), temporary());
     pretrained(given.path());
     let config = transformer_config(given.path(), &[]);
-    let stop = StopAt(AtomicUsize::new(2));
-    assert!(train_to(&config, place.path(), &stop).is_err());
+    assert!(train_steps_to(&config, place.path(), 2).is_err());
     let vocabulary = given.path().join("vocab.txt");
     let text = fs::read_to_string(&vocabulary).unwrap();
     fs::write(&vocabulary, text.replace("noise7\n", "noise77\n")).unwrap();
-    let error = train_to(&config, place.path(), &Silent)
-        .err()
-        .unwrap()
-        .to_string();
+    let error = train_to(&config, place.path()).err().unwrap().to_string();
     assert!(
         error.contains("the pretrained encoder is another"),
         "{error}"
@@ -114,11 +106,11 @@ fn another_transformer_does_not_continue_a_training() {
 }
 
 #[test]
-fn what_a_transformer_cannot_use_is_told_before_training() {
+fn what_a_transformer_cannot_use_is_an_error_before_training() {
     let given = temporary();
     pretrained(given.path());
     let error = |config: Config, data: &Dataset| {
-        let trained = Trainer::new(config).train(data, None, &Silent);
+        let trained = Trainer::new(config).train(data);
         trained.err().unwrap().to_string()
     };
     let (_, labels) = texts_and_labels(20);

@@ -6,6 +6,7 @@ use crate::config::Pooling;
 use crate::encoder::Gradient;
 use crate::features::TokenRows;
 use crate::matrix::CsrMatrix;
+use crate::on_threads;
 
 const STEP: StepSeed = StepSeed { seed: 5, step: 3 };
 
@@ -29,15 +30,14 @@ fn tiny(architecture: Architecture) -> Shape {
 
 fn config(assignments: &[&str]) -> EncoderConfig {
     let set = |config: crate::config::Config, one: &&str| config.with_value(one).unwrap();
-    let none = crate::config::Config::default()
-        .with_value("encoder.layer_dropout=0")
-        .unwrap();
-    assignments.iter().fold(none, set).encoder
+    let defaults = crate::config::Config::default();
+    assignments.iter().fold(defaults, set).encoder
 }
 
-/// Random weights of a size at which every part of the network matters.
+/// Random weights of a size at which every part of the network matters; without dropout.
 fn encoder(architecture: Architecture, config: &EncoderConfig) -> TransformerEncoder {
     let mut encoder = TransformerEncoder::random(&tiny(architecture), config, 3);
+    encoder.layer_dropout = 0.0;
     let mut random = Random::new(9, "test", 0);
     let weights = &mut encoder.body.weights;
     let embeddings = [&mut weights.words, &mut weights.positions];
@@ -216,34 +216,29 @@ fn bits(gradients: &[(String, Vec<f32>)]) -> Vec<u32> {
 
 #[test]
 fn gradients_are_the_same_bytes_on_any_number_of_threads_and_with_layers_run_again() {
-    let config = config(&["encoder.layer_dropout=0.2"]);
+    let config = config(&[]);
     let tokens = texts(200);
-    let on_threads = |n_threads: usize, max_tape_values: usize| {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(n_threads)
-            .build()
-            .unwrap();
+    let gradients = |n_threads: usize, max_tape_values: usize| {
         let mut encoder = encoder(Architecture::Bert, &config);
+        encoder.layer_dropout = 0.2;
         encoder.body.max_tape_values = max_tape_values;
-        pool.install(|| bits(&run(&mut encoder, &tokens).1))
+        on_threads(n_threads, || bits(&run(&mut encoder, &tokens).1))
     };
-    let one = on_threads(1, usize::MAX);
-    assert_eq!(one, on_threads(2, usize::MAX));
-    assert_eq!(one, on_threads(7, usize::MAX));
-    assert_eq!(one, on_threads(2, 0));
+    let one = gradients(1, usize::MAX);
+    assert_eq!(one, gradients(2, usize::MAX));
+    assert_eq!(one, gradients(7, usize::MAX));
+    assert_eq!(one, gradients(2, 0));
 }
 
 #[test]
 fn dropout_drops_the_same_values_in_both_passes() {
-    let config = config(&["encoder.layer_dropout=0.3", "encoder.projection=12"]);
+    let config = config(&["encoder.projection=12"]);
     let tokens = texts(6);
     let mut encoder = encoder(Architecture::Bert, &config);
+    let without_dropout = run(&mut encoder.clone(), &tokens).0;
+    encoder.layer_dropout = 0.3;
     let (loss, gradients) = run(&mut encoder, &tokens);
-    let quiet = self::encoder(
-        Architecture::Bert,
-        &self::config(&["encoder.projection=12"]),
-    );
-    assert_ne!(run(&mut { quiet }, &tokens).0, loss);
+    assert_ne!(without_dropout, loss);
     for (name, gradient) in &gradients {
         // Along the gradient the loss rises with its squared length.
         let length: f64 = gradient.iter().map(|&g| f64::from(g * g)).sum();

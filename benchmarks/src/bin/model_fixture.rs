@@ -1,20 +1,20 @@
 //! Makes the stored model that later versions must keep loading, and the answers they must keep giving.
 //!
-//! `cargo run --release --example model_fixture -- tests/fixtures/model-v1-coarse`
+//! `cargo run --release -p elias-benchmarks --bin model_fixture -- tests/fixtures/model-v1-coarse`
 //!
-//! Made anew only while a format version is not released yet; after that its files are never touched again.
-
-#![allow(clippy::print_stdout)] // a program, not the library
+//! Made again only while a format version is not released yet; after that its files are never touched again.
 
 use std::path::Path;
 
-use elias::checkpoint::{DataSummary, Destination, Existing};
-use elias::config::Config;
-use elias::data::{Dataset, LabelSet, Texts};
-use elias::matrix::CsrBuilder;
-use elias::pipeline::Trainer;
-use elias::random::Random;
-use elias::train::Silent;
+use elias::data::{CsrBuilder, Dataset, LabelSet, Texts};
+use elias::{Config, Trainer, tools};
+
+use random::Random;
+
+/// The library's own random numbers.
+#[path = "../../../src/random.rs"]
+#[allow(dead_code)] // not all of them
+mod random;
 
 const N_LABELS: usize = 24;
 
@@ -37,12 +37,12 @@ const CONFIG: &str = "
     shortlist_size = 12
     [ranker]
     use_embedding = true
+    [train]
+    batch_size = 16
     [stage1]
     epochs = 3
-    batch_size = 16
     [stage2]
     epochs = 3
-    batch_size = 16
 ";
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -52,29 +52,23 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let directory = Path::new(directory);
     let data = dataset()?;
-    let destination = Destination {
-        existing: Existing::Replace,
-        ..Destination::new(directory.join("model"))
-    };
-    let predictor =
-        Trainer::new(Config::from_toml(CONFIG)?).train_to(&destination, &data, None, &Silent)?;
+    let model = directory.join("model");
+    let trainer = Trainer::new(Config::from_toml(CONFIG)?).overwrite();
+    let predictor = trainer.train_to(&model, &data)?;
     let mut answers = String::new();
     for text in texts().iter().take(N_LABELS).chain(["", "none of these"]) {
         let labels: Vec<(&str, f32)> = predictor
             .predict(text, 5)?
             .iter()
-            .map(|answer| (predictor.label_set().name(answer.label), answer.score))
+            .map(|answer| (answer.label, answer.score))
             .collect();
         let line = serde_json::json!({"text": text, "labels": labels});
         answers.push_str(&format!("{line}\n"));
     }
     std::fs::write(directory.join("answers.jsonl"), answers)?;
-    let n_bytes: u64 = elias::checkpoint::describe(&destination.directory)?
-        .files
-        .values()
-        .map(|file| file.bytes)
-        .sum();
-    println!("{n_bytes} bytes, data {}", DataSummary::of(&data).sha256);
+    let files = tools::describe(&model)?.files;
+    let n_bytes: u64 = files.values().map(|file| file.bytes).sum();
+    println!("{n_bytes} bytes, data {}", predictor.training_data().sha256);
     Ok(())
 }
 

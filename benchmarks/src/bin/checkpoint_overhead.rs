@@ -1,19 +1,15 @@
 //! What checkpoints cost: trainings with and without them by turns, in one process.
 //!
-//! `cargo run --release --example checkpoint_overhead -- DATA ROUNDS SECONDS [KEY=VALUE]...`
+//! `cargo run --release -p elias-benchmarks --bin checkpoint_overhead -- DATA ROUNDS SECONDS [KEY=VALUE]...`
 //! prints the seconds of each training and the median of the ratios. SECONDS is the least time between checkpoints;
 //! the cap on their share of the time, which the command has, is lifted. Both sides end with saving the model.
-
-#![allow(clippy::print_stdout)] // a program, not the library
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use elias::checkpoint::{DataSummary, Destination, Existing, SaveInfo, SnapshotPace, save};
-use elias::config::Config;
+use elias::bench::median;
 use elias::data::{ReadOptions, read};
-use elias::pipeline::Trainer;
-use elias::train::Silent;
+use elias::{Config, Trainer};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -25,30 +21,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         config = config.with_value(setting)?;
     }
     let (data, _) = read(Path::new(data), &ReadOptions::default())?;
+    let interval = Duration::from_secs(seconds.parse()?);
     let trainer = Trainer::new(config);
     let place = std::env::temp_dir().join(format!("checkpoint-overhead-{}", std::process::id()));
     let mut ratios = Vec::new();
     for round in 0..n_rounds.parse::<usize>()? {
-        let without = place.join(format!("without-{round}"));
         let begun = Instant::now();
-        let predictor = trainer.train(&data, None, &Silent)?;
-        let info = SaveInfo {
-            history: Vec::new(),
-            data: DataSummary::of(&data),
-            existing: Existing::Keep,
-        };
-        save(&predictor, &without, &info)?;
+        let predictor = trainer.train(&data)?;
+        predictor.save(place.join(format!("without-{round}")))?;
         let alone = begun.elapsed().as_secs_f64();
 
-        let destination = Destination {
-            pace: SnapshotPace {
-                interval: Duration::from_secs(seconds.parse()?),
-                max_share: f64::INFINITY,
-            },
-            ..Destination::new(place.join(format!("with-{round}")))
-        };
+        let checkpointing = trainer.clone().checkpoint_every(interval);
         let begun = Instant::now();
-        trainer.train_to(&destination, &data, None, &Silent)?;
+        checkpointing.train_to(place.join(format!("with-{round}")), &data)?;
         let with = begun.elapsed().as_secs_f64();
         println!(
             "without {alone:.2} s, with {with:.2} s, ratio {:.4}",
@@ -57,7 +42,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ratios.push(with / alone);
     }
     std::fs::remove_dir_all(&place)?;
-    ratios.sort_by(f64::total_cmp);
-    println!("median ratio {:.4}", ratios[ratios.len() / 2]);
+    println!("median ratio {:.4}", median(&ratios));
     Ok(())
 }

@@ -1,0 +1,48 @@
+//! Follows a training, cancels it after some seconds as Ctrl-C would, and resumes it.
+//!
+//! `cargo run --release --example watch_and_cancel -- [DATA] [MODEL] [SECONDS] [KEY=VALUE]...`
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use elias::data::{ReadOptions, read};
+use elias::{Config, Error, Event, Trainer};
+
+static CANCELLED: AtomicBool = AtomicBool::new(false);
+
+/// Prints the loss of each epoch, and stops the training once it is cancelled.
+fn watch(event: &Event) -> ControlFlow<()> {
+    if let Event::Epoch { epoch, loss, .. } = event {
+        println!("epoch {epoch}: loss {loss:.4}");
+    }
+    if CANCELLED.swap(false, Ordering::Relaxed) {
+        return ControlFlow::Break(());
+    }
+    ControlFlow::Continue(())
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let argument = |at: usize, default| arguments.get(at).map_or(default, String::as_str);
+    let data = Path::new(argument(0, "data/debian-small"));
+    let (data, _) = read(data, &ReadOptions::default())?;
+    let seconds = argument(2, "5").parse()?;
+    let mut config = Config::default();
+    for setting in arguments.iter().skip(3) {
+        config = config.with_value(setting)?;
+    }
+    let trainer = Trainer::new(config).observer(&watch).resume();
+    thread::spawn(move || {
+        thread::sleep(Duration::from_secs_f64(seconds));
+        CANCELLED.store(true, Ordering::Relaxed);
+    });
+    let model = argument(1, "my-model");
+    if let Err(Error::Stopped) = trainer.train_to(model, &data).map(|_| ()) {
+        println!("cancelled; training goes on from its last step");
+        trainer.train_to(model, &data)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,66 @@
+//! Single parts of the method, to be compared with other implementations.
+
+use crate::clustering::{self, PointFeatures, label_centroids};
+use crate::config::FeaturesConfig;
+use crate::data::Texts;
+use crate::error::Result;
+use crate::features::Vectorizer;
+use crate::matrix::CsrMatrix;
+
+/// tf-idf features of texts.
+pub struct TfIdfRows {
+    /// The words of the columns, in the order of their bytes.
+    pub words: Texts,
+    /// One row per text, of length 1.
+    pub rows: CsrMatrix,
+}
+
+/// Learns the words of texts and weighs them, with the default settings.
+///
+/// # Errors
+/// [`Error::CannotTrain`](crate::Error::CannotTrain) if no text has a word.
+pub fn tf_idf(texts: &Texts) -> Result<TfIdfRows> {
+    let (vectorizer, rows) = Vectorizer::fit_transform(texts, &FeaturesConfig::default())?;
+    let words = vectorizer.vocabulary().clone();
+    Ok(TfIdfRows { words, rows })
+}
+
+/// The initial cluster of each label, from features and labels of the same points.
+///
+/// # Errors
+/// [`Error::Config`](crate::Error::Config) if there are no clusters, or more than labels.
+pub fn cluster_labels(
+    features: &CsrMatrix,
+    labels: &CsrMatrix,
+    n_clusters: usize,
+    seed: u64,
+) -> Result<Vec<u32>> {
+    let points = PointFeatures {
+        sparse: features,
+        dense: None,
+    };
+    let centroids = label_centroids(labels, points);
+    let clustering = clustering::cluster_labels(&centroids, n_clusters, seed)?;
+    let clusters = clustering.cluster_of().iter();
+    Ok(clusters.map(|cluster| cluster.0).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Dataset;
+
+    #[test]
+    fn labels_of_the_same_words_share_a_cluster() {
+        let data = Dataset::from_texts([
+            ("red apple", ["apple", "fruit"]),
+            ("fast car", ["car", "vehicle"]),
+        ]);
+        let features = tf_idf(data.texts().unwrap()).unwrap();
+        let words: Vec<&str> = features.words.iter().collect();
+        assert_eq!(words, ["apple", "car", "fast", "red"]);
+        let clusters = cluster_labels(&features.rows, data.labels(), 2, 0).unwrap();
+        assert_eq!((clusters[0], clusters[2]), (clusters[1], clusters[3]));
+        assert_ne!(clusters[0], clusters[2]);
+    }
+}
