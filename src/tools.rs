@@ -16,12 +16,18 @@ use crate::matrix::CsrMatrix;
 pub struct TfIdf(Vectorizer);
 
 impl TfIdf {
-    /// Learns the words of texts.
+    /// Learns the words of texts, and their features.
     ///
     /// # Errors
     /// [`Error::CannotTrain`](crate::Error::CannotTrain) if no text has a word.
-    pub fn fit(texts: &Texts) -> Result<Self> {
-        Vectorizer::fit(texts, &FeaturesConfig::default()).map(TfIdf)
+    pub fn fit_transform(texts: &Texts) -> Result<(Self, CsrMatrix)> {
+        let (words, features) = Vectorizer::fit_transform(texts, &FeaturesConfig::default())?;
+        Ok((TfIdf(words), features))
+    }
+
+    /// The words, one per column.
+    pub fn words(&self) -> &Texts {
+        self.0.vocabulary()
     }
 
     /// The features of texts, one row per text, of length 1.

@@ -1,29 +1,8 @@
 //! Single parts of the method, to be compared with other implementations.
 
 use crate::clustering::{self, PointFeatures, label_centroids};
-use crate::config::FeaturesConfig;
-use crate::data::Texts;
 use crate::error::Result;
-use crate::features::Vectorizer;
 use crate::matrix::CsrMatrix;
-
-/// tf-idf features of texts.
-pub struct TfIdfRows {
-    /// The words of the columns, in the order of their bytes.
-    pub words: Texts,
-    /// One row per text, of length 1.
-    pub rows: CsrMatrix,
-}
-
-/// Learns the words of texts and weighs them, with the default settings.
-///
-/// # Errors
-/// [`Error::CannotTrain`](crate::Error::CannotTrain) if no text has a word.
-pub fn tf_idf(texts: &Texts) -> Result<TfIdfRows> {
-    let (vectorizer, rows) = Vectorizer::fit_transform(texts, &FeaturesConfig::default())?;
-    let words = vectorizer.vocabulary().clone();
-    Ok(TfIdfRows { words, rows })
-}
 
 /// The initial cluster of each label, from features and labels of the same points.
 ///
@@ -56,10 +35,10 @@ mod tests {
             ("red apple", ["apple", "fruit"]),
             ("fast car", ["car", "vehicle"]),
         ]);
-        let features = tf_idf(data.texts().unwrap()).unwrap();
+        let (_, features) = crate::tools::TfIdf::fit_transform(data.texts().unwrap()).unwrap();
         let words: Vec<&str> = features.words.iter().collect();
         assert_eq!(words, ["apple", "car", "fast", "red"]);
-        let clusters = cluster_labels(&features.rows, data.labels(), 2, 0).unwrap();
+        let clusters = cluster_labels(&features, data.labels(), 2, 0).unwrap();
         assert_eq!((clusters[0], clusters[2]), (clusters[1], clusters[3]));
         assert_ne!(clusters[0], clusters[2]);
     }

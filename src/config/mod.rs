@@ -25,9 +25,7 @@ pub use features::FeaturesConfig;
 pub use index::{IndexConfig, IndexMode};
 pub use optim::{OptimConfig, SecondMoments};
 pub(crate) use plan::Decided;
-pub use plan::{DataCounts, Plan};
-#[cfg(test)]
-pub(crate) use plan::default_n_clusters;
+pub use plan::{DataCounts, Plan, default_n_clusters};
 pub use ranker::{RankerConfig, RankerLoss};
 pub(crate) use removed::migrate;
 pub use stage::{LabelPrecision, LearningRates, LossConfig, Reduction, StageConfig, TrainConfig};

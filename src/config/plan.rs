@@ -206,7 +206,7 @@ fn unusable(key: &str, found: f64, expected: &str) -> Error {
 }
 
 /// The paper's number of clusters for L labels: 2^⌈log2(L/100)⌉, which makes clusters of 50 to 100 labels; at least 1.
-pub(crate) fn default_n_clusters(n_labels: usize) -> usize {
+pub fn default_n_clusters(n_labels: usize) -> usize {
     n_labels.div_ceil(100).next_power_of_two()
 }
 

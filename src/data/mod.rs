@@ -29,4 +29,4 @@ pub use io::{
 pub use label_set::LabelSet;
 pub use texts::Texts;
 
-pub use crate::matrix::CsrMatrix;
+pub use crate::matrix::{CsrBuilder, CsrMatrix};

@@ -31,14 +31,6 @@ impl Vectorizer {
         48 * n_words
     }
 
-    /// Learns vocabulary and idf from texts.
-    ///
-    /// # Errors
-    /// [`Error::CannotTrain`] if no text contains a word, [`Error::Config`] for an invalid setting.
-    pub(crate) fn fit(texts: &Texts, config: &FeaturesConfig) -> Result<Vectorizer> {
-        Ok(Vectorizer::fit_transform(texts, config)?.0)
-    }
-
     /// Learns vocabulary and idf from texts and returns their rows, for little more than the cost of
     /// [`Vectorizer::fit`].
     ///

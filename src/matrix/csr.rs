@@ -196,7 +196,7 @@ impl CsrMatrix {
 
 /// Collects rows for a [`CsrMatrix`]; [`CsrBuilder::finish`] validates them.
 #[derive(Clone, Debug)]
-pub(crate) struct CsrBuilder {
+pub struct CsrBuilder {
     indptr: Vec<usize>,
     indices: Vec<u32>,
     values: Vec<f32>,

@@ -10,8 +10,7 @@ mod group;
 mod product;
 mod top_k;
 
-pub(crate) use csr::CsrBuilder;
-pub use csr::CsrMatrix;
+pub use csr::{CsrBuilder, CsrMatrix};
 pub(crate) use dense::Matrix;
 pub(crate) use group::Groups;
 pub(crate) use product::{Output, View, ViewMut, product, product_into};

@@ -8,9 +8,10 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use elias::bench::{cluster_labels, tf_idf};
+use elias::bench::cluster_labels;
 use elias::config::default_n_clusters;
 use elias::data::{ReadOptions, read};
+use elias::tools::TfIdf;
 use elias_benchmarks::{write, write_matrix};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -24,7 +25,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some(count) => count.parse()?,
     };
     let seed = arguments.next().map_or(Ok(0), |seed| seed.parse())?;
-    let rows = tf_idf(data.texts().ok_or("the data has no texts")?)?.rows;
+    let texts = data.texts().ok_or("the data has no texts")?;
+    let (_, rows) = TfIdf::fit_transform(texts)?;
 
     let start = Instant::now();
     let cluster_of = cluster_labels(&rows, data.labels(), n_clusters, seed)?;

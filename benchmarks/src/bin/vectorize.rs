@@ -7,8 +7,8 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use elias::bench::tf_idf;
 use elias::data::{ReadOptions, read};
+use elias::tools::TfIdf;
 use elias_benchmarks::{write, write_matrix};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -24,12 +24,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     for _ in 0..repeats {
         drop(last.take());
         let start = Instant::now();
-        last = Some(tf_idf(texts)?);
+        last = Some(TfIdf::fit_transform(texts)?);
         println!("{:.4}", start.elapsed().as_secs_f64());
     }
-    let features = last.ok_or("REPEATS must be at least 1")?;
+    let (fitted, rows) = last.ok_or("REPEATS must be at least 1")?;
     std::fs::create_dir_all(&out)?;
-    write_matrix(&out, "rows", &features.rows)?;
-    let words = features.words.iter().map(|word| format!("{word}\n"));
+    write_matrix(&out, "rows", &rows)?;
+    let words = fitted.words().iter().map(|word| format!("{word}\n"));
     write(&out, "vocabulary.txt", words)
 }

@@ -140,11 +140,14 @@ fn vectorize(parts: &mut [PartData]) -> anyhow::Result<()> {
         let texts = dataset
             .texts()
             .with_context(|| format!("the {part} data has no texts, unlike the other part"))?;
-        let fitted = match words.take() {
-            Some(fitted) => fitted,
-            None => TfIdf::fit(texts)?,
+        let features = match &words {
+            Some(words) => words.transform(texts),
+            None => {
+                let (fitted, features) = TfIdf::fit_transform(texts)?;
+                words = Some(fitted);
+                features
+            }
         };
-        let features = words.insert(fitted).transform(texts);
         *dataset = dataset.clone().with_features(features)?;
     }
     Ok(())
