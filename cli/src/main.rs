@@ -27,11 +27,13 @@ use crate::verbs::{
     train,
 };
 
-/// Extreme multi-label classification: find the few relevant labels of a text among very many
+/// Extreme multi-label classification: find the relevant labels of a text
 #[derive(Parser)]
 #[command(name = "elias", version, max_term_width = 100)]
 #[command(arg_required_else_help = true, subcommand_value_name = "VERB")]
 #[command(subcommand_help_heading = "Verbs")]
+// Without the blank line above the usage, it fits 24 lines.
+#[command(help_template = "{about-with-newline}{usage-heading} {usage}\n\n{all-args}")]
 struct Cli {
     #[command(flatten)]
     common: Common,
@@ -43,13 +45,19 @@ struct Cli {
 #[derive(Args)]
 struct Common {
     /// Print errors only
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    #[arg(
+        short,
+        long,
+        global = true,
+        display_order = 100,
+        conflicts_with = "verbose"
+    )]
     quiet: bool,
     /// Print more details
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, display_order = 101)]
     verbose: bool,
     /// Number of threads [default: all cores]
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, global = true, display_order = 102, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
 }
 

@@ -17,7 +17,7 @@ use crate::ui::console::Console;
 use crate::ui::table::Table;
 use crate::{bundled, reading};
 
-/// Measure the speed of training, prediction, encoders or the kernels
+/// Measure the speed of training, prediction, encoders or kernels
 ///
 /// All rates are measured in this process, on --threads threads. Run it on an idle machine.
 #[derive(Args)]

@@ -21,7 +21,7 @@ use crate::ui::console::Console;
 use crate::ui::svg;
 use crate::{memory, models, reading};
 
-/// Write an HTML page with the paper's tables and figures for a model
+/// Write a report on a model: the paper's tables and figures
 ///
 /// One HTML file that needs no network: metrics of every stage, recall, edge scores, calibration, pruning, what
 /// remains of stage 1, maps of training points, searchable clusters and labels, training curves, the hardest points.
