@@ -52,7 +52,7 @@ impl Demo {
         ));
         if let Some(path) = &self.out {
             models::save(&predictor, path, false)?;
-            console.info(format_args!("the model is in {}", path.display()));
+            console.info(format_args!("model written to {}", path.display()));
         }
 
         writeln!(out)?;

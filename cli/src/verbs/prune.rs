@@ -69,7 +69,7 @@ impl Prune {
             ));
         }
         models::save(&predictor, &self.out, self.overwrite)?;
-        console.info(format_args!("the model is in {}", self.out.display()));
+        console.info(format_args!("model written to {}", self.out.display()));
         Ok(())
     }
 }

@@ -140,7 +140,7 @@ impl Train {
             "trained in {:.1} s{peak}",
             started.elapsed().as_secs_f64()
         ));
-        console.info(format_args!("the model is in {}", out.display()));
+        console.info(format_args!("model written to {}", out.display()));
         if let Some(test) = &test {
             let figures = Measurement::default().run(&predictor, test, console)?;
             figures.write_table(&mut std::io::stdout().lock())?;

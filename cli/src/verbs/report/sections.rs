@@ -372,6 +372,9 @@ fn hardest(data: &ReportData) -> String {
         .iter()
         .map(|(why, n)| format!("{} {n}", reason(*why)))
         .collect();
+    if data.test.hardest.is_empty() {
+        return "<p>Every test point has a true label in the first ten answers.</p>\n".into();
+    }
     let mut html = format!(
         "<p>Test points without a true label in the first ten answers, sorted by the confidence of the first answer, with the reason why each true label was missed. \
          Number of labels by reason: {}.</p>\n",
