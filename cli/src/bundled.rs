@@ -1,27 +1,29 @@
 //! The data set inside the binary: Debian package descriptions and what the packages depend on.
 //!
-//! Where it comes from is written in `data/debian-small/README.md`.
+//! Its origin is documented in `data/debian-small/README.md`.
 
 use anyhow::Context;
 use elias::data::{self, Dataset, ReadOptions};
 
+use crate::reading::Split;
+
 const TRAIN: &[u8] = include_bytes!("../../data/debian-small/train.jsonl.gz");
 const TEST: &[u8] = include_bytes!("../../data/debian-small/test.jsonl.gz");
 
-/// The train and the test part, over the same labels.
-pub(crate) fn read() -> anyhow::Result<(Dataset, Dataset)> {
-    let read_part = |name: &str, bytes: &[u8], options: &ReadOptions<'_>| {
-        data::read_bytes(name, bytes, options).context("while reading the bundled data set")
-    };
-    let (train, _) = read_part(
-        "debian-small/train.jsonl.gz",
-        TRAIN,
-        &ReadOptions::default(),
-    )?;
+/// Both parts.
+pub(crate) fn read() -> anyhow::Result<Split> {
+    let options = ReadOptions::default();
+    let train = read_part("debian-small/train.jsonl.gz", TRAIN, &options)?;
     let options = ReadOptions {
         known_labels: Some(train.label_set()),
-        ..ReadOptions::default()
+        ..options
     };
-    let (test, _) = read_part("debian-small/test.jsonl.gz", TEST, &options)?;
-    Ok((train, test))
+    let test = read_part("debian-small/test.jsonl.gz", TEST, &options)?;
+    Ok(Split { train, test })
+}
+
+fn read_part(name: &str, bytes: &[u8], options: &ReadOptions<'_>) -> anyhow::Result<Dataset> {
+    let (dataset, _) =
+        data::read_bytes(name, bytes, options).context("while reading the bundled data set")?;
+    Ok(dataset)
 }

@@ -1,7 +1,7 @@
 //! The `elias` command: parse, resolve, run, report.
 //!
-//! One file per verb. stdout carries data, stderr words and progress. Exit 0 done, 1 failed, 2 misused; a reader
-//! that closes the pipe early has what it wanted, so that is success. Work that Ctrl-C ended exits with 130.
+//! One file per verb. Data goes to stdout, messages and progress to stderr. Exit codes: 0 done, 1 failed, 2 misused,
+//! 130 interrupted. A reader that closes the pipe early has what it wanted, so that is success.
 
 mod bundled;
 mod measuring;
@@ -11,6 +11,7 @@ mod plan;
 mod presets;
 mod reading;
 mod settings;
+mod times;
 
 mod ui;
 mod verbs;
@@ -26,11 +27,13 @@ use crate::verbs::{
     train,
 };
 
-/// Extreme multi-label classification: text in, the right few of very many labels out.
+/// Extreme multi-label classification: find the relevant labels of a text
 #[derive(Parser)]
 #[command(name = "elias", version, max_term_width = 100)]
 #[command(arg_required_else_help = true, subcommand_value_name = "VERB")]
-#[command(disable_help_subcommand = true, subcommand_help_heading = "Verbs")]
+#[command(subcommand_help_heading = "Verbs")]
+// Without the blank line above the usage, it fits 24 lines.
+#[command(help_template = "{about-with-newline}{usage-heading} {usage}\n\n{all-args}")]
 struct Cli {
     #[command(flatten)]
     common: Common,
@@ -38,21 +41,27 @@ struct Cli {
     verb: Verb,
 }
 
-/// What every verb understands.
+/// Options of every verb.
 #[derive(Args)]
 struct Common {
-    /// Say nothing but errors
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    /// Print errors only
+    #[arg(
+        short,
+        long,
+        global = true,
+        display_order = 100,
+        conflicts_with = "verbose"
+    )]
     quiet: bool,
-    /// Say more
-    #[arg(short, long, global = true)]
+    /// Print more details
+    #[arg(short, long, global = true, display_order = 101)]
     verbose: bool,
-    /// Threads to use; all cores unless given
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    /// Number of threads [default: all cores]
+    #[arg(long, global = true, display_order = 102, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
 }
 
-/// The documentation of each verb's options is its help.
+/// The doc comment of each verb is its help.
 #[derive(Subcommand)]
 enum Verb {
     Demo(demo::Demo),
@@ -77,10 +86,12 @@ fn main() -> ExitCode {
 }
 
 fn resolve(common: &Common) -> Console {
-    Console::new(match (common.quiet, common.verbose) {
-        (true, _) => Verbosity::Quiet,
-        (false, false) => Verbosity::Normal,
-        (false, true) => Verbosity::Verbose,
+    Console::new(if common.quiet {
+        Verbosity::Quiet
+    } else if common.verbose {
+        Verbosity::Verbose
+    } else {
+        Verbosity::Normal
     })
 }
 
@@ -116,12 +127,12 @@ fn conclude(outcome: anyhow::Result<()>, console: &Console) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if console::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) if error.is::<Interrupted>() => {
-            console.say(&error);
+            console.info(&error);
             ExitCode::from(interrupt::EXIT_CODE)
         }
         Err(error) => {
-            console.fail(&error);
-            // Misuse that shows only after parsing exits as a parsing error does.
+            console.error(&error);
+            // The same exit code as for arguments that cannot be parsed.
             ExitCode::from(if error.is::<Misuse>() { 2 } else { 1 })
         }
     }

@@ -1,6 +1,6 @@
-//! Memory: how much the process took, and how sizes are written.
+//! Memory: the peak of the process, and sizes as text.
 
-/// The most memory the process has held so far, where the system tells.
+/// Peak resident memory of the process so far, in bytes; None where the system does not report it.
 pub(crate) fn peak_rss() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status
@@ -10,7 +10,7 @@ pub(crate) fn peak_rss() -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
-/// A size for people.
+/// A size with a unit.
 pub(crate) fn size(n_bytes: usize) -> String {
     indicatif::HumanBytes(n_bytes as u64).to_string()
 }

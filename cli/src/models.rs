@@ -1,7 +1,7 @@
-//! Models on disk: the one place of the command that knows how they are kept.
+//! Loading and saving models, and choosing the level that answers.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
 use elias::data::missing;
@@ -9,19 +9,12 @@ use elias::{Level, Predictor};
 
 use crate::ui::console::Misuse;
 
-/// Where the times of a training are written, beside the model and not part of it.
-pub(crate) fn times_of(model: &Path) -> PathBuf {
-    let mut name = model.file_name().unwrap_or_default().to_os_string();
-    name.push("-times.json");
-    model.with_file_name(name)
-}
-
 /// Loads a model.
 pub(crate) fn load(path: &Path) -> anyhow::Result<Predictor> {
     let name = path.display();
     if let Err(error) = fs::metadata(path) {
         let problem = missing(path, error);
-        anyhow::bail!("{problem}; `elias train DATA --out {name}` makes a model");
+        anyhow::bail!("{problem}; train a model with `elias train DATA --out {name}`");
     }
     if !path.join("manifest.json").exists() {
         anyhow::bail!("{name} is not a model: it has no manifest.json");
@@ -29,7 +22,7 @@ pub(crate) fn load(path: &Path) -> anyhow::Result<Predictor> {
     Predictor::load(path).context("while loading the model")
 }
 
-/// Saves a model, in the place of one that is there if that was asked for.
+/// Saves a model; an existing one is replaced only with `overwrite`.
 pub(crate) fn save(predictor: &Predictor, path: &Path, overwrite: bool) -> anyhow::Result<()> {
     let saved = if overwrite {
         predictor.replace(path)
@@ -39,7 +32,7 @@ pub(crate) fn save(predictor: &Predictor, path: &Path, overwrite: bool) -> anyho
     saved.context("while saving the model")
 }
 
-/// The level that `--stage` names; it must be one the model has.
+/// The level named by `--stage`, which the model must have.
 pub(crate) fn parse_level(predictor: &Predictor, stage: Option<&str>) -> anyhow::Result<Level> {
     let Some(name) = stage else {
         return Ok(Level::default());

@@ -1,23 +1,24 @@
-//! The plan of a training for people: what will run, the memory it takes and about how long.
+//! The training plan as text: what will run, how much memory it needs, and about how long it takes.
 
 use std::io::{self, Write};
 
 use elias::PreparedTraining;
+use elias::bench::{Sgemm, median};
 use elias::config::{EncoderKind, IndexMode, Plan, StageConfig};
 use elias::tools::MemoryEstimate;
 
 use crate::memory::size;
+use crate::ui::count::count;
 use crate::ui::table::Table;
-use elias::bench::{Sgemm, median};
 
-/// Share of the plain matrix product's rate that training steps are assumed to reach.
+/// Assumed speed of training steps, as a share of the speed of a plain matrix product.
 const ASSUMED_SHARE: f64 = 0.15;
 
 /// The same for a transformer.
 const ENCODER_SHARE: f64 = 0.6;
 
 /// The plan in one line.
-pub(crate) fn in_words(plan: &Plan, estimate: &MemoryEstimate) -> String {
+pub(crate) fn summary(plan: &Plan, estimate: &MemoryEstimate) -> String {
     format!(
         "C {}, κ {}, beam {}, shortlist {}, d {}; about {} of memory",
         plan.n_clusters(),
@@ -29,7 +30,7 @@ pub(crate) fn in_words(plan: &Plan, estimate: &MemoryEstimate) -> String {
     )
 }
 
-/// The whole plan, a line each.
+/// Writes the whole plan as tables.
 pub(crate) fn write(
     out: &mut impl Write,
     prepared: &PreparedTraining,
@@ -63,14 +64,17 @@ fn write_plan(
     row("β: scale of edge scores", format!("{:.1}", plan.beta()));
     row("b: clusters searched", plan.beam_size().to_string());
     row(
-        "K: labels scored at most",
+        "K: labels scored, at most",
         plan.shortlist_size().to_string(),
     );
     let stage = |stage: &StageConfig| {
         format!(
-            "{} epochs of {} steps",
-            stage.epochs,
-            counts.n_points.div_ceil(plan.config().train.batch_size)
+            "{} of {}",
+            count(stage.epochs, "epoch"),
+            count(
+                counts.n_points.div_ceil(plan.config().train.batch_size),
+                "step"
+            )
         )
     };
     let config = plan.config();
@@ -79,11 +83,17 @@ fn write_plan(
     }
     if config.ranker.enabled {
         let n_candidates = config.ranker.n_candidates.min(counts.n_labels);
-        row("ranker", format!("on the best {n_candidates} labels"));
+        row(
+            "ranker",
+            format!("on the best {}", count(n_candidates, "label")),
+        );
     }
     if config.calibration.enabled {
         let n_points = config.calibration.hold_out.n_points;
-        row("calibration", format!("on at most {n_points} points"));
+        row(
+            "calibration",
+            format!("on at most {}", count(n_points, "point")),
+        );
     }
     row("members", config.ensemble.members.to_string());
     let n_parameters = n_encoder_parameters + n_head_parameters(plan);
@@ -92,43 +102,39 @@ fn write_plan(
 
     writeln!(out)?;
     let mut table = Table::new(["memory", ""]);
-    for (name, n_bytes) in parts(estimate) {
-        table.row([name.to_string(), size(n_bytes)]);
-    }
-    table.row(["peak".to_string(), size(estimate.total())]);
-    table.write(out)?;
-    writeln!(out, "\ntime: about {}", in_time(seconds))
-}
-
-/// Which keys to lower, the most promising first.
-pub(crate) fn advice(estimate: &MemoryEstimate) -> &'static str {
-    let training = estimate.parameters + estimate.moments + estimate.step;
-    let parameters = estimate.parameters + estimate.moments;
-    let ranker = estimate.parameters + estimate.ranker;
-    if training.max(estimate.clustering) < ranker {
-        "lower ranker.n_candidates, or leave the ranker out with --ranker off"
-    } else if training < estimate.clustering {
-        "lower features.max_features or raise features.min_df: clustering takes the most"
-    } else if parameters < estimate.step {
-        "lower train.batch_size or index.shortlist_size"
-    } else {
-        "lower encoder.dim, features.max_features or index.kappa, or raise features.min_df"
-    }
-}
-
-fn parts(estimate: &MemoryEstimate) -> [(&'static str, usize); 10] {
-    [
+    for (name, n_bytes) in [
         ("program", estimate.program),
         ("data", estimate.data),
         ("features", estimate.features),
         ("clustering (before training)", estimate.clustering),
         ("parameters", estimate.parameters),
-        ("moments of AdamW", estimate.moments),
-        ("buffers of a step", estimate.step),
-        ("held back by the allocator", estimate.held_back),
+        ("AdamW moments", estimate.moments),
+        ("step buffers", estimate.step),
+        ("kept by the allocator", estimate.held_back),
         ("ranker (after training)", estimate.ranker),
         ("finished members", estimate.members),
-    ]
+    ] {
+        table.row([name.to_string(), size(n_bytes)]);
+    }
+    table.row(["peak".to_string(), size(estimate.total())]);
+    table.write(out)?;
+    writeln!(out, "\ntime: about {}", format_duration(seconds))
+}
+
+/// Which keys to change to save memory, the most effective first.
+pub(crate) fn advice(estimate: &MemoryEstimate) -> &'static str {
+    let training = estimate.parameters + estimate.moments + estimate.step;
+    let parameters = estimate.parameters + estimate.moments;
+    let ranker = estimate.parameters + estimate.ranker;
+    if ranker > training.max(estimate.clustering) {
+        "lower ranker.n_candidates, or turn the ranker off with --ranker off"
+    } else if estimate.clustering > training {
+        "lower features.max_features or raise features.min_df: clustering needs the most"
+    } else if estimate.step > parameters {
+        "lower train.batch_size or index.shortlist_size"
+    } else {
+        "lower encoder.dim, features.max_features or index.kappa, or raise features.min_df"
+    }
 }
 
 fn n_bag_parameters(plan: &Plan) -> usize {
@@ -151,13 +157,13 @@ fn n_head_parameters(plan: &Plan) -> usize {
     rows * (dim + 1) + n_edges
 }
 
-/// Steps at an assumed share of the matrix product's rate, measured now.
+/// The operations of all steps at an assumed share of the matrix product's rate, which is measured here.
 fn estimated_seconds(plan: &Plan, encoder_flops: f64) -> f64 {
     let mut sgemm = Sgemm::new();
     let rate = median(&[sgemm.measure(), sgemm.measure(), sgemm.measure()]);
     let (n_points, dim) = (plan.counts().n_points as f64, plan.config().encoder.dim);
     let labels_per_cluster = plan.counts().n_labels.div_ceil(plan.n_clusters());
-    // Stage 1 scores the labels of the searched clusters, stage 2 mostly fewer than its shortlist holds.
+    // Stage 1 scores the labels of the searched clusters; stage 2 usually scores fewer than its shortlist can hold.
     let scored = [
         (plan.beam_size() * labels_per_cluster).min(plan.shortlist_size()),
         plan.shortlist_size().div_ceil(2),
@@ -172,7 +178,7 @@ fn estimated_seconds(plan: &Plan, encoder_flops: f64) -> f64 {
         })
         .sum();
     let head = n_flops / ASSUMED_SHARE;
-    // Forward and backward in every epoch, a third of that for each layer that is not trained; or forward once.
+    // Forward and backward in every epoch (three times the forward pass), or a single forward pass if frozen.
     let n_passes = match (config.encoder.kind, config.encoder.trained_layers) {
         (EncoderKind::Bag, _) | (_, Some(0)) => 1.0,
         _ => 3.0 * n_epochs.iter().sum::<usize>() as f64,
@@ -181,7 +187,7 @@ fn estimated_seconds(plan: &Plan, encoder_flops: f64) -> f64 {
     config.ensemble.members as f64 * (head + encoder) / (rate * 1e9)
 }
 
-fn in_time(seconds: f64) -> String {
+fn format_duration(seconds: f64) -> String {
     match seconds {
         s if s < 90.0 => format!("{:.0} s", s.max(1.0)),
         s if s < 5400.0 => format!("{:.0} min", s / 60.0),
@@ -214,9 +220,9 @@ mod tests {
     }
 
     #[test]
-    fn times_are_told_in_the_unit_that_fits() {
-        assert_eq!(in_time(0.2), "1 s");
-        assert_eq!(in_time(120.0), "2 min");
-        assert_eq!(in_time(7200.0), "2.0 h");
+    fn durations_have_a_suitable_unit() {
+        assert_eq!(format_duration(0.2), "1 s");
+        assert_eq!(format_duration(120.0), "2 min");
+        assert_eq!(format_duration(7200.0), "2.0 h");
     }
 }

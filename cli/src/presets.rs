@@ -1,4 +1,4 @@
-//! Configurations that come with the binary: the paper's data sets, and transformers on a CPU.
+//! Built-in configurations: the data sets of the paper, and transformers on a CPU.
 
 use elias::config::Config;
 
@@ -25,12 +25,12 @@ const PRESETS: [(&str, &str); 6] = [
     ),
 ];
 
-/// The preset laid over the defaults.
+/// The defaults with the preset applied on top.
 pub(crate) fn config(name: &str) -> anyhow::Result<Config> {
     let found = PRESETS.iter().find(|(known, _)| *known == name);
     let Some((_, text)) = found else {
         let known = PRESETS.map(|(name, _)| name).join(", ");
-        let problem = format!("there is no preset {name:?}; there are {known}");
+        let problem = format!("unknown preset {name:?}; the presets are {known}");
         return Err(Misuse(problem).into());
     };
     Ok(Config::from_toml(text)?)
@@ -50,8 +50,8 @@ mod tests {
                 n_features: 100_000,
             };
             let plan = config(name).unwrap().resolve(counts).unwrap();
-            let is_of_paper = !["frozen", "transformer"].contains(&name);
-            if is_of_paper {
+            let is_from_paper = !["frozen", "transformer"].contains(&name);
+            if is_from_paper {
                 assert_eq!((plan.kappa(), plan.beta()), (1000, 150.0), "{name}");
             }
             assert_eq!(
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_preset_names_the_known() {
+    fn an_unknown_preset_lists_the_known_ones() {
         let message = config("amazon").unwrap_err().to_string();
         assert!(message.contains("amazon-670k"), "{message}");
     }

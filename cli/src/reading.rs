@@ -1,4 +1,4 @@
-//! Reading data for a verb: with progress, a context for errors, and a summary of what was noticed.
+//! Reading data sets for a verb: options, progress, error context, and a summary on stderr.
 
 use std::path::Path;
 use std::time::Instant;
@@ -6,21 +6,47 @@ use std::time::Instant;
 use anyhow::Context;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use elias::data::{self, Columns, Dataset, Format, ReadOptions, Summary};
+use elias::data::{self, Columns, Dataset, Format, LabelSet, Part, ReadOptions, Summary};
 
 use crate::ui::console::Console;
+use crate::ui::count::count;
 use crate::ui::progress::{Progress, Unit};
 
+/// How to read a data set.
+#[derive(Args)]
+pub(crate) struct DataArgs {
+    /// Format of the data, if it should not be detected
+    #[arg(long, hide_short_help = true, value_parser = format_parser(), hide_possible_values = true)]
+    #[arg(long_help = format!("Format of the data, if it should not be detected: {}", format_names()))]
+    format: Option<Format>,
+    #[command(flatten)]
+    columns: ColumnArgs,
+}
+
+impl DataArgs {
+    /// Options for a part of a data set; labels of `known_labels` keep their ids.
+    pub(crate) fn options<'a>(
+        &'a self,
+        part: Part,
+        known_labels: Option<&'a LabelSet>,
+    ) -> ReadOptions<'a> {
+        ReadOptions {
+            format: self.format,
+            ..self.columns.options(part, known_labels)
+        }
+    }
+}
+
 /// Which columns of CSV and TSV data to read.
-#[derive(Args, Default)]
+#[derive(Args)]
 pub(crate) struct ColumnArgs {
-    /// Column of CSV or TSV data with the text; several are joined by a space
+    /// Text column of CSV or TSV data; several are joined by a space
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     text_column: Vec<String>,
-    /// Column of CSV or TSV data with the labels
+    /// Label column of CSV or TSV data
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     label_column: Option<String>,
-    /// What separates labels in that column, if not to be recognised
+    /// Separator of the labels in that column, if it should not be detected
     #[arg(long, value_name = "C", hide_short_help = true, value_parser = parse_separator)]
     label_separator: Option<char>,
 }
@@ -34,9 +60,23 @@ impl ColumnArgs {
             label_separator: self.label_separator,
         }
     }
+
+    /// Options for a part of a data set; labels of `known_labels` keep their ids.
+    pub(crate) fn options<'a>(
+        &'a self,
+        part: Part,
+        known_labels: Option<&'a LabelSet>,
+    ) -> ReadOptions<'a> {
+        ReadOptions {
+            columns: self.columns(),
+            part,
+            known_labels,
+            ..ReadOptions::default()
+        }
+    }
 }
 
-/// Reads one character; `\t` and `tab` are a tab.
+/// Parses one character; `\t` and `tab` are a tab.
 fn parse_separator(text: &str) -> Result<char, String> {
     if ["\\t", "tab"].contains(&text) {
         return Ok('\t');
@@ -48,7 +88,13 @@ fn parse_separator(text: &str) -> Result<char, String> {
     }
 }
 
-/// Reads a data set and reports on stderr what it holds.
+/// The parts of a data set, with the same label ids.
+pub(crate) struct Split {
+    pub(crate) train: Dataset,
+    pub(crate) test: Dataset,
+}
+
+/// Reads a data set and reports on stderr what it contains.
 pub(crate) fn read(
     console: &Console,
     path: &Path,
@@ -56,57 +102,66 @@ pub(crate) fn read(
 ) -> anyhow::Result<Dataset> {
     let part = options.part;
     let started = Instant::now();
-    let (dataset, summary) = read_with_progress(console, path, options)
-        .with_context(|| format!("while reading the {part} data"))?;
-    console.say(format_args!(
-        "read {} as {} data: {}",
-        path.display(),
-        part,
-        describe(&dataset, &summary)
-    ));
-    console.detail(format_args!("reading took {:.2?}", started.elapsed()));
-    Ok(dataset)
-}
-
-fn read_with_progress(
-    console: &Console,
-    path: &Path,
-    options: ReadOptions<'_>,
-) -> elias::Result<(Dataset, Summary)> {
     let progress = Progress::start(console, "reading", Unit::Bytes);
     let on_progress = |done: u64, total: u64| progress.set(done, total);
     let options = ReadOptions {
         on_progress: Some(&on_progress),
         ..options
     };
-    data::read(path, &options)
+    let (dataset, summary) =
+        data::read(path, &options).with_context(|| format!("while reading the {part} data"))?;
+    drop(progress);
+    console.info(format_args!(
+        "read {} as {part} data: {}",
+        path.display(),
+        describe(&dataset, &summary)
+    ));
+    console.detail(format_args!("reading took {:.2?}", started.elapsed()));
+    Ok(dataset)
+}
+
+/// Where the training data is: the path given, else the train part of the directory `data`.
+pub(crate) fn find_train<'a>(
+    given: Option<&'a Path>,
+    data: &'a Path,
+) -> anyhow::Result<Option<&'a Path>> {
+    if given.is_some() {
+        return Ok(given);
+    }
+    let has_train = data.is_dir() && data::parts(data)?.contains(&Part::Train);
+    Ok(has_train.then_some(data))
 }
 
 fn describe(dataset: &Dataset, summary: &Summary) -> String {
-    let mut words = format!(
-        "{} points, {} labels",
-        dataset.n_points(),
-        dataset.n_labels()
+    let mut text = format!(
+        "{}, {}",
+        count(dataset.n_points(), "point"),
+        count(dataset.n_labels(), "label")
     );
-    let noticed = [
-        (summary.n_empty_points, "points are empty"),
-        (summary.n_unlabelled, "points have no label"),
-        (summary.n_duplicate_labels, "repeated labels count once"),
-        (summary.n_zero_labels, "labels of relevance 0 are left out"),
+    for (n, what, remark) in [
+        (summary.n_empty_points, "empty point", ""),
+        (summary.n_unlabelled, "point", " without labels"),
         (
-            summary.n_new_labels,
-            "labels are not among the training labels",
+            summary.n_duplicate_labels,
+            "repeated label",
+            " counted once",
         ),
-    ];
-    for (count, what) in noticed {
-        if count != 0 {
-            words.push_str(&format!("; {count} {what}"));
+        (summary.n_zero_labels, "label", " of relevance 0 left out"),
+        (summary.n_new_labels, "label", " not in the training data"),
+    ] {
+        if n > 0 {
+            text.push_str(&format!("; {}{remark}", count(n, what)));
         }
     }
-    words
+    text
 }
 
-/// Parses `--format`, and lists the formats in its help.
+/// Parses the name of a format.
 pub(crate) fn format_parser() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(Format::name)).try_map(|name| name.parse::<Format>())
+}
+
+/// The names of all formats, for help texts.
+pub(crate) fn format_names() -> String {
+    Format::ALL.map(Format::name).join(", ")
 }

@@ -1,4 +1,4 @@
-//! The configuration as the command line gives it: defaults, a preset, a file, single values, in this order.
+//! The configuration from the command line: defaults, preset, file, single values; later ones win.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,32 +11,32 @@ use elias::data::missing;
 use crate::presets;
 use crate::ui::console::Misuse;
 
-/// Options that every verb with a configuration has.
+/// Options of every verb with a configuration.
 #[derive(Args)]
 #[command(next_help_heading = "Configuration")]
 pub(crate) struct Settings {
-    /// Start from the settings of one of the paper's data sets
+    /// Preset to start from, such as amazon-670k
     #[arg(long, value_name = "NAME")]
     pub(crate) preset: Option<String>,
-    /// Settings in TOML; `elias config` prints them all
+    /// TOML file with settings; `elias config` prints all keys
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Set one key; may be repeated
+    /// Set one key; can be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     assignments: Vec<String>,
-    /// Seed of everything random
+    /// Random seed
     #[arg(long, value_name = "N", hide_short_help = true,
         value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     seed: Option<u64>,
 }
 
 impl Settings {
-    /// The configuration asked for.
+    /// The configuration.
     pub(crate) fn config(&self) -> anyhow::Result<Config> {
         self.over(Config::default())
     }
 
-    /// The configuration asked for, where `base` takes the place of the defaults.
+    /// The configuration, with `base` in place of the defaults.
     pub(crate) fn over(&self, base: Config) -> anyhow::Result<Config> {
         let mut config = match &self.preset {
             Some(name) => presets::config(name)?,

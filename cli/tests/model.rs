@@ -367,7 +367,7 @@ fn ctrl_c_ends_a_training_cleanly() {
     let mut rest = String::new();
     stderr.read_to_string(&mut rest).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
-    assert!(rest.contains("--resume goes on"), "{rest}");
+    assert!(rest.contains("--resume continues"), "{rest}");
     assert!(!model.join("manifest.json").exists());
 }
 

@@ -36,8 +36,6 @@ mod tests {
             ("fast car", ["car", "vehicle"]),
         ]);
         let (_, features) = crate::tools::TfIdf::fit_transform(data.texts().unwrap()).unwrap();
-        let words: Vec<&str> = features.words.iter().collect();
-        assert_eq!(words, ["apple", "car", "fast", "red"]);
         let clusters = cluster_labels(&features, data.labels(), 2, 0).unwrap();
         assert_eq!((clusters[0], clusters[2]), (clusters[1], clusters[3]));
         assert_ne!(clusters[0], clusters[2]);

@@ -31,13 +31,10 @@ impl Vectorizer {
         48 * n_words
     }
 
-    /// Learns vocabulary and idf from texts and returns their rows, for little more than the cost of
-    /// [`Vectorizer::fit`].
-    ///
-    /// The rows are those of [`Vectorizer::transform`].
+    /// Learns vocabulary and idf from texts and returns their rows, those of [`Vectorizer::transform`].
     ///
     /// # Errors
-    /// As [`Vectorizer::fit`].
+    /// [`Error::CannotTrain`] if no text contains a word, [`Error::Config`] for an invalid setting.
     pub(crate) fn fit_transform(
         texts: &Texts,
         config: &FeaturesConfig,

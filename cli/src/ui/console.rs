@@ -1,22 +1,22 @@
-//! Words for people, on stderr: how many of them, and whether in colour.
+//! Messages on stderr: how many, and whether in colour.
 //!
-//! Writing to a closed stderr is no reason to fail, so nothing here uses the panicking print macros.
+//! A closed stderr is not an error, so nothing here uses the print macros, which panic.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
-/// How much is said on stderr.
+/// How much is printed on stderr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verbosity {
     /// Errors only.
     Quiet,
-    /// What was used and what came of it.
+    /// Inputs and results.
     Normal,
-    /// Also what is only of interest when something is odd.
+    /// Also timings and other details.
     Verbose,
 }
 
-/// Where words go.
+/// Prints messages for the user.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Console {
     verbosity: Verbosity,
@@ -35,30 +35,30 @@ impl Console {
         }
     }
 
-    /// A line that users want to see.
-    pub(crate) fn say(&self, line: impl Display) {
+    /// Prints a line, unless quiet.
+    pub(crate) fn info(&self, line: impl Display) {
         self.line(Verbosity::Normal, line);
     }
 
-    /// A line for those who asked for more.
+    /// Prints a line if verbose.
     pub(crate) fn detail(&self, line: impl Display) {
         self.line(Verbosity::Verbose, line);
     }
 
-    /// The error that ends the command, with its causes, once.
-    pub(crate) fn fail(&self, error: &anyhow::Error) {
+    /// Prints the error that ends the command, with its causes.
+    pub(crate) fn error(&self, error: &anyhow::Error) {
         let (on, off) = if self.is_coloured {
             ("\x1b[1;31m", "\x1b[0m")
         } else {
             ("", "")
         };
-        let told = tell(error);
-        self.line(Verbosity::Quiet, format_args!("{on}error:{off} {told}"));
+        let message = error_message(error);
+        self.line(Verbosity::Quiet, format_args!("{on}error:{off} {message}"));
     }
 
-    fn line(&self, least: Verbosity, line: impl Display) {
-        if least <= self.verbosity {
-            // Nobody is left to tell if this fails.
+    fn line(&self, min_verbosity: Verbosity, line: impl Display) {
+        if self.verbosity >= min_verbosity {
+            // There is nowhere to report a failure.
             let _ = writeln!(io::stderr(), "{line}");
         }
     }
@@ -67,7 +67,7 @@ impl Console {
         self.verbosity == Verbosity::Quiet
     }
 
-    /// Whether stderr is a terminal, where a line can be drawn anew.
+    /// Whether stderr is a terminal, where a line can be redrawn.
     pub(crate) fn is_terminal(&self) -> bool {
         self.is_terminal
     }
@@ -77,23 +77,23 @@ impl Console {
     }
 }
 
-/// The error and its causes in one line; a cause that the message before it already gives is not told again.
-fn tell(error: &anyhow::Error) -> String {
-    let mut told = String::new();
+/// The error and its causes on one line; a cause already at the end of the message is not repeated.
+fn error_message(error: &anyhow::Error) -> String {
+    let mut message = String::new();
     for cause in error.chain() {
         let cause = cause.to_string();
-        if told.ends_with(&cause) {
+        if message.ends_with(&cause) {
             continue;
         }
-        if !told.is_empty() {
-            told.push_str(": ");
+        if !message.is_empty() {
+            message.push_str(": ");
         }
-        told.push_str(&cause);
+        message.push_str(&cause);
     }
-    told
+    message
 }
 
-/// A use of the command that cannot be meant: exit 2.
+/// Arguments that make no sense: exit code 2.
 #[derive(Debug)]
 pub(crate) struct Misuse(pub(crate) String);
 
@@ -105,7 +105,7 @@ impl std::fmt::Display for Misuse {
 
 impl std::error::Error for Misuse {}
 
-/// Whether the reader of stdout went away.
+/// Whether the reader of stdout closed the pipe.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause
@@ -119,12 +119,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_cause_is_told_once() {
+    fn each_cause_appears_once() {
         let cause = io::Error::other("the disk is full");
         let error = elias::Error::io("a.jsonl", "write", cause);
         let error = anyhow::Error::from(error).context("while writing the answers");
         assert_eq!(
-            tell(&error),
+            error_message(&error),
             "while writing the answers: a.jsonl: cannot write: the disk is full"
         );
     }

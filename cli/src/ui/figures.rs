@@ -1,6 +1,6 @@
-//! Measured figures as tables and as JSON.
+//! Metrics and timings as tables and as JSON.
 //!
-//! The JSON keys are a contract with scripts: they keep their names and order, and what is not known is null.
+//! Scripts rely on the JSON keys: names and order do not change, and unknown values are null.
 
 use std::io::{self, Write};
 
@@ -10,6 +10,7 @@ use serde::Serializer;
 use serde_json::{Value, json};
 
 use crate::measuring::N_RELIABLE;
+use crate::ui::count::count;
 use crate::ui::table::Table;
 
 /// The cut-off of recall by label frequency.
@@ -18,39 +19,39 @@ pub(crate) const DECILE_K: usize = 100;
 /// Measured figures, ready to print.
 pub(crate) struct Figures {
     pub(crate) metrics: Metrics,
-    /// Recall by label frequency, where asked for.
+    /// Recall by label frequency, if requested.
     pub(crate) deciles: Option<Vec<Decile>>,
     pub(crate) n_labels: usize,
-    /// Whether the probabilities of the best answers mean what they say, where a model gives any.
+    /// How well the probabilities of the best answers match the truth, if the model is calibrated.
     pub(crate) reliability: Option<Reliability>,
-    /// How long predictions took, where they were made here.
+    /// How long predictions took, if they were made here.
     pub(crate) timing: Option<Timing>,
 }
 
 /// How long predictions take, in milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timing {
-    /// A point, in batches on all threads.
+    /// Per point, in batches on all threads.
     pub(crate) ms_per_point: f64,
-    /// Half and 99 of 100 queries take less: one text at a time, on one thread. None if not measured.
+    /// Median and 99th percentile per query, one text at a time on one thread. None if not measured.
     pub(crate) ms_per_query: Option<[f64; 2]>,
 }
 
 impl Figures {
-    /// Tables for people.
+    /// Writes tables.
     pub(crate) fn write_table(&self, out: &mut impl Write) -> io::Result<()> {
         write_metrics(out, &self.metrics)?;
         writeln!(
             out,
-            "\n{} points, {} skipped without true labels, {} labels",
-            self.metrics.n_points(),
+            "\n{}, {} skipped without true labels, {}",
+            count(self.metrics.n_points(), "point"),
             self.metrics.n_skipped(),
-            self.n_labels
+            count(self.n_labels, "label")
         )?;
         if let Some(timing) = &self.timing {
-            write!(out, "{:.3} ms a point in batches", timing.ms_per_point)?;
+            write!(out, "{:.3} ms per point in batches", timing.ms_per_point)?;
             if let Some([p50, p99]) = timing.ms_per_query {
-                write!(out, "; one by one {p50:.3} ms (median), {p99:.3} ms (p99)")?;
+                write!(out, "; {p50:.3} ms per single query (p99 {p99:.3} ms)")?;
             }
             writeln!(out)?;
         }
@@ -70,7 +71,7 @@ impl Figures {
             "training points",
             "true pairs",
             "recall",
-            "part of R",
+            "share of R",
         ]);
         for (decile_idx, decile) in deciles.iter().enumerate() {
             table.row([
@@ -85,7 +86,7 @@ impl Figures {
         table.write(out)
     }
 
-    /// All keys of the contract, in its order; what cannot be known from predictions alone is null.
+    /// Writes all keys in their order; what predictions alone cannot tell is null.
     pub(crate) fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
         let metrics = &self.metrics;
         let mut entries: Vec<(String, Value)> = Vec::new();
@@ -141,7 +142,7 @@ impl Figures {
             });
             entries.push(("by_decile".into(), deciles.collect()));
         }
-        // A map serialised from a list keeps the list's order.
+        // Serialised from a list, a map keeps the order of the list.
         let mut serializer = serde_json::Serializer::pretty(&mut *out);
         serializer
             .collect_map(entries.iter().map(|(name, value)| (name, value)))
@@ -150,15 +151,15 @@ impl Figures {
     }
 }
 
-/// What the probabilities said and what was true, bin by bin.
+/// Predicted probability and share of correct answers, per bin.
 fn write_reliability(out: &mut impl Write, reliability: &Reliability) -> io::Result<()> {
     let error = reliability.expected_calibration_error();
     writeln!(
         out,
         "\nprobabilities of the {N_RELIABLE} best answers: expected calibration error {error:.4}"
     )?;
-    let mut table = Table::new(["answers", "probability", "right"]);
-    for bin in reliability.bins.iter().filter(|bin| 0 < bin.n_answers) {
+    let mut table = Table::new(["answers", "probability", "correct"]);
+    for bin in reliability.bins.iter().filter(|bin| bin.n_answers > 0) {
         table.row([
             bin.n_answers.to_string(),
             format!("{:.3}", bin.mean_probability),
@@ -168,7 +169,7 @@ fn write_reliability(out: &mut impl Write, reliability: &Reliability) -> io::Res
     table.write(out)
 }
 
-/// A row a family, a column a cut-off.
+/// One row per family, one column per cut-off.
 pub(crate) fn write_metrics(out: &mut impl Write, metrics: &Metrics) -> io::Result<()> {
     let ks = [1, 3, 5, 10, 20, 100];
     let mut table =

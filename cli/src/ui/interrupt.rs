@@ -1,4 +1,4 @@
-//! Ctrl-C: the first one asks the work to end, the second ends the process.
+//! Ctrl-C: the first one asks for a stop, the second ends the process.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,10 +7,10 @@ use anyhow::Context;
 
 use crate::ui::console::Console;
 
-/// What a shell reports for a command that Ctrl-C ended.
+/// The customary exit code after Ctrl-C.
 pub(crate) const EXIT_CODE: u8 = 130;
 
-/// Work that ended because it was asked to.
+/// The command was interrupted, with a message for the user.
 #[derive(Debug)]
 pub(crate) struct Interrupted(pub(crate) String);
 
@@ -22,26 +22,37 @@ impl std::fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// Whether the user asked to stop.
+/// Whether the user pressed Ctrl-C.
 #[derive(Clone)]
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Listens from now on; once a process.
+    /// Starts listening; can be called once per process.
     pub(crate) fn listen(console: &Console) -> anyhow::Result<Self> {
-        let is_asked = Arc::new(AtomicBool::new(false));
-        let (flag, console) = (Arc::clone(&is_asked), *console);
+        let is_pressed = Arc::new(AtomicBool::new(false));
+        let (flag, console) = (Arc::clone(&is_pressed), *console);
         let on_signal = move || {
             if flag.swap(true, Ordering::Relaxed) {
                 std::process::exit(EXIT_CODE.into());
             }
-            console.say("\nstopping after this step; Ctrl-C again leaves at once");
+            console.info("\nstopping after this step; press Ctrl-C again to stop at once");
         };
         ctrlc::set_handler(on_signal).context("cannot listen for Ctrl-C")?;
-        Ok(Interrupt(is_asked))
+        Ok(Interrupt(is_pressed))
     }
 
-    pub(crate) fn is_asked(&self) -> bool {
+    pub(crate) fn is_pressed(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The result of a training; if the user stopped it, [`Interrupted`] with this message.
+pub(crate) fn unless_stopped<T>(
+    result: elias::Result<T>,
+    message: impl Into<String>,
+) -> anyhow::Result<T> {
+    match result {
+        Err(elias::Error::Stopped) => Err(Interrupted(message.into()).into()),
+        result => Ok(result?),
     }
 }

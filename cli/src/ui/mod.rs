@@ -1,6 +1,7 @@
-//! What a person sees: words, progress, tables, plots, and Ctrl-C.
+//! What users see: messages, progress, tables, plots, and Ctrl-C.
 
 pub(crate) mod console;
+pub(crate) mod count;
 pub(crate) mod figures;
 pub(crate) mod interrupt;
 pub(crate) mod progress;

@@ -1,6 +1,6 @@
-//! Progress with rate and time to go: a bar on a terminal, a plain line now and then elsewhere.
+//! Progress with rate and remaining time: a bar on a terminal, a line every few seconds elsewhere.
 //!
-//! Nothing is shown when quiet, and nothing is written to a log for work that ends within one interval.
+//! Nothing is shown when quiet, and nothing is logged for work that ends within one interval.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -9,27 +9,27 @@ use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::ui::console::Console;
 
-/// How often a plain line is written where stderr is not a terminal.
-const LINE_INTERVAL: Duration = Duration::from_secs(10);
+/// Time between two lines where stderr is not a terminal.
+pub(super) const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// Bytes of files.
     Bytes,
-    /// Points, steps: plain numbers.
+    /// Points or steps.
     Items,
 }
 
-/// The progress of one piece of work. It may be told of it from any thread.
+/// The progress of one task; updated from any thread.
 pub(crate) struct Progress {
     what: String,
     unit: Unit,
     started: Instant,
-    shown_as: ShownAs,
+    output: Output,
 }
 
-enum ShownAs {
+enum Output {
     Bar(ProgressBar),
     Lines {
         console: Console,
@@ -39,15 +39,15 @@ enum ShownAs {
 }
 
 impl Progress {
-    /// Starts the clock. `what` says what is going on: "reading train.jsonl".
+    /// Starts the clock. `what` names the task: "reading".
     pub(crate) fn start(console: &Console, what: &str, unit: Unit) -> Self {
         let started = Instant::now();
-        let shown_as = if console.is_quiet() {
-            ShownAs::Nothing
+        let output = if console.is_quiet() {
+            Output::Nothing
         } else if console.is_terminal() {
-            ShownAs::Bar(bar(console, what, unit))
+            Output::Bar(bar(console, what, unit))
         } else {
-            ShownAs::Lines {
+            Output::Lines {
                 console: *console,
                 last: Mutex::new(started),
             }
@@ -56,62 +56,73 @@ impl Progress {
             what: what.to_string(),
             unit,
             started,
-            shown_as,
+            output,
         }
     }
 
-    /// This much of the total is done.
+    /// Sets how much of the total is done.
     pub(crate) fn set(&self, done: u64, total: u64) {
-        match &self.shown_as {
-            ShownAs::Bar(bar) => {
+        match &self.output {
+            Output::Bar(bar) => {
                 if bar.length() != Some(total) {
                     bar.set_length(total);
                 }
                 bar.set_position(done);
             }
-            ShownAs::Lines { console, last } => {
-                // A thread that finds the lock taken leaves the line to the other.
+            Output::Lines { console, last } => {
+                // If the lock is taken, another thread is printing.
                 let Ok(mut last) = last.try_lock() else {
                     return;
                 };
-                if LINE_INTERVAL <= last.elapsed() {
+                if last.elapsed() >= LINE_INTERVAL {
                     *last = Instant::now();
                     let elapsed = self.started.elapsed();
-                    console.say(line(&self.what, self.unit, done, total, elapsed));
+                    console.info(line(&self.what, self.unit, done, total, elapsed));
                 }
             }
-            ShownAs::Nothing => {}
+            Output::Nothing => {}
         }
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let ShownAs::Bar(bar) = &self.shown_as {
+        if let Output::Bar(bar) = &self.output {
             bar.finish_and_clear();
         }
     }
 }
 
 fn bar(console: &Console, what: &str, unit: Unit) -> ProgressBar {
-    let colour = if console.is_coloured() { ".cyan" } else { "" };
+    let colour = bar_colour(console);
     let counts = match unit {
         Unit::Bytes => "{bytes}/{total_bytes} {bytes_per_sec}",
         Unit::Items => "{pos}/{len} {per_sec}",
     };
-    let template = format!("{{msg}} [{{bar:20{colour}}}] {counts}, {{eta}} to go");
-    let style = ProgressStyle::with_template(&template)
-        .expect("the template is made of constants of the right form")
-        .progress_chars("=> ");
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    bar.set_style(style);
+    let template = format!("{{msg}} [{{bar:20{colour}}}] {counts}, {{eta}} left");
+    let bar = styled_bar(&template, None);
     bar.set_message(what.to_string());
+    bar
+}
+
+/// The colour of a bar, as a suffix in its template.
+pub(super) fn bar_colour(console: &Console) -> &'static str {
+    if console.is_coloured() { ".cyan" } else { "" }
+}
+
+/// A bar on stderr.
+pub(super) fn styled_bar(template: &str, n_steps: Option<u64>) -> ProgressBar {
+    let style = ProgressStyle::with_template(template)
+        .expect("templates are constants and valid")
+        .progress_chars("=> ");
+    let bar = ProgressBar::with_draw_target(n_steps, ProgressDrawTarget::stderr());
+    bar.set_style(style);
     bar
 }
 
 fn line(what: &str, unit: Unit, done: u64, total: u64, elapsed: Duration) -> String {
     let rate = done as f64 / elapsed.as_secs_f64().max(1e-9);
-    let to_go = total.saturating_sub(done) as f64 / rate.max(1e-9);
+    let left = total.saturating_sub(done) as f64 / rate.max(1e-9);
     let counts = match unit {
         Unit::Bytes => format!(
             "{} of {}, {}/s",
@@ -121,7 +132,7 @@ fn line(what: &str, unit: Unit, done: u64, total: u64, elapsed: Duration) -> Str
         ),
         Unit::Items => format!("{done} of {total}, {rate:.1}/s"),
     };
-    format!("{what}: {counts}, {to_go:.0} s to go")
+    format!("{what}: {counts}, {left:.0} s left")
 }
 
 #[cfg(test)]
@@ -134,20 +145,20 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_line_gives_rate_and_time_to_go() {
+    fn a_line_has_rate_and_remaining_time() {
         check(
             Unit::Items,
             50,
             200,
             10,
-            "measuring: 50 of 200, 5.0/s, 30 s to go",
+            "measuring: 50 of 200, 5.0/s, 30 s left",
         );
         check(
             Unit::Bytes,
             2 << 20,
             3 << 20,
             1,
-            "measuring: 2.00 MiB of 3.00 MiB, 2.00 MiB/s, 0 s to go",
+            "measuring: 2.00 MiB of 3.00 MiB, 2.00 MiB/s, 0 s left",
         );
     }
 }

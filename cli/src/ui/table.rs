@@ -1,17 +1,17 @@
 //! Plain tables that fit 80 columns.
 //!
-//! The first column is text and gives way, shortened with `…`, when a row would be too wide; the others hold
-//! short values and are aligned to the right.
+//! The first column is text and is shortened with `…` if a row would be too wide; the others hold short values and
+//! are right-aligned.
 
 use std::io::{self, Write};
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// What every terminal has.
+/// Columns of the narrowest terminal.
 pub(crate) const MAX_WIDTH: usize = 80;
 const GAP: usize = 2;
 
-/// A heading and rows of as many cells.
+/// Headings, and rows with as many cells.
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
 }
@@ -71,7 +71,7 @@ pub(crate) fn shorten(text: &str, max_width: usize) -> String {
     let mut width = 1; // of the ellipsis
     for c in clean.chars() {
         width += c.width().unwrap_or(0);
-        if max_width < width {
+        if width > max_width {
             break;
         }
         kept.push(c);
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_aligned_to_the_right() {
+    fn values_are_right_aligned() {
         check(
             &["", "@1", "@3"],
             &[&["P", "70.63", "4.40"], &["nDCG", "1.00"]],
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_first_column_gives_way() {
+    fn a_long_first_column_is_shortened() {
         let mut table = Table::new(["label", "points"]);
         table.row(["ä".repeat(200), "12".into()]);
         let mut out = Vec::new();

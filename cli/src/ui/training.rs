@@ -1,27 +1,27 @@
-//! What a training tells, on stderr: a bar a phase on a terminal, plain lines elsewhere.
+//! Progress of a training on stderr: one bar per phase on a terminal, lines elsewhere.
 //!
-//! Epochs and validations become lines either way; the bar stands below them.
+//! Epochs and validations are printed as lines in both cases, above the bar.
 
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use elias::{Config, Event, Observer, Phase};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 
 use crate::memory;
+use crate::times::{Checkpoints, PhaseTime, Times};
 use crate::ui::console::Console;
+use crate::ui::count::count;
 use crate::ui::interrupt::Interrupt;
-use crate::verbs::report::{Checkpoints, PhaseTime};
+use crate::ui::progress::{LINE_INTERVAL, bar_colour, styled_bar};
 
-/// How often a plain line is written within an epoch where stderr is not a terminal.
-const LINE_INTERVAL: Duration = Duration::from_secs(10);
-
-/// Shows a training as it runs, and stops it when asked to.
+/// Shows the progress of a training, and stops it on Ctrl-C.
 pub(crate) struct TrainingProgress {
     console: Console,
-    interrupt: Option<Interrupt>,
-    epochs: Vec<usize>,
+    interrupt: Interrupt,
+    /// Epochs of each stage.
+    n_epochs: Vec<usize>,
     state: Mutex<State>,
 }
 
@@ -32,18 +32,17 @@ struct State {
     n_steps: usize,
     n_points: usize,
     bar: Option<ProgressBar>,
-    history: Vec<Event>,
     times: Vec<PhaseTime>,
     checkpoints: Checkpoints,
 }
 
 impl TrainingProgress {
-    pub(crate) fn new(console: &Console, config: &Config, interrupt: Option<Interrupt>) -> Self {
+    pub(crate) fn new(console: &Console, config: &Config, interrupt: Interrupt) -> Self {
         let now = Instant::now();
         TrainingProgress {
             console: *console,
             interrupt,
-            epochs: config.stages().iter().map(|stage| stage.epochs).collect(),
+            n_epochs: config.stages().iter().map(|stage| stage.epochs).collect(),
             state: Mutex::new(State {
                 phase: None,
                 phase_started: now,
@@ -51,28 +50,25 @@ impl TrainingProgress {
                 n_steps: 0,
                 n_points: 0,
                 bar: None,
-                history: Vec::new(),
                 times: Vec::new(),
                 checkpoints: Checkpoints::default(),
             }),
         }
     }
 
-    /// Takes the bar away and gives what was told, steps left out.
-    pub(crate) fn finish(&self) -> Vec<Event> {
-        let mut state = self.lock();
-        self.end_phase(&mut state);
-        std::mem::take(&mut state.history)
+    /// Ends the last phase and removes its bar.
+    pub(crate) fn finish(&self) {
+        self.end_phase(&mut self.lock());
     }
 
-    /// Seconds and memory of the phases that have ended.
-    pub(crate) fn times(&self) -> Vec<PhaseTime> {
-        self.lock().times.clone()
-    }
-
-    /// How many checkpoints were written, and the seconds that took.
-    pub(crate) fn checkpoints(&self) -> Checkpoints {
-        self.lock().checkpoints.clone()
+    /// Time and memory of the phases that have ended.
+    pub(crate) fn times(&self, resumed: bool) -> Times {
+        let state = self.lock();
+        Times {
+            resumed,
+            phases: state.times.clone(),
+            checkpoints: state.checkpoints.clone(),
+        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
@@ -81,9 +77,6 @@ impl TrainingProgress {
 
     fn show(&self, event: &Event) {
         let state = &mut *self.lock();
-        if !matches!(event, Event::Step { .. } | Event::Checkpoint { .. }) {
-            state.history.push(event.clone());
-        }
         match *event {
             Event::PhaseStarted { phase, n_steps } => {
                 self.end_phase(state);
@@ -105,13 +98,18 @@ impl TrainingProgress {
                 if let Some(bar) = &state.bar {
                     bar.set_message(with_loss(phase, loss, self.rate(state)));
                     bar.set_position(step as u64);
-                } else if LINE_INTERVAL <= state.last_line.elapsed() {
+                } else if state.last_line.elapsed() >= LINE_INTERVAL {
                     state.last_line = Instant::now();
-                    let line = step_line(phase, (step, state.n_steps), loss, self.rate(state));
-                    let to_go = state.phase_started.elapsed().as_secs_f64()
-                        * (state.n_steps.saturating_sub(step)) as f64
+                    let n_steps = state.n_steps;
+                    let rate = with_loss(phase, loss, self.rate(state));
+                    let left = state.phase_started.elapsed().as_secs_f64()
+                        * n_steps.saturating_sub(step) as f64
                         / step.max(1) as f64;
-                    self.console.say(format_args!("{line}, {to_go:.0} s to go"));
+                    self.console.info(format_args!(
+                        "{}: {} {step} of {n_steps}, {rate}, {left:.0} s left",
+                        phase.name(),
+                        step_noun(phase)
+                    ));
                 }
             }
             Event::Epoch {
@@ -122,13 +120,13 @@ impl TrainingProgress {
                 ..
             } => {
                 state.last_line = Instant::now();
-                let n_epochs = self.epochs[usize::from(phase == Phase::Stage2)];
+                let n_epochs = self.n_epochs[usize::from(phase == Phase::Stage2)];
                 let line = format!(
-                    "{} epoch {epoch}/{n_epochs}: loss {loss:.3}, {labels_scored:.0} labels a point, {}",
+                    "{} epoch {epoch}/{n_epochs}: loss {loss:.3}, {labels_scored:.0} labels per point, {}",
                     phase.name(),
                     self.rate(state)
                 );
-                self.say(state, &line);
+                self.info(state, &line);
             }
             Event::Validation {
                 phase,
@@ -142,16 +140,7 @@ impl TrainingProgress {
                      R@100 {recall_at_100:.2}",
                     phase.name()
                 );
-                self.say(state, &line);
-            }
-            Event::AdjacencyReady {
-                n_edges,
-                n_repaired,
-            } => {
-                let line = format!(
-                    "adjacency: {n_edges} edges, {n_repaired} labels kept reachable by repair"
-                );
-                self.say(state, &line);
+                self.info(state, &line);
             }
             Event::Checkpoint { seconds } => {
                 state.checkpoints.count += 1;
@@ -160,24 +149,13 @@ impl TrainingProgress {
                     .detail(format_args!("checkpoint written in {seconds:.2} s"));
             }
             Event::MemberStarted { member, n_members } => {
-                self.say(state, &format!("training {} of {n_members}", member + 1));
+                self.info(state, &format!("member {} of {n_members}", member + 1));
             }
-            Event::CalibrationReady {
-                n_points,
-                precision_at_1,
-            } => {
-                let line = format!(
-                    "calibrated on {n_points} points held out: P@1 {precision_at_1:.2} on them"
-                );
-                self.say(state, &line);
+            _ => {
+                if let Some(line) = milestone(event) {
+                    self.info(state, &line);
+                }
             }
-            Event::CalibrationSkipped { n_points, n_needed } => {
-                let line = format!(
-                    "not calibrated: {n_points} points can be held out, {n_needed} are needed"
-                );
-                self.say(state, &line);
-            }
-            _ => {}
         }
     }
 
@@ -201,10 +179,11 @@ impl TrainingProgress {
         }
     }
 
-    fn say(&self, state: &State, line: &str) {
+    /// Prints a line above the bar.
+    fn info(&self, state: &State, line: &str) {
         match &state.bar {
-            Some(bar) => bar.suspend(|| self.console.say(line)),
-            None => self.console.say(line),
+            Some(bar) => bar.suspend(|| self.console.info(line)),
+            None => self.console.info(line),
         }
     }
 
@@ -218,20 +197,12 @@ impl TrainingProgress {
     }
 
     fn bar(&self, phase: Phase, n_steps: usize) -> ProgressBar {
-        let colour = if self.console.is_coloured() {
-            ".cyan"
-        } else {
-            ""
-        };
+        let colour = bar_colour(&self.console);
         let template = match n_steps {
             0 => "{prefix} {spinner} {elapsed}".to_string(),
-            _ => format!("{{prefix}} [{{bar:16{colour}}}] {{pos}}/{{len}} {{msg}}, {{eta}} to go"),
+            _ => format!("{{prefix}} [{{bar:16{colour}}}] {{pos}}/{{len}} {{msg}}, {{eta}} left"),
         };
-        let style = ProgressStyle::with_template(&template)
-            .expect("the template is made of constants of the right form")
-            .progress_chars("=> ");
-        let bar = ProgressBar::with_draw_target(Some(n_steps as u64), ProgressDrawTarget::stderr());
-        bar.set_style(style);
+        let bar = styled_bar(&template, Some(n_steps as u64));
         bar.set_prefix(phase.name());
         if n_steps == 0 {
             bar.enable_steady_tick(Duration::from_millis(200));
@@ -243,21 +214,47 @@ impl TrainingProgress {
 impl Observer for TrainingProgress {
     fn on_event(&self, event: &Event) -> ControlFlow<()> {
         self.show(event);
-        match &self.interrupt {
-            Some(interrupt) if interrupt.is_asked() => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
+        if self.interrupt.is_pressed() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
     }
 }
 
-fn step_line(phase: Phase, (step, n_steps): (usize, usize), loss: f64, rate: String) -> String {
-    let what = match phase {
+/// What came out of the adjacency or the calibration, in a line; nothing for other events.
+pub(crate) fn milestone(event: &Event) -> Option<String> {
+    match *event {
+        Event::AdjacencyReady {
+            n_edges,
+            n_repaired,
+        } => Some(format!(
+            "adjacency: {}, {} kept reachable by repair",
+            count(n_edges, "edge"),
+            count(n_repaired, "label")
+        )),
+        Event::CalibrationReady {
+            n_points,
+            precision_at_1,
+        } => Some(format!(
+            "calibrated on {}: P@1 {precision_at_1:.2}",
+            count(n_points, "held-out point")
+        )),
+        Event::CalibrationSkipped { n_points, n_needed } => Some(format!(
+            "not calibrated: {} can be held out, at least {n_needed} are needed",
+            count(n_points, "point")
+        )),
+        _ => None,
+    }
+}
+
+/// What a step of the phase is.
+fn step_noun(phase: Phase) -> &'static str {
+    match phase {
         Phase::Embeddings | Phase::Adjacency | Phase::Candidates | Phase::Calibration => "point",
         Phase::Ranker => "label",
         _ => "step",
-    };
-    let rest = with_loss(phase, loss, rate);
-    format!("{}: {what} {step} of {n_steps}, {rest}", phase.name())
+    }
 }
 
 /// The rate, and the loss before it in phases that have one.

@@ -1,4 +1,4 @@
-//! `elias completions`: a script that completes verbs and options.
+//! `elias completions`: prints a completion script for a shell.
 
 use std::io::{self, Write};
 
@@ -16,7 +16,7 @@ pub(crate) struct Completions {
 
 impl Completions {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
-        // Into memory first: the generator panics where it cannot write.
+        // The generator panics if it cannot write, so it writes to memory.
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut crate::Cli::command(), "elias", &mut script);
         io::stdout().write_all(&script)?;

@@ -1,4 +1,4 @@
-//! `elias config`: every setting, explained.
+//! `elias config`: prints all settings with their meaning.
 
 use std::io::{self, Write};
 
@@ -6,10 +6,10 @@ use clap::Args;
 
 use crate::settings::Settings;
 
-/// Print a complete configuration, every key explained
+/// Print a complete configuration with comments
 ///
-/// The output is TOML for `elias train --config FILE`: the defaults, with --preset, --config and --set laid over
-/// them. A key that is commented out is derived from the data.
+/// The output is TOML for `elias train --config FILE`: the defaults with --preset, --config and --set applied.
+/// Keys that are commented out are derived from the data.
 #[derive(Args)]
 pub(crate) struct ShowConfig {
     #[command(flatten)]

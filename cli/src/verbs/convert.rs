@@ -1,38 +1,36 @@
-//! `elias convert`: a data set in another format.
+//! `elias convert`: writes a data set in another format.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use elias::data::{self, ConversionLoss, Dataset, Format, Part, ReadOptions};
+use elias::data::{self, ConversionLoss, Dataset, Format, Part};
 use elias::tools::TfIdf;
 
 use crate::reading;
 use crate::ui::console::Console;
 
-/// Write a data set in another format
+/// Convert a data set to another format
 ///
-/// SOURCE is a file or a directory; both parts of a directory are converted.
-/// PATH is a file (compressed if it ends in .gz or .zst) for one part in a format of one file, else a directory.
-/// What the target cannot hold is reported on stderr. Formats of sparse features get tf-idf where SOURCE has only texts.
+/// SOURCE is a file or a directory; all parts of a directory are converted.
+/// PATH is a file (compressed if it ends in .gz or .zst) for one part in a single-file format, else a directory.
+/// What the format cannot represent is reported on stderr. Formats with sparse features get tf-idf if SOURCE has only
+/// texts.
 #[derive(Args)]
 pub(crate) struct Convert {
-    /// The data set: a file, or a directory with a train or a test part
+    /// Data set: a file, or a directory with a train or test part
     source: PathBuf,
-    /// The format to write
+    /// Format to write
     #[arg(long, value_name = "FORMAT", value_parser = reading::format_parser(), hide_possible_values = true)]
-    #[arg(long_help = formats_help())]
+    #[arg(long_help = format!("Format to write: {}", reading::format_names()))]
     to: Format,
-    /// Where to write
+    /// File or directory to write
     #[arg(long, value_name = "PATH")]
     out: PathBuf,
-    /// Format of SOURCE, if not to be recognised by content
-    #[arg(long, value_name = "FROM", value_parser = reading::format_parser(), hide_possible_values = true)]
-    format: Option<Format>,
     #[command(flatten)]
-    columns: reading::ColumnArgs,
-    /// Write even if PATH exists
+    data_args: reading::DataArgs,
+    /// Overwrite PATH if it exists
     #[arg(long)]
     overwrite: bool,
 }
@@ -43,19 +41,12 @@ struct PartData {
     dataset: Dataset,
 }
 
-fn formats_help() -> String {
-    format!(
-        "The format to write: {}",
-        Format::ALL.map(Format::name).join(", ")
-    )
-}
-
 impl Convert {
     pub(crate) fn run(&self, console: &Console) -> anyhow::Result<()> {
         self.check_target()?;
         let mut parts = self.read_parts(console)?;
         if needs_vectors(self.to, &parts) {
-            console.say("computing tf-idf features from the texts");
+            console.info("computing tf-idf features from the texts");
             vectorize(&mut parts).context("while computing features")?;
         }
         self.write_parts(&parts, console)
@@ -75,17 +66,12 @@ impl Convert {
         Ok(())
     }
 
-    /// All parts over the same labels: those of the first, then those that only the second has.
+    /// All parts, with the same label ids: labels of the first part, then labels only the second has.
     fn read_parts(&self, console: &Console) -> anyhow::Result<Vec<PartData>> {
         let mut read: Vec<PartData> = Vec::new();
         for part in data::parts(&self.source)? {
-            let options = ReadOptions {
-                format: self.format,
-                columns: self.columns.columns(),
-                part,
-                known_labels: read.first().map(|first| first.dataset.label_set()),
-                ..ReadOptions::default()
-            };
+            let known_labels = read.first().map(|first| first.dataset.label_set());
+            let options = self.data_args.options(part, known_labels);
             let dataset = reading::read(console, &self.source, options)?;
             read.push(PartData { part, dataset });
         }
@@ -108,14 +94,14 @@ impl Convert {
             let written = data::write(dataset, self.to, &self.out, *part)
                 .with_context(|| format!("while writing the {part} data as {}", self.to))?;
             for file in &written.files {
-                console.say(format_args!("wrote {}", file.display()));
+                console.info(format_args!("wrote {}", file.display()));
             }
-            // A label that the part lacks is not lost while another part holds it.
+            // A label that one part lacks is not lost if another part has it.
             let is_lost = |loss: &&ConversionLoss| {
                 !matches!(loss, ConversionLoss::UnusedLabels(_)) || parts.len() == 1
             };
             for loss in written.losses.iter().filter(is_lost) {
-                console.say(format_args!("warning: {part} as {}: {loss}", self.to));
+                console.info(format_args!("warning: {part} as {}: {loss}", self.to));
             }
         }
         Ok(())
@@ -128,12 +114,12 @@ fn ends_with_separator(path: &Path) -> bool {
 }
 
 fn needs_vectors(format: Format, parts: &[PartData]) -> bool {
-    let holds_features = format.needs_features() || format == Format::Pecos;
+    let has_features = format.needs_features() || format == Format::Pecos;
     let lacks_features = parts.iter().any(|part| part.dataset.features().is_none());
-    holds_features && lacks_features
+    has_features && lacks_features
 }
 
-/// Learns the words from the first part and gives every part its rows.
+/// Fits tf-idf on the first part and adds features to every part.
 fn vectorize(parts: &mut [PartData]) -> anyhow::Result<()> {
     let mut words: Option<TfIdf> = None;
     for PartData { part, dataset } in parts {

@@ -1,4 +1,4 @@
-//! `elias demo`: trains on the bundled data set, measures, and shows what the model says of a few texts.
+//! `elias demo`: trains on the bundled data set, evaluates, and shows the answers to a few texts.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -8,62 +8,61 @@ use clap::Args;
 use elias::metrics::{MetricsBuilder, MetricsOptions, label_counts};
 use elias::{Config, Dataset, LabelId, Predictor, Scored, Trainer};
 
-use crate::measuring::Measuring;
+use crate::measuring::Measurement;
+use crate::reading::Split;
 use crate::ui::console::Console;
-use crate::ui::interrupt::{Interrupt, Interrupted};
+use crate::ui::interrupt::{Interrupt, unless_stopped};
 use crate::ui::table::{MAX_WIDTH, Table, shorten};
 use crate::ui::training::TrainingProgress;
 use crate::{bundled, models};
 
 const N_EXAMPLES: usize = 4;
 const N_ANSWERS: usize = 5;
-/// Passes over the data in stage 1 and in stage 2: enough to see it work, few enough to wait for.
-const EPOCHS: [usize; 2] = [6, 8];
 
-/// Train on the bundled data set and show what comes out: nothing to download
+/// Train and evaluate on the bundled data set
 ///
-/// Debian package descriptions are the texts, the packages they depend on are the labels. Prints the metrics on the
-/// test part, and a few of its texts with their predicted and true labels. Takes a minute on two cores.
+/// The texts are Debian package descriptions, the labels the packages they depend on. Prints the metrics on the test
+/// part, and a few of its texts with their predicted and true labels. Takes about a minute on two cores.
 #[derive(Args)]
 pub(crate) struct Demo {
-    /// Keep the model
+    /// Save the model to this directory
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Seed of everything random
+    /// Random seed
     #[arg(long, value_name = "N", default_value_t = Config::default().train.seed)]
     seed: u64,
-    /// Passes over the data in each stage
+    /// Epochs of each stage [default: as in `elias train`]
     #[arg(long, value_name = "N")]
     epochs: Option<usize>,
 }
 
 impl Demo {
     pub(crate) fn run(&self, console: &Console) -> anyhow::Result<()> {
-        console.say("Debian package descriptions, labelled with the packages they depend on");
-        let (train, test) = bundled::read()?;
+        console.info("Debian package descriptions, labelled with the packages they depend on");
+        let Split { train, test } = bundled::read()?;
         let mut out = io::stdout().lock();
         write_sizes(&mut out, &train, &test)?;
         out.flush()?;
 
         let started = Instant::now();
         let predictor = self.train(&train, console)?;
-        console.say(format_args!(
+        console.info(format_args!(
             "trained in {:.1} s",
             started.elapsed().as_secs_f64()
         ));
         if let Some(path) = &self.out {
             models::save(&predictor, path, false)?;
-            console.say(format_args!("the model is in {}", path.display()));
+            console.info(format_args!("model written to {}", path.display()));
         }
 
         writeln!(out)?;
-        Measuring::default()
-            .measure(&predictor, &test, console)?
+        Measurement::default()
+            .run(&predictor, &test, console)?
             .write_table(&mut out)?;
         writeln!(
             out,
-            "(the most frequent labels for every text: P@1 {:.2})",
-            floor(&train, &test)
+            "(the most frequent label for every text: P@1 {:.2})",
+            baseline(&train, &test)
         )?;
         write_examples(&mut out, &predictor, &test)?;
         out.flush()?;
@@ -73,21 +72,19 @@ impl Demo {
     fn train(&self, train: &Dataset, console: &Console) -> anyhow::Result<Predictor> {
         let mut config = Config::default();
         config.train.seed = self.seed;
-        let [stage1, stage2] = EPOCHS.map(|epochs| self.epochs.unwrap_or(epochs));
-        (config.stage1.epochs, config.stage2.epochs) = (stage1, stage2);
+        if let Some(epochs) = self.epochs {
+            (config.stage1.epochs, config.stage2.epochs) = (epochs, epochs);
+        }
         let interrupt = Interrupt::listen(console)?;
-        let progress = TrainingProgress::new(console, &config, Some(interrupt));
+        let progress = TrainingProgress::new(console, &config, interrupt);
         let trained = Trainer::new(config).observer(&progress).train(train);
         progress.finish();
-        match trained {
-            Err(elias::Error::Stopped) => Err(Interrupted("stopped".into()).into()),
-            trained => Ok(trained?),
-        }
+        unless_stopped(trained, "stopped")
     }
 }
 
 fn write_sizes(out: &mut impl Write, train: &Dataset, test: &Dataset) -> io::Result<()> {
-    let mut table = Table::new(["part", "points", "labels", "labels/point"]);
+    let mut table = Table::new(["part", "points", "labels", "labels per point"]);
     for (name, part) in [("train", train), ("test", test)] {
         let labels_per_point = part.labels().nnz() as f64 / part.n_points().max(1) as f64;
         table.row([
@@ -133,8 +130,8 @@ fn write_examples(
     Ok(())
 }
 
-/// P@1 of the ranking that knows no text.
-fn floor(train: &Dataset, test: &Dataset) -> f64 {
+/// P@1 of predicting the most frequent label for every text.
+fn baseline(train: &Dataset, test: &Dataset) -> f64 {
     let counts = label_counts(train.labels());
     let most_frequent = (0..counts.len()).max_by_key(|&label| (counts[label], usize::MAX - label));
     let ranking: Vec<Scored> = most_frequent

@@ -4,20 +4,21 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use elias::data::{Part, ReadOptions};
+use elias::data::Part;
 use elias::insight::{AnswerExplanation, MemberExplanation, Neighbour, explain, neighbours};
 use elias::{Dataset, Predictor};
 use serde_json::json;
 
 use crate::ui::console::{Console, Misuse};
+use crate::ui::count::count;
 use crate::ui::table::shorten;
 use crate::{models, reading};
 
 /// Explain the answers to a text
 ///
-/// For each answer: the clusters on the paths to it with their scores, the edge scores, the relevance σ(w·φ) its
-/// classifier gives, the ranker's share with its strongest words, and the final score. --train names the nearest
-/// training points too.
+/// For each answer: the clusters on its paths with their scores, the edge scores, the relevance σ(w·φ) from its
+/// classifier, the ranker's part with its strongest words, and the final score. With --train, also the nearest
+/// training points.
 #[derive(Args)]
 pub(crate) struct Explain {
     /// The model
@@ -25,10 +26,10 @@ pub(crate) struct Explain {
     /// The text
     #[arg(long)]
     text: String,
-    /// Answers to explain
+    /// Number of answers to explain
     #[arg(long, value_name = "N", default_value_t = 3)]
     top_k: usize,
-    /// Training data, to name the nearest training points
+    /// Training data, to find the nearest training points
     #[arg(long, value_name = "DATA")]
     train: Option<PathBuf>,
     #[command(flatten)]
@@ -38,20 +39,19 @@ pub(crate) struct Explain {
     json: bool,
 }
 
-/// Nearest training points that are named.
+/// Nearest training points to show.
 const N_NEIGHBOURS: usize = 5;
 
 impl Explain {
     pub(crate) fn run(&self, console: &Console) -> anyhow::Result<()> {
         let predictor = models::load(&self.model)?;
         if !predictor.takes_texts() {
-            let misuse =
-                "the model was trained on features, not on texts: there are no words to explain";
+            let misuse = "the model was trained on features, not on texts: there are no words to explain with";
             return Err(Misuse(misuse.into()).into());
         }
         let points = predictor.points(&[&self.text])?;
         if points.n_words() == 0 {
-            console.say("no word of the text is known: the answers come from biases alone");
+            console.info("the model knows no word of the text: the answers come from biases alone");
         }
         let answers = explain(&predictor, &points, self.top_k)?;
         let train = self.read_train(&predictor, console)?;
@@ -65,9 +65,9 @@ impl Explain {
         let mut out = io::stdout().lock();
         if self.json {
             let near = near.iter().map(|neighbour| {
-                let (text, labels) = describe(train.as_ref(), neighbour.point);
                 json!({"point": neighbour.point, "similarity": neighbour.similarity,
-                       "text": text, "labels": labels})
+                       "text": text_of(train.as_ref(), neighbour.point),
+                       "labels": labels_of(train.as_ref(), neighbour.point)})
             });
             let near: Vec<_> = near.collect();
             let object = json!({"text": self.text, "answers": answers, "neighbours": near});
@@ -81,8 +81,9 @@ impl Explain {
                 writeln!(out, "\nnearest training points")?;
             }
             for neighbour in &near {
-                let (text, labels) = describe(train.as_ref(), neighbour.point);
-                writeln!(out, "  {:.3} {}", neighbour.similarity, shorten(&text, 70))?;
+                let text = text_of(train.as_ref(), neighbour.point);
+                let labels = labels_of(train.as_ref(), neighbour.point);
+                writeln!(out, "  {:.3} {}", neighbour.similarity, shorten(text, 70))?;
                 writeln!(out, "        {}", shorten(&labels.join(", "), 70))?;
             }
         }
@@ -98,23 +99,18 @@ impl Explain {
         let Some(path) = &self.train else {
             return Ok(None);
         };
-        let options = ReadOptions {
-            part: Part::Train,
-            columns: self.columns.columns(),
-            known_labels: Some(predictor.labels()),
-            ..ReadOptions::default()
-        };
+        let options = self.columns.options(Part::Train, Some(predictor.labels()));
         reading::read(console, path, options).map(Some)
     }
 }
 
-fn describe(train: Option<&Dataset>, point: usize) -> (String, Vec<String>) {
-    let Some(train) = train else {
-        return Default::default();
-    };
-    let text = train.texts().map_or("", |texts| texts.get(point));
-    let labels = train.label_names(point).map(str::to_owned).collect();
-    (text.to_owned(), labels)
+fn text_of(train: Option<&Dataset>, point: usize) -> &str {
+    let texts = train.and_then(Dataset::texts);
+    texts.map_or("", |texts| texts.get(point))
+}
+
+fn labels_of(train: Option<&Dataset>, point: usize) -> Vec<&str> {
+    train.map_or(Vec::new(), |train| train.label_names(point).collect())
 }
 
 fn write_answer(out: &mut impl Write, place: usize, answer: &AnswerExplanation) -> io::Result<()> {
@@ -122,13 +118,14 @@ fn write_answer(out: &mut impl Write, place: usize, answer: &AnswerExplanation) 
         writeln!(out)?;
     }
     let probability = answer.probability.map_or(String::new(), |probability| {
-        format!(", right with probability {probability:.2}")
+        format!(", probability {probability:.2}")
     });
     writeln!(out, "{place}. {}", shorten(&answer.label, 76))?;
     writeln!(
         out,
-        "   score {:.4}{probability}; {} training points",
-        answer.score, answer.n_points
+        "   score {:.4}{probability}; {}",
+        answer.score,
+        count(answer.n_points as usize, "training point")
     )?;
     for (member_idx, member) in answer.members.iter().enumerate() {
         if answer.members.len() > 1 {
@@ -155,7 +152,7 @@ fn write_member(out: &mut impl Write, member: &MemberExplanation) -> io::Result<
     }
     writeln!(
         out,
-        "   path {:.3} x relevance {:.3} = {:.3}, place {place} before re-ranking",
+        "   path {:.3} x relevance {:.3} = {:.3}, rank {place} before re-ranking",
         member.shortlist_score, member.relevance, member.model_score
     )?;
     if let Some(ranker) = &member.ranker {
@@ -178,6 +175,6 @@ fn write_member(out: &mut impl Write, member: &MemberExplanation) -> io::Result<
     }
     match member.score {
         Some(score) => writeln!(out, "   final score {score:.4}"),
-        None => writeln!(out, "   not among the candidates that are re-ranked"),
+        None => writeln!(out, "   not among the re-ranked candidates"),
     }
 }

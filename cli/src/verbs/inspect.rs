@@ -1,4 +1,4 @@
-//! `elias inspect`: what a model is, and how its search index is doing.
+//! `elias inspect`: describes a model and the state of its index.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -11,18 +11,20 @@ use elias::{Config, Event, Level, Predictor};
 use serde_json::{Value, json};
 
 use crate::ui::console::Console;
+use crate::ui::count::count;
 use crate::ui::table::Table;
+use crate::ui::training::milestone;
 use crate::{memory, models};
 
-/// Show what a model is and how its index is doing
+/// Describe a model and the state of its index
 ///
-/// Sizes, settings, training history, and the state of the search index: cluster sizes, edges, edge scores, labels
-/// with several clusters, labels that cannot be reached (must be 0), and what is left of the clusters of stage 1.
+/// Prints sizes, settings, the training history, and the state of the index: cluster sizes, edges, edge scores, labels
+/// in several clusters, labels that cannot be reached (must be 0), and what remains of the stage-1 clusters.
 #[derive(Args)]
 pub(crate) struct Inspect {
     /// The model
     model: PathBuf,
-    /// Read and check every byte of it first
+    /// Check every byte of the model first
     #[arg(long)]
     verify: bool,
     /// Print JSON
@@ -34,7 +36,7 @@ impl Inspect {
     pub(crate) fn run(&self, console: &Console) -> anyhow::Result<()> {
         let predictor = if self.verify {
             let verified = tools::verify(&self.model).context("while checking the model")?;
-            console.say("every byte matches the manifest");
+            console.info("all files match the manifest");
             verified
         } else {
             models::load(&self.model)?
@@ -79,12 +81,15 @@ fn write_tables(
     );
     row("members", description.n_members.to_string());
     row("parts", levels(predictor).join(", "));
-    row("trained on points", description.data.n_points.to_string());
+    row("training points", description.data.n_points.to_string());
     row("labels", counts.n_labels.to_string());
     row("words or features", counts.n_features.to_string());
     row("encoder dimensions", plan.config().encoder.dim.to_string());
     row("clusters C", plan.n_clusters().to_string());
-    row("most edges per cluster, kappa", plan.kappa().to_string());
+    row(
+        "edges per cluster, at most (kappa)",
+        plan.kappa().to_string(),
+    );
     row(
         "beam, shortlist",
         format!("{}, {}", plan.beam_size(), plan.shortlist_size()),
@@ -101,7 +106,7 @@ fn write_tables(
     }
     let changed = Config::default().differences(plan.config());
     if !changed.is_empty() {
-        writeln!(out, "\nsettings that are not the defaults")?;
+        writeln!(out, "\nsettings that differ from the defaults")?;
         for difference in changed {
             writeln!(out, "  {difference}")?;
         }
@@ -134,23 +139,8 @@ fn write_history(out: &mut impl Write, history: &[Event]) -> io::Result<()> {
     }
     table.write(out)?;
     for event in history {
-        match event {
-            Event::AdjacencyReady {
-                n_edges,
-                n_repaired,
-            } => writeln!(
-                out,
-                "stage 2 started with {n_edges} edges; {n_repaired} labels were kept reachable by repair"
-            )?,
-            Event::CalibrationReady {
-                n_points,
-                precision_at_1,
-            } => writeln!(
-                out,
-                "calibrated on {n_points} held-out points: P@1 {precision_at_1:.2} on them"
-            )?,
-            Event::CalibrationSkipped { .. } => writeln!(out, "not calibrated: too few points")?,
-            _ => {}
+        if let Some(line) = milestone(event) {
+            writeln!(out, "{line}")?;
         }
     }
     Ok(())
@@ -158,7 +148,7 @@ fn write_history(out: &mut impl Write, history: &[Event]) -> io::Result<()> {
 
 fn write_health(out: &mut impl Write, of: &str, health: &IndexHealth) -> io::Result<()> {
     writeln!(out, "\nindex{of}")?;
-    let mut table = Table::new(["", "fewest", "median", "most"]);
+    let mut table = Table::new(["", "minimum", "median", "maximum"]);
     let cells = |name: &str, [low, mid, high]: [usize; 3]| {
         [
             name.to_string(),
@@ -169,22 +159,23 @@ fn write_health(out: &mut impl Write, of: &str, health: &IndexHealth) -> io::Res
     };
     table.row(cells("edges per cluster", health.edges_of_cluster));
     let assigned = format!(
-        "labels per cluster (edge score above {:.2})",
+        "labels per cluster (edge score > {:.2})",
         health.assigned_above
     );
     table.row(cells(&assigned, health.labels_of_cluster));
     table.write(out)?;
-    writeln!(out, "{} edges", health.n_edges)?;
+    writeln!(out, "{}", count(health.n_edges, "edge"))?;
     writeln!(
         out,
-        "{} labels cannot be reached (must be 0)",
-        health.n_unreachable
+        "{} cannot be reached (must be 0)",
+        count(health.n_unreachable, "label")
     )?;
     let several = health.n_in_several_clusters();
     let share = 100.0 * several as f64 / health.n_labels.max(1) as f64;
     writeln!(
         out,
-        "{several} labels ({share:.1} %) are in several clusters"
+        "{} ({share:.1} %) in several clusters",
+        count(several, "label")
     )?;
 
     writeln!(out, "\nedges by score")?;
@@ -196,11 +187,11 @@ fn write_health(out: &mut impl Write, of: &str, health: &IndexHealth) -> io::Res
         writeln!(out, "{low:.2}-{:.2} {count:>9} {bar}", low + 1.0 / n_bins)?;
     }
     match &health.stage1_overlap {
-        None => writeln!(out, "\nthe model does not hold the clusters of stage 1")?,
+        None => writeln!(out, "\nthe model does not contain the stage-1 clusters")?,
         Some(overlap) => {
             writeln!(
                 out,
-                "\nstage-1 edges that remain, in percent, by minimum edge score"
+                "\nremaining stage-1 edges in percent, by minimum edge score"
             )?;
             let mut table = Table::new(OVERLAP_CUTOFFS.map(|cutoff| cutoff.to_string()));
             table.row(overlap.iter().map(|percent| format!("{percent:.1}")));

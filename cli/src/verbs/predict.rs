@@ -1,4 +1,4 @@
-//! `elias predict`: the best labels of every text of an input, in its order.
+//! `elias predict`: the best labels of every input text, in input order.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -6,44 +6,43 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use elias::data::{
-    Part, PredictionFormat, PredictionWriter, ReadOptions, Sink, TextInput, TextInputs, Texts,
-};
+use elias::data::{Part, PredictionFormat, PredictionWriter, Sink, TextInput, TextInputs, Texts};
 use elias::{Predictor, Scored};
 
 use crate::ui::console::{Console, Misuse};
+use crate::ui::count::count;
 use crate::{models, reading};
 
-/// Texts per batch for each thread; batches are predicted in parallel and written in order.
+/// Texts per batch and thread; a batch is predicted in parallel and written in order.
 const TEXTS_PER_THREAD: usize = 512;
 
 /// Predict the labels of texts
 ///
-/// INPUT holds one text per line, JSON Lines with "text" and perhaps "id", or CSV or TSV with a header; gzip and zstd
-/// are decompressed. Answers come in the order of the input.
+/// INPUT has one text per line, JSON Lines with "text" and optionally "id", or CSV or TSV with a header; gzip and zstd
+/// are decompressed. Answers are in input order.
 /// jsonl output: {"id"?, "labels": [{"label": NAME, "score": S}, ...]} per line. csv output: one row per answer, with
-/// the columns id (row, counted from 0, if the input has no ids), rank, label, score and probability.
+/// the columns id (or row, from 0, if the input has no ids), rank, label, score and probability.
 /// For a model trained on sparse features, INPUT is a data set.
 #[derive(Args)]
 pub(crate) struct Predict {
     /// The model
     model: PathBuf,
-    /// The texts; - is standard input
+    /// Texts; - is standard input
     #[arg(value_name = "INPUT", default_value = "-")]
     input: PathBuf,
     /// Labels per text
     #[arg(short = 'k', long, value_name = "N", default_value_t = 10, value_parser = parse_top_k)]
     top_k: usize,
-    /// Leave out answers with a lower probability (without calibration: a lower score)
+    /// Omit answers below this probability (score, if not calibrated)
     #[arg(long, value_name = "P", default_value_t = 0.0)]
     threshold: f32,
     /// Format of the answers
     #[arg(long, value_name = "FORMAT", default_value_t, value_parser = format_parser())]
     output_format: PredictionFormat,
-    /// Write to a file, which appears only when complete
+    /// Write to a file, which appears when it is complete
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// At a text that cannot be read: stop, or skip it and report it at the end
+    /// If a text cannot be read: stop, or skip it
     #[arg(
         long,
         value_name = "stop|skip",
@@ -55,7 +54,7 @@ pub(crate) struct Predict {
     columns: reading::ColumnArgs,
 }
 
-/// What to do at an input that cannot be read.
+/// What to do if an input cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum OnError {
     Stop,
@@ -66,7 +65,7 @@ enum OnError {
 #[derive(Default)]
 struct Skipped {
     count: usize,
-    /// The place of the first, and what is wrong there.
+    /// Where the first one is, and what is wrong with it.
     first: Option<elias::Error>,
 }
 
@@ -79,7 +78,7 @@ impl Predict {
                 let mut sink = Sink::create(path)?;
                 self.write(&predictor, &mut sink, console)?;
                 sink.finish()?;
-                console.say(format_args!("the answers are in {}", path.display()));
+                console.info(format_args!("answers written to {}", path.display()));
             }
         }
         Ok(())
@@ -104,7 +103,7 @@ impl Predict {
             TextInputs::open(&self.input)?
         };
         let inputs = inputs.with_columns(self.columns.columns());
-        // On a terminal every line gets its answer at once.
+        // On a terminal every line is answered immediately.
         let batch_size = if is_stdin && io::stdin().is_terminal() {
             1
         } else {
@@ -112,9 +111,8 @@ impl Predict {
         };
         let skipped = self.answer(predictor, inputs, batch_size, writer)?;
         if let Some(first) = skipped.first {
-            let count = skipped.count;
-            let inputs = if count == 1 { "input" } else { "inputs" };
-            console.say(format_args!("skipped {count} {inputs}; the first: {first}"));
+            let skipped = count(skipped.count, "input");
+            console.info(format_args!("skipped {skipped}; the first: {first}"));
         }
         Ok(())
     }
@@ -149,7 +147,7 @@ impl Predict {
         Ok(skipped)
     }
 
-    /// The next inputs; nothing for one that was skipped.
+    /// The next inputs; None for one that was skipped.
     fn read_batch(
         &self,
         inputs: &mut TextInputs<'_>,
@@ -178,16 +176,10 @@ impl Predict {
         console: &Console,
     ) -> anyhow::Result<()> {
         if self.on_error == OnError::Skip {
-            let misuse =
-                "--on-error skip is for texts: this model reads a data set of sparse features";
+            let misuse = "--on-error skip works with texts only; this model takes sparse features";
             return Err(Misuse(misuse.into()).into());
         }
-        let options = ReadOptions {
-            part: Part::Test,
-            known_labels: Some(predictor.labels()),
-            columns: self.columns.columns(),
-            ..ReadOptions::default()
-        };
+        let options = self.columns.options(Part::Test, Some(predictor.labels()));
         let data = reading::read(console, &self.input, options)?;
         let answers = predictor.rank(&data, self.top_k)?;
         for (point_idx, answers) in answers.iter().enumerate() {
@@ -199,7 +191,7 @@ impl Predict {
     }
 
     fn above_threshold<'a>(&self, predictor: &Predictor, answers: &'a [Scored]) -> &'a [Scored] {
-        // Probabilities never decrease with the score, so what is above comes first.
+        // Probabilities never decrease with the score, so answers above the threshold come first.
         let n_above = answers.partition_point(|answer| {
             let score = answer.score;
             predictor.probability(score).unwrap_or(score) >= self.threshold
@@ -215,7 +207,7 @@ fn format_parser() -> impl TypedValueParser<Value = PredictionFormat> {
 
 fn parse_top_k(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(0) | Err(_) => Err("expected a number of labels, at least 1".into()),
+        Ok(0) | Err(_) => Err("expected an integer of at least 1".into()),
         Ok(number) => Ok(number),
     }
 }

@@ -1,4 +1,4 @@
-//! `elias prune`: a smaller model without the weak edges of its index.
+//! `elias prune`: removes weak edges from the index of a model.
 
 use std::path::PathBuf;
 
@@ -7,19 +7,20 @@ use elias::insight::{Cut, prune};
 
 use crate::models;
 use crate::ui::console::{Console, Misuse};
+use crate::ui::count::count;
 
 /// Remove weak edges from a model's index
 ///
-/// An edge goes if its score is below --threshold, or if it is not among the --top-k strongest of its cluster. Every
-/// label keeps its strongest edge, so none becomes unreachable. `elias report` shows the cost of each cut.
+/// Removes edges with a score below --threshold, or all but the --top-k strongest edges of each cluster. Every label
+/// keeps its strongest edge, so none becomes unreachable. `elias report` shows what each cut costs.
 #[derive(Args)]
 pub(crate) struct Prune {
     /// The model
     model: PathBuf,
-    /// Where the pruned model goes
+    /// Directory to write the pruned model to
     #[arg(short, long, value_name = "MODEL2")]
     out: PathBuf,
-    /// Remove edges with a lower score, 0 to 1
+    /// Remove edges with a lower score (0 to 1)
     #[arg(
         long,
         value_name = "T",
@@ -27,10 +28,10 @@ pub(crate) struct Prune {
         required_unless_present = "top_k"
     )]
     threshold: Option<f32>,
-    /// Keep this many edges per cluster
+    /// Edges to keep per cluster
     #[arg(long, value_name = "N")]
     top_k: Option<usize>,
-    /// Replace the model if there is one
+    /// Replace an existing model
     #[arg(long)]
     overwrite: bool,
 }
@@ -44,28 +45,31 @@ impl Prune {
             }
             (threshold, None) => {
                 let found = threshold.unwrap_or(f32::NAN);
-                return Err(Misuse(format!("--threshold {found}: expected 0 to 1")).into());
+                return Err(Misuse(format!(
+                    "--threshold: expected a number from 0 to 1, found {found}"
+                ))
+                .into());
             }
         };
         let mut predictor = models::load(&self.model)?;
         let n_labels = predictor.labels().len();
         for (member_idx, pruned) in prune(&mut predictor, cut)?.iter().enumerate() {
-            console.say(format_args!(
-                "member {}: {} of {} edges removed ({:.2} %); {} of {n_labels} labels kept only \
-                 because their strongest edge stays",
+            console.info(format_args!(
+                "member {}: removed {} of {} ({:.2} %); {} of {} kept only by their strongest edge",
                 member_idx + 1,
                 pruned.n_removed,
-                pruned.n_edges,
+                count(pruned.n_edges, "edge"),
                 100.0 * pruned.n_removed as f64 / pruned.n_edges.max(1) as f64,
                 pruned.n_rescued,
+                count(n_labels, "label"),
             ));
-            console.say(format_args!(
-                "{} labels cannot be reached",
-                pruned.n_unreachable
+            console.info(format_args!(
+                "{} cannot be reached",
+                count(pruned.n_unreachable, "label")
             ));
         }
         models::save(&predictor, &self.out, self.overwrite)?;
-        console.say(format_args!("the model is in {}", self.out.display()));
+        console.info(format_args!("model written to {}", self.out.display()));
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
-//! Scales: from values to places, with ticks at round numbers.
+//! Scales: from values to positions, with ticks at round numbers.
 
-use super::text::spell;
+use super::text::format_number;
 
 /// A scale with its ticks.
 #[derive(Clone, Debug)]
@@ -9,7 +9,23 @@ pub(crate) struct Axis {
     pub(super) low: f64,
     high: f64,
     is_log: bool,
-    pub(super) ticks: Vec<(f64, String)>,
+    pub(super) ticks: Vec<Tick>,
+}
+
+/// A value with its name.
+#[derive(Clone, Debug)]
+pub(super) struct Tick {
+    pub(super) value: f64,
+    pub(super) name: String,
+}
+
+impl Tick {
+    fn number(value: f64) -> Self {
+        Tick {
+            value,
+            name: format_number(value),
+        }
+    }
 }
 
 impl Axis {
@@ -21,12 +37,12 @@ impl Axis {
         let step = [1.0, 2.0, 2.5, 5.0, 10.0].map(|m| m * power);
         let step = step
             .into_iter()
-            .find(|step| rough <= *step)
+            .find(|step| *step >= rough)
             .unwrap_or(rough);
         let mut ticks = Vec::new();
         let mut at = (low / step).ceil() * step;
         while at <= high + step * 1e-6 {
-            ticks.push((at, spell(at)));
+            ticks.push(Tick::number(at));
             at += step;
         }
         Axis {
@@ -42,20 +58,25 @@ impl Axis {
     pub(crate) fn log(label: &str, low: f64, high: f64) -> Self {
         let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
         let ticks = (first..=last).map(|power| 10f64.powi(power));
-        let ticks: Vec<_> = ticks.filter(|t| low <= *t && *t <= high * 1.0001).collect();
+        let ticks = ticks.filter(|tick| *tick >= low && *tick <= high * 1.0001);
         Axis {
             label: label.into(),
             low,
             high,
             is_log: true,
-            ticks: ticks.into_iter().map(|at| (at, spell(at))).collect(),
+            ticks: ticks.map(Tick::number).collect(),
         }
     }
 
-    /// One place for each name, at 0, 1, 2 and so on.
+    /// One position per name, at 0, 1, 2 and so on.
     pub(crate) fn names<T: Into<String>>(label: &str, names: impl IntoIterator<Item = T>) -> Self {
         let names = names.into_iter().enumerate();
-        let ticks: Vec<_> = names.map(|(at, name)| (at as f64, name.into())).collect();
+        let ticks: Vec<Tick> = names
+            .map(|(at, name)| Tick {
+                value: at as f64,
+                name: name.into(),
+            })
+            .collect();
         Axis {
             label: label.into(),
             low: -0.5,
@@ -65,8 +86,8 @@ impl Axis {
         }
     }
 
-    /// Where a value lies, from 0 to 1.
-    pub(super) fn place(&self, value: f64) -> f64 {
+    /// The position of a value, from 0 to 1.
+    pub(super) fn position(&self, value: f64) -> f64 {
         let scale = |value: f64| {
             if self.is_log {
                 value.max(1e-300).log10()
@@ -88,7 +109,7 @@ mod tests {
         let names = |axis: Axis| {
             axis.ticks
                 .into_iter()
-                .map(|tick| tick.1)
+                .map(|tick| tick.name)
                 .collect::<Vec<_>>()
         };
         assert_eq!(

@@ -1,8 +1,8 @@
 //! Plots as SVG text: lines, bars and boxes over linear, logarithmic or named axes.
 //!
-//! Colours are CSS variables of the page (`--s0` to `--s5`) with values of their own where there is no page, so that
-//! one picture serves a light page, a dark page and a file. Marks carry their numbers as `data-t`, which the page
-//! shows on hover, and series are told apart by dashes as well as by colour.
+//! Colours are CSS variables of the page (`--s0` to `--s5`) with fallbacks, so the same SVG works on a light page, on
+//! a dark page and as a file. Marks have their values in `data-t`, which the page shows on hover. Series differ in
+//! dashes as well as in colour.
 
 mod axis;
 mod text;
@@ -10,7 +10,8 @@ mod text;
 use std::fmt::Write;
 
 pub(crate) use axis::Axis;
-pub(crate) use text::{escape, spell};
+use axis::Tick;
+pub(crate) use text::{escape, format_number};
 
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 320.0;
@@ -21,15 +22,50 @@ const FALLBACK: [&str; 6] = [
 ];
 const DASHES: [&str; 6] = ["", "7 3", "2 3", "9 3 2 3", "4 4", "1 4"];
 
-/// What is drawn of a series.
+/// A point of a series.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Point {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+}
+
+impl Point {
+    pub(crate) fn new(x: f64, y: f64) -> Self {
+        Point { x, y }
+    }
+}
+
+/// The distribution of the values at one x.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spread {
+    pub(crate) x: f64,
+    /// The percentiles 10, 25, 50, 75 and 90.
+    pub(crate) percentiles: [f64; 5],
+}
+
+/// How a series is drawn.
 #[derive(Clone, Debug)]
 pub(crate) enum Marks {
-    /// A line through points, with dots if there are few.
-    Line(Vec<(f64, f64)>),
-    /// Bars from zero, side by side with those of other series.
-    Bars(Vec<(f64, f64)>),
-    /// Boxes of 10, 25, 50, 75 and 90 percent.
-    Boxes(Vec<(f64, [f64; 5])>),
+    /// A line through points, with dots.
+    Line(Vec<Point>),
+    /// Bars from the bottom, side by side with those of other series.
+    Bars(Vec<Point>),
+    /// Box plots.
+    Boxes(Vec<Spread>),
+}
+
+/// A named series.
+#[derive(Clone, Debug)]
+struct Series {
+    name: String,
+    marks: Marks,
+}
+
+/// The place of a series among those that share the room around an x.
+#[derive(Clone, Copy)]
+struct Slot {
+    idx: usize,
+    n_slots: usize,
 }
 
 /// A plot.
@@ -38,11 +74,11 @@ pub(crate) struct Plot {
     title: String,
     x: Axis,
     y: Axis,
-    series: Vec<(String, Marks)>,
+    series: Vec<Series>,
 }
 
 impl Plot {
-    /// An empty plot; the title is for those who cannot see it.
+    /// An empty plot; the title is read by screen readers.
     pub(crate) fn new(title: &str, x: Axis, y: Axis) -> Self {
         Plot {
             title: title.into(),
@@ -54,14 +90,17 @@ impl Plot {
 
     /// Adds a series.
     pub(crate) fn with(mut self, name: &str, marks: Marks) -> Self {
-        self.series.push((name.into(), marks));
+        self.series.push(Series {
+            name: name.into(),
+            marks,
+        });
         self
     }
 
-    /// The picture, with its legend above if there are several series.
+    /// The SVG; several series get a legend at the top.
     pub(crate) fn draw(&self) -> String {
         let mut svg = String::new();
-        let n_legend = if 1 < self.series.len() {
+        let n_legend = if self.series.len() > 1 {
             self.legend_rows().len()
         } else {
             0
@@ -73,7 +112,7 @@ impl Plot {
              role=\"img\" aria-label=\"{}\" font-family=\"system-ui, sans-serif\" font-size=\"12\">",
             escape(&self.title)
         );
-        if 0 < n_legend {
+        if n_legend > 0 {
             self.draw_legend(&mut svg);
         }
         let _ = write!(
@@ -82,44 +121,36 @@ impl Plot {
             18.0 * n_legend as f64
         );
         self.draw_axes(&mut svg);
-        let n_groups = self.count(|marks| !matches!(marks, Marks::Line(_)));
-        let mut group = 0;
-        for (at, (name, marks)) in self.series.iter().enumerate() {
-            match marks {
-                Marks::Line(points) => self.draw_line(&mut svg, at, name, points),
-                Marks::Bars(points) => {
-                    self.draw_bars(&mut svg, at, (group, n_groups), (name, points))
-                }
-                Marks::Boxes(boxes) => {
-                    self.draw_boxes(&mut svg, at, (group, n_groups), (name, boxes))
-                }
+        let is_line = |series: &Series| matches!(series.marks, Marks::Line(_));
+        let n_slots = self.series.iter().filter(|one| !is_line(one)).count();
+        let mut slot = Slot { idx: 0, n_slots };
+        for (at, series) in self.series.iter().enumerate() {
+            match &series.marks {
+                Marks::Line(points) => self.draw_line(&mut svg, at, points),
+                Marks::Bars(points) => self.draw_bars(&mut svg, at, slot, points),
+                Marks::Boxes(boxes) => self.draw_boxes(&mut svg, at, slot, boxes),
             }
-            group += usize::from(!matches!(marks, Marks::Line(_)));
+            slot.idx += usize::from(!is_line(series));
         }
         svg.push_str("</g></svg>");
         svg
     }
 
-    fn count(&self, is_wanted: impl Fn(&Marks) -> bool) -> usize {
-        let marks = self.series.iter().map(|(_, marks)| marks);
-        marks.filter(|marks| is_wanted(marks)).count().max(1)
-    }
-
     fn px(&self, x: f64) -> f64 {
-        MARGIN[0] + self.x.place(x) * (WIDTH - MARGIN[0] - MARGIN[2])
+        MARGIN[0] + self.x.position(x) * (WIDTH - MARGIN[0] - MARGIN[2])
     }
 
     fn py(&self, y: f64) -> f64 {
-        HEIGHT - MARGIN[3] - self.y.place(y) * (HEIGHT - MARGIN[1] - MARGIN[3])
+        HEIGHT - MARGIN[3] - self.y.position(y) * (HEIGHT - MARGIN[1] - MARGIN[3])
     }
 
     /// Rows of series that fit side by side.
     fn legend_rows(&self) -> Vec<Vec<usize>> {
         let mut rows: Vec<Vec<usize>> = vec![Vec::new()];
         let mut width = 0.0;
-        for (at, (name, _)) in self.series.iter().enumerate() {
-            let needed = 34.0 + 7.0 * name.chars().count() as f64;
-            if WIDTH - MARGIN[0] < width + needed && 0.0 < width {
+        for (at, series) in self.series.iter().enumerate() {
+            let needed = legend_width(&series.name);
+            if width + needed > WIDTH - MARGIN[0] && width > 0.0 {
                 rows.push(Vec::new());
                 width = 0.0;
             }
@@ -133,7 +164,7 @@ impl Plot {
         for (row_idx, row) in self.legend_rows().iter().enumerate() {
             let (mut x, y) = (MARGIN[0], 12.0 + 18.0 * row_idx as f64);
             for &at in row {
-                let (name, marks) = &self.series[at];
+                let Series { name, marks } = &self.series[at];
                 let _ = match marks {
                     Marks::Line(_) => write!(
                         svg,
@@ -155,7 +186,7 @@ impl Plot {
                     y + 4.0,
                     escape(name)
                 );
-                x += 34.0 + 7.0 * name.chars().count() as f64;
+                x += legend_width(name);
             }
         }
     }
@@ -163,7 +194,7 @@ impl Plot {
     fn draw_axes(&self, svg: &mut String) {
         let (left, right) = (MARGIN[0], WIDTH - MARGIN[2]);
         let (top, bottom) = (MARGIN[1], HEIGHT - MARGIN[3]);
-        for (value, name) in &self.y.ticks {
+        for Tick { value, name } in &self.y.ticks {
             let y = self.py(*value);
             let _ = write!(
                 svg,
@@ -174,18 +205,18 @@ impl Plot {
                 escape(name)
             );
         }
-        // Names that would run into each other are left out evenly.
+        // Names that would overlap are left out evenly.
         let widest = self
             .x
             .ticks
             .iter()
-            .map(|(_, name)| name.chars().count())
+            .map(|tick| tick.name.chars().count())
             .max();
         let room = (right - left) / self.x.ticks.len().max(1) as f64;
         let stride = ((7.0 * widest.unwrap_or(1) as f64 + 6.0) / room)
             .ceil()
             .max(1.0) as usize;
-        for (value, name) in self.x.ticks.iter().step_by(stride) {
+        for Tick { value, name } in self.x.ticks.iter().step_by(stride) {
             let x = self.px(*value);
             let _ = write!(
                 svg,
@@ -209,10 +240,11 @@ impl Plot {
         );
     }
 
-    /// What a mark says on hover.
-    fn words(&self, name: &str, x: f64, value: String) -> String {
-        let tick = self.x.ticks.iter().find(|(at, _)| *at == x);
-        let x = tick.map_or_else(|| spell(x), |(_, name)| name.clone());
+    /// The text of a mark on hover.
+    fn hover_text(&self, series: usize, x: f64, value: &str) -> String {
+        let name = &self.series[series].name;
+        let tick = self.x.ticks.iter().find(|tick| tick.value == x);
+        let x = tick.map_or_else(|| format_number(x), |tick| tick.name.clone());
         let text = format!(
             "{name}{}{} {x}: {value}",
             if name.is_empty() { "" } else { ", " },
@@ -221,83 +253,76 @@ impl Plot {
         escape(&text)
     }
 
-    fn draw_line(&self, svg: &mut String, at: usize, name: &str, points: &[(f64, f64)]) {
-        let places = points
+    fn draw_line(&self, svg: &mut String, at: usize, points: &[Point]) {
+        let corners = points
             .iter()
-            .map(|&(x, y)| format!("{:.1},{:.1}", self.px(x), self.py(y)));
-        let places: Vec<String> = places.collect();
+            .map(|point| format!("{:.1},{:.1}", self.px(point.x), self.py(point.y)));
+        let corners: Vec<String> = corners.collect();
         let _ = write!(
             svg,
             "<polyline fill=\"none\" points=\"{}\" {}/>",
-            places.join(" "),
+            corners.join(" "),
             stroke(at)
         );
-        // Dots are what can be hovered; a line of a hundred points has one at every few.
+        // Dots show their values on hover; a long line has about 25 of them.
         let stride = points.len().div_ceil(25).max(1);
-        for (x, y) in points.iter().step_by(stride) {
+        for Point { x, y } in points.iter().step_by(stride) {
             let _ = write!(
                 svg,
                 "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3.2\" data-t=\"{}\" {}/>",
                 self.px(*x),
                 self.py(*y),
-                self.words(name, *x, spell(*y)),
+                self.hover_text(at, *x, &format_number(*y)),
                 fill(at)
             );
         }
     }
 
-    /// Left edge and width of a series' place around x.
-    fn slot(&self, x: f64, (group, n_groups): (usize, usize), n_places: usize) -> (f64, f64) {
-        let room = (WIDTH - MARGIN[0] - MARGIN[2]) / n_places.max(1) as f64 * 0.8;
-        let width = room / n_groups as f64;
-        (self.px(x) - room / 2.0 + width * group as f64, width)
+    /// Width of a slot if this many x share the axis.
+    fn slot_width(&self, n_slots: usize, n_xs: usize) -> f64 {
+        0.8 * (WIDTH - MARGIN[0] - MARGIN[2]) / n_xs.max(1) as f64 / n_slots as f64
     }
 
-    fn draw_bars(
-        &self,
-        svg: &mut String,
-        at: usize,
-        group: (usize, usize),
-        (name, points): (&str, &[(f64, f64)]),
-    ) {
+    /// Left edge of a slot around x.
+    fn slot_left(&self, x: f64, slot: Slot, width: f64) -> f64 {
+        self.px(x) + width * (slot.idx as f64 - slot.n_slots as f64 / 2.0)
+    }
+
+    fn draw_bars(&self, svg: &mut String, at: usize, slot: Slot, points: &[Point]) {
         let base = self.py(self.y.low);
-        for (x, y) in points {
-            let (left, width) = self.slot(*x, group, self.x.ticks.len().max(points.len()));
+        let width = self.slot_width(slot.n_slots, self.x.ticks.len().max(points.len()));
+        for Point { x, y } in points {
+            let left = self.slot_left(*x, slot, width);
             let top = self.py(*y);
             let _ = write!(
                 svg,
                 "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\" data-t=\"{}\" {}/>",
                 (width - 1.0).max(0.5),
                 (base - top).max(0.0),
-                self.words(name, *x, spell(*y)),
+                self.hover_text(at, *x, &format_number(*y)),
                 fill(at)
             );
         }
     }
 
-    fn draw_boxes(
-        &self,
-        svg: &mut String,
-        at: usize,
-        group: (usize, usize),
-        (name, boxes): (&str, &[(f64, [f64; 5])]),
-    ) {
-        for (x, spread) in boxes {
-            let (left, width) = self.slot(*x, group, self.x.ticks.len());
-            let [low, q1, mid, q3, high] = spread.map(|value| self.py(value));
-            let (centre, width) = (left + width / 2.0, (width - 3.0).max(2.0));
+    fn draw_boxes(&self, svg: &mut String, at: usize, slot: Slot, boxes: &[Spread]) {
+        let slot_width = self.slot_width(slot.n_slots, self.x.ticks.len());
+        for Spread { x, percentiles } in boxes {
+            let left = self.slot_left(*x, slot, slot_width);
+            let [low, q1, mid, q3, high] = percentiles.map(|value| self.py(value));
+            let (centre, width) = (left + slot_width / 2.0, (slot_width - 3.0).max(2.0));
             let value = format!(
-                "median {}, half within {} to {}",
-                spell(spread[2]),
-                spell(spread[1]),
-                spell(spread[3])
+                "median {}, half between {} and {}",
+                format_number(percentiles[2]),
+                format_number(percentiles[1]),
+                format_number(percentiles[3])
             );
             let _ = write!(
                 svg,
                 "<g data-t=\"{}\"><line x1=\"{centre:.1}\" x2=\"{centre:.1}\" y1=\"{low:.1}\" y2=\"{high:.1}\" {}/>\
                  <rect x=\"{:.1}\" y=\"{q3:.1}\" width=\"{width:.1}\" height=\"{:.1}\" {}/>\
                  <line x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{mid:.1}\" y2=\"{mid:.1}\" stroke-width=\"2\" style=\"stroke:var(--ink,#333)\"/></g>",
-                self.words(name, *x, value),
+                self.hover_text(at, *x, &value),
                 stroke(at),
                 left + 1.5,
                 (q1 - q3).max(1.0),
@@ -309,14 +334,19 @@ impl Plot {
     }
 }
 
-/// A picture that stands by itself, on white.
-pub(crate) fn on_paper(svg: &str) -> String {
-    let paper = "><rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>";
-    svg.replacen('>', paper, 1) + "\n"
+/// The SVG as a file of its own, on white.
+pub(crate) fn standalone(svg: &str) -> String {
+    let background = "><rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>";
+    svg.replacen('>', background, 1) + "\n"
 }
 
 const INK: &str = "style=\"fill:var(--ink,#333)\"";
 const GRID: &str = "style=\"stroke:var(--grid,#ddd)\"";
+
+/// The room a name takes in the legend.
+fn legend_width(name: &str) -> f64 {
+    34.0 + 7.0 * name.chars().count() as f64
+}
 
 fn colour(at: usize) -> String {
     let at = at % FALLBACK.len();
@@ -332,7 +362,7 @@ fn stroke(at: usize) -> String {
     )
 }
 
-/// A fill in a series' colour.
+/// A fill in the colour of a series.
 pub(crate) fn fill(at: usize) -> String {
     format!("style=\"fill:{}\"", colour(at))
 }
@@ -342,14 +372,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hostile_names_do_not_leave_their_place() {
+    fn hostile_names_are_escaped() {
         let plot = Plot::new(
             "a \"title\"",
             Axis::names("<x>", ["<b>"]),
             Axis::linear("y", 0.0, 1.0),
         );
         let svg = plot
-            .with("'><script>", Marks::Bars(vec![(0.0, 0.5)]))
+            .with("'><script>", Marks::Bars(vec![Point::new(0.0, 0.5)]))
             .draw();
         assert!(
             !svg.contains("<script>") && !svg.contains("<b>") && !svg.contains("<x>"),

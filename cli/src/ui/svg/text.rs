@@ -1,7 +1,7 @@
-//! Numbers and texts as pictures and pages hold them.
+//! Numbers and text in plots and pages.
 
-/// A number as briefly as its size allows.
-pub(crate) fn spell(value: f64) -> String {
+/// A number, rounded according to its size.
+pub(crate) fn format_number(value: f64) -> String {
     let text = match value.abs() {
         0.0 => return "0".into(),
         v if v < 0.001 => return format!("{value:.0e}"),
@@ -10,13 +10,14 @@ pub(crate) fn spell(value: f64) -> String {
         v if v < 10_000.0 => format!("{value:.1}"),
         _ => format!("{value:.0}"),
     };
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
     }
 }
 
-/// Text for HTML and SVG, inside of elements and of quoted attributes. Control characters become spaces.
+/// Escapes text for HTML and SVG, in elements and quoted attributes. Control characters become spaces.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -38,10 +39,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_brief() {
-        let spelled = [0.0, 0.25, 12.5, 99.999, 1234.5, 51213.0, 0.00012].map(spell);
+    fn numbers_are_short() {
+        let formatted = [0.0, 0.25, 12.5, 99.999, 1234.5, 51213.0, 0.00012].map(format_number);
         assert_eq!(
-            spelled,
+            formatted,
             ["0", "0.25", "12.5", "100", "1234.5", "51213", "1e-4"]
         );
     }

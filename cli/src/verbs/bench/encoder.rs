@@ -1,17 +1,17 @@
-//! `elias bench encoder`: how fast transformers train and embed, beside the plain matrix product of the same process.
+//! `elias bench encoder`: how fast transformers train and embed, compared with a plain matrix product.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use elias::bench::{EncoderBench, EncoderFigures, KNOWN_SHAPES};
 
-use super::{Groups, write_groups};
+use super::{Figures, Group, write_groups};
 use crate::ui::console::Console;
 
-/// Measure transformers: training steps with AdamW, and embedding texts
+/// Measure transformers: training steps with AdamW, and inference
 ///
-/// Without DIR the shapes are those of MiniLM-L6 and BERT-base, with random weights. Every text of a batch has the
-/// same number of tokens. A rate counts the matrix products alone, three times the forward pass for a training step.
+/// Without DIR, MiniLM-L6 and BERT-base with random weights are measured. All texts of a batch have the same number
+/// of tokens. gflops count matrix products only; a training step counts as three forward passes.
 #[derive(Args)]
 pub(crate) struct BenchEncoder {
     /// Directory of a transformer
@@ -20,7 +20,7 @@ pub(crate) struct BenchEncoder {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = KNOWN_SHAPES,
           default_values_t = KNOWN_SHAPES.map(str::to_owned))]
     shapes: Vec<String>,
-    /// Steps to measure
+    /// Number of steps to measure
     #[arg(long, value_name = "N", default_value_t = 5)]
     steps: usize,
     /// Print JSON
@@ -28,35 +28,68 @@ pub(crate) struct BenchEncoder {
     json: bool,
 }
 
+/// The batches to measure.
+const BATCHES: [BatchShape; 3] = [
+    BatchShape {
+        n_texts: 32,
+        n_tokens: 32,
+    },
+    BatchShape {
+        n_texts: 16,
+        n_tokens: 128,
+    },
+    BatchShape {
+        n_texts: 1,
+        n_tokens: 32,
+    },
+];
+
 /// Texts per batch and tokens per text.
-const BATCHES: [(usize, usize); 3] = [(32, 32), (16, 128), (1, 32)];
+struct BatchShape {
+    n_texts: usize,
+    n_tokens: usize,
+}
+
+struct NamedEncoder {
+    name: String,
+    encoder: EncoderBench,
+}
 
 impl BenchEncoder {
     pub(crate) fn run(&self, console: &Console) -> anyhow::Result<()> {
-        let mut groups = Groups::new();
-        for (name, mut encoder) in self.encoders()? {
-            for (n_texts, n_tokens) in BATCHES {
+        let mut groups = Vec::new();
+        for NamedEncoder { name, mut encoder } in self.encoders()? {
+            for BatchShape { n_texts, n_tokens } in BATCHES {
                 console.detail(format_args!("{name}, {n_texts} texts of {n_tokens} tokens"));
                 let figures = encoder.measure(n_texts, n_tokens, self.steps);
-                let group = format!("{name} {n_texts}x{n_tokens}");
-                groups.push((group, rows(&figures, (n_texts * n_tokens) as f64)));
+                groups.push(Group {
+                    name: format!("{name} {n_texts}x{n_tokens}"),
+                    figures: rows(&figures, (n_texts * n_tokens) as f64),
+                });
             }
         }
         write_groups(&groups, self.json)
     }
 
-    fn encoders(&self) -> anyhow::Result<Vec<(String, EncoderBench)>> {
+    fn encoders(&self) -> anyhow::Result<Vec<NamedEncoder>> {
         if let Some(dir) = &self.dir {
             let name = dir.file_name().unwrap_or(dir.as_os_str());
-            let encoder = EncoderBench::from_directory(dir)?;
-            return Ok(vec![(name.to_string_lossy().into_owned(), encoder)]);
+            return Ok(vec![NamedEncoder {
+                name: name.to_string_lossy().into_owned(),
+                encoder: EncoderBench::from_directory(dir)?,
+            }]);
         }
-        let named = |name: &String| Some((name.clone(), EncoderBench::from_shape(name)?));
+        let named = |name: &String| {
+            Some(NamedEncoder {
+                name: name.clone(),
+                encoder: EncoderBench::from_shape(name)?,
+            })
+        };
         Ok(self.shapes.iter().filter_map(named).collect())
     }
 }
 
-fn rows(figures: &EncoderFigures, n_tokens: f64) -> Vec<(&'static str, f64)> {
+fn rows(figures: &EncoderFigures, n_tokens: f64) -> Figures {
     let rate = figures.sgemm_gflops;
     vec![
         ("training_tokens_per_s", n_tokens / figures.training_step),

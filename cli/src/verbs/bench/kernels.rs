@@ -1,16 +1,16 @@
-//! `elias bench kernels`: rates of the vector kernels on one thread, and of the matrix product on all.
+//! `elias bench kernels`: speed of the vector kernels on one thread, and of the matrix product on all threads.
 
 use clap::Args;
 use elias::bench::{Sgemm, measure_kernels, median};
 
-use super::{Groups, write_groups};
+use super::{Group, write_groups};
 
-/// Measurements of the matrix product, whose median counts.
+/// Measurements of the matrix product; the median is reported.
 const N_ROUNDS: usize = 5;
 
-/// Rates of the vector kernels
+/// Measure the vector kernels
 ///
-/// Kernels run on one thread over rows of 256 values that stay in the cache; sgemm runs on all threads.
+/// Kernels run on one thread, on rows of 256 values that stay in the cache; sgemm runs on all threads.
 #[derive(Args)]
 pub(super) struct BenchKernels {
     /// Print JSON
@@ -28,16 +28,18 @@ impl BenchKernels {
             ]
         };
         let kernels = measure_kernels().into_iter();
-        let mut groups: Groups = kernels
-            .map(|one| {
-                let figures = figures(one.gflops, one.gb_per_s, one.ns_per_call);
-                (one.name.to_string(), figures)
+        let mut groups: Vec<Group> = kernels
+            .map(|one| Group {
+                name: one.name.to_string(),
+                figures: figures(one.gflops, one.gb_per_s, one.ns_per_call),
             })
             .collect();
         let mut sgemm = Sgemm::new();
         let rates: Vec<f64> = (0..N_ROUNDS).map(|_| sgemm.measure()).collect();
-        let figures = figures(median(&rates), f64::NAN, f64::NAN);
-        groups.push(("sgemm".to_string(), figures));
+        groups.push(Group {
+            name: "sgemm".to_string(),
+            figures: figures(median(&rates), f64::NAN, f64::NAN),
+        });
         write_groups(&groups, self.json)
     }
 }

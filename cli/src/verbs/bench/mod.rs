@@ -1,4 +1,4 @@
-//! `elias bench`: how fast this machine trains and predicts. DATA defaults to the bundled set.
+//! `elias bench`: how fast this machine trains and predicts, by default on the bundled data set.
 
 mod encoder;
 mod kernels;
@@ -17,9 +17,9 @@ use crate::ui::console::Console;
 use crate::ui::table::Table;
 use crate::{bundled, reading};
 
-/// Measure the speed of training, prediction, encoders or the kernels
+/// Measure the speed of training, prediction, encoders or kernels
 ///
-/// Every rate is measured in this process on --threads threads; run it on an idle machine.
+/// All rates are measured in this process, on --threads threads. Run it on an idle machine.
 #[derive(Args)]
 pub(crate) struct Bench {
     #[command(subcommand)]
@@ -47,38 +47,43 @@ impl Bench {
     }
 }
 
-/// Named figures, in groups: the keys of JSON and the rows of a table.
-type Groups = Vec<(String, Vec<(&'static str, f64)>)>;
+/// Figures by name: the keys of JSON and the rows of a table.
+type Figures = Vec<(&'static str, f64)>;
 
-/// Groups that fit side by side in a table; more become rows.
-const MOST_COLUMNS: usize = 4;
+/// Figures of one thing that was measured.
+struct Group {
+    name: String,
+    figures: Figures,
+}
 
-/// Prints groups of figures with the same names: an object a group, or a column or a row a group.
-fn write_groups(groups: &Groups, json: bool) -> anyhow::Result<()> {
+/// Groups that fit side by side in a table; if there are more, they become rows.
+const MAX_COLUMNS: usize = 4;
+
+/// Prints groups with the same figures: as JSON one object per group, as a table one column or row per group.
+fn write_groups(groups: &[Group], json: bool) -> anyhow::Result<()> {
+    let names = groups.first().map_or(&[][..], |group| &group.figures);
     let mut out = io::stdout().lock();
     if json {
         let entries: Vec<String> = groups
             .iter()
-            .map(|(name, figures)| {
+            .map(|Group { name, figures }| {
                 format!("  {}: {}", Value::from(name.as_str()), object(figures, 4))
             })
             .collect();
         writeln!(out, "{{\n{}\n}}", entries.join(",\n"))?;
-    } else if MOST_COLUMNS < groups.len() {
-        let names = groups.first().map_or(&[][..], |(_, figures)| figures);
+    } else if groups.len() > MAX_COLUMNS {
         let headings = names.iter().map(|(name, _)| *name);
         let mut table = Table::new(std::iter::once("").chain(headings));
-        for (name, figures) in groups {
-            let cells = figures.iter().map(|(_, value)| spell(*value));
+        for Group { name, figures } in groups {
+            let cells = figures.iter().map(|(_, value)| format_value(*value));
             table.row(std::iter::once(name.clone()).chain(cells));
         }
         table.write(&mut out)?;
     } else {
-        let headings = groups.iter().map(|(name, _)| name.clone());
+        let headings = groups.iter().map(|group| group.name.clone());
         let mut table = Table::new(std::iter::once(String::new()).chain(headings));
-        let names = groups.first().map_or(&[][..], |(_, figures)| figures);
         for (at, (name, _)) in names.iter().enumerate() {
-            let cells = groups.iter().map(|(_, figures)| spell(figures[at].1));
+            let cells = groups.iter().map(|group| format_value(group.figures[at].1));
             table.row(std::iter::once(name.to_string()).chain(cells));
         }
         table.write(&mut out)?;
@@ -87,7 +92,7 @@ fn write_groups(groups: &Groups, json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints figures: one object, or a row each.
+/// Prints figures: as one JSON object, or as a table with one row per figure.
 fn write_figures(figures: &[(&'static str, f64)], json: bool) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     if json {
@@ -95,7 +100,7 @@ fn write_figures(figures: &[(&'static str, f64)], json: bool) -> anyhow::Result<
     } else {
         let mut table = Table::new(["", ""]);
         for (name, value) in figures {
-            table.row([name.to_string(), spell(*value)]);
+            table.row([name.to_string(), format_value(*value)]);
         }
         table.write(&mut out)?;
     }
@@ -103,7 +108,7 @@ fn write_figures(figures: &[(&'static str, f64)], json: bool) -> anyhow::Result<
     Ok(())
 }
 
-/// A JSON object with its keys in the order given; what could not be measured is null.
+/// A JSON object with its keys in the given order; NaN is null.
 fn object(figures: &[(&'static str, f64)], indent: usize) -> String {
     let lines: Vec<String> = figures
         .iter()
@@ -112,7 +117,7 @@ fn object(figures: &[(&'static str, f64)], indent: usize) -> String {
     format!("{{\n{}\n{}}}", lines.join(",\n"), " ".repeat(indent - 2))
 }
 
-/// Whole numbers without a decimal point: counts and bytes.
+/// Integers have no decimal point: counts and bytes.
 fn number(value: f64) -> Value {
     match value {
         v if v.fract() == 0.0 && v.abs() < 9e15 => Value::from(v as i64),
@@ -120,7 +125,7 @@ fn number(value: f64) -> Value {
     }
 }
 
-fn spell(value: f64) -> String {
+fn format_value(value: f64) -> String {
     match value.abs() {
         v if v.is_nan() => String::new(),
         v if v.fract() == 0.0 => format!("{value}"),
@@ -130,7 +135,7 @@ fn spell(value: f64) -> String {
     }
 }
 
-/// The named data set, or the bundled one.
+/// The data set at `path`, or the bundled one.
 fn read(path: Option<&Path>, part: Part, console: &Console) -> anyhow::Result<Dataset> {
     match path {
         Some(path) => {
@@ -141,10 +146,10 @@ fn read(path: Option<&Path>, part: Part, console: &Console) -> anyhow::Result<Da
             reading::read(console, path, options)
         }
         None => {
-            let (train, test) = bundled::read()?;
+            let bundled = bundled::read()?;
             Ok(match part {
-                Part::Train => train,
-                Part::Test => test,
+                Part::Train => bundled.train,
+                Part::Test => bundled.test,
             })
         }
     }

@@ -1,4 +1,4 @@
-//! `elias bench predict`: latency, throughput, and what a query reads.
+//! `elias bench predict`: latency, throughput, and memory traffic per query.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -13,24 +13,24 @@ use crate::measuring::{N_QUERIES, query_times};
 use crate::models;
 use crate::ui::console::Console;
 
-/// Rounds of the whole data; the median counts.
+/// Passes over the data; the median is reported.
 const N_ROUNDS: usize = 3;
 
-/// Latency of single queries, throughput of batches, and what a query reads
+/// Measure prediction: latency of single queries and throughput of batches
 ///
-/// Latency: one text at a time on one thread. Throughput: all texts in batches on all threads, the median of three
-/// rounds. Tokenising and encoding are included in both; `queries_per_s_from_features` starts from ready features, as
-/// libraries do that take nothing else.
+/// Latency: one text at a time on one thread. Throughput: all texts in batches on all threads, median of three passes.
+/// Both include tokenising and encoding; `queries_per_s_from_features` starts from precomputed features. Also reports
+/// the rows scored and the bytes read per query.
 #[derive(Args)]
 pub(super) struct BenchPredict {
     /// The model
     model: PathBuf,
-    /// Test data; the bundled set unless given
+    /// Test data [default: the bundled set]
     data: Option<PathBuf>,
     /// Labels per text
     #[arg(short = 'k', long, value_name = "N", default_value_t = 10)]
     top_k: usize,
-    /// Measure a part of the model: stage1, stage2, ranker, calibrated or ensemble
+    /// Part of the model to measure: stage1, stage2, ranker, calibrated or ensemble
     #[arg(long, value_name = "NAME")]
     stage: Option<String>,
     /// Print JSON

@@ -1,8 +1,8 @@
-//! `elias bench train`: steps of both stages against the plain matrix product, in one process.
+//! `elias bench train`: speed of training steps compared with a plain matrix product.
 //!
-//! The matrix product is measured between training steps, on the same threads, so that whatever else the machine
-//! does slows both. A step is timed from the end of the one before to its own end; the first steps of a stage are
-//! left out, and the median stands for the rest.
+//! The matrix product is measured between training steps, on the same threads, so that other load on the machine slows
+//! both. A step is timed from the end of the previous one to its own end; the first steps of a stage are not counted,
+//! and the median of the others is reported.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -15,25 +15,25 @@ use elias::config::Plan;
 use elias::data::Part;
 use elias::{Config, Event, Observer, Phase, Trainer};
 
-use super::{Groups, read, write_groups};
+use super::{Figures, Group, read, write_groups};
 use crate::memory::peak_rss;
 use crate::settings::Settings;
 use crate::ui::console::Console;
 
-/// Steps of a stage that are not counted.
+/// First steps of a stage, which are not counted.
 const N_WARM_UP: usize = 5;
 /// Steps between two measurements of the matrix product.
 const SGEMM_EVERY: usize = 10;
 
-/// Steps of both stages against the plain matrix product
+/// Measure training steps, compared with a plain matrix product
 ///
-/// One epoch of stage 1 and two of stage 2, unless --set stage1.epochs and stage2.epochs say otherwise.
-/// gflops counts 6·B·(K_used + C)·d per step, with K_used the labels scored per point.
+/// Trains one epoch of stage 1 and two of stage 2, unless --set changes stage1.epochs or stage2.epochs.
+/// gflops counts 6·B·(K_used + C)·d per step, where K_used is the number of labels scored per point.
 #[derive(Args)]
 pub(super) struct BenchTrain {
-    /// Training data; the bundled set unless given
+    /// Training data [default: the bundled set]
     data: Option<PathBuf>,
-    /// Leave stage 2 after this many steps
+    /// Stop after this many steps of stage 2
     #[arg(long, value_name = "N")]
     steps: Option<usize>,
     /// Print JSON
@@ -61,11 +61,14 @@ impl BenchTrain {
             .state
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        let groups: Groups = stages
+        let groups: Vec<Group> = stages
             .stages
             .iter()
             .filter(|stage| !stage.step_ms.is_empty())
-            .map(|stage| (stage.name.to_string(), stage.figures(&plan)))
+            .map(|stage| Group {
+                name: stage.name.to_string(),
+                figures: stage.figures(&plan),
+            })
             .collect();
         write_groups(&groups, self.json)
     }
@@ -73,7 +76,7 @@ impl BenchTrain {
 
 /// An observer that times steps.
 struct Watch {
-    most_steps: Option<usize>,
+    max_steps: Option<usize>,
     state: Mutex<State>,
 }
 
@@ -94,13 +97,13 @@ struct StageTimes {
 }
 
 impl Watch {
-    fn new(most_steps: Option<usize>) -> Self {
+    fn new(max_steps: Option<usize>) -> Self {
         let stage = |name| StageTimes {
             name,
             ..StageTimes::default()
         };
         Watch {
-            most_steps,
+            max_steps,
             state: Mutex::new(State {
                 sgemm: Sgemm::new(),
                 stages: [stage("stage1"), stage("stage2")],
@@ -150,7 +153,7 @@ impl Observer for Watch {
                     stage.sgemm.push(sgemm.measure());
                 }
                 stage.peak = peak_rss();
-                let is_last = phase == Phase::Stage2 && self.most_steps == Some(step);
+                let is_last = phase == Phase::Stage2 && self.max_steps == Some(step);
                 is_enough = is_last && stage.labels_scored > 0.0;
             }
             Event::Epoch {
@@ -162,8 +165,8 @@ impl Observer for Watch {
                     stages[stage].labels_scored = labels_scored;
                     stages[stage].sgemm.push(sgemm.measure());
                     let n_steps = stages[stage].step_ms.len() + N_WARM_UP;
-                    is_enough = phase == Phase::Stage2
-                        && self.most_steps.is_some_and(|most| most <= n_steps);
+                    is_enough =
+                        phase == Phase::Stage2 && self.max_steps.is_some_and(|max| n_steps >= max);
                 }
             }
             _ => {}
@@ -178,7 +181,7 @@ impl Observer for Watch {
 }
 
 impl StageTimes {
-    fn figures(&self, plan: &Plan) -> Vec<(&'static str, f64)> {
+    fn figures(&self, plan: &Plan) -> Figures {
         let ms_per_step = median(&self.step_ms);
         let n_points = median(&self.points);
         let n_scored = self.labels_scored + plan.n_clusters() as f64;

@@ -1,7 +1,7 @@
-//! Figures that took long to compute, kept in the model's directory.
+//! Slow results, cached in the model's directory.
 //!
-//! A piece is kept under a name that holds what it depends on: the files of the model, the data, and the version of
-//! the program. What cannot be read is computed again; what cannot be written is not kept. Nothing here is part of
+//! The name of an entry has a hash of what it depends on: the model's files, the data, and the version of the program.
+//! An entry that cannot be read is computed again; one that cannot be written is not cached. The cache is not part of
 //! the model.
 
 use std::fs;
@@ -14,20 +14,22 @@ use serde::de::DeserializeOwned;
 
 use crate::ui::console::Console;
 
-/// The folder inside of the model's directory.
-const FOLDER: &str = "report";
+/// The directory inside the model's directory.
+const DIRECTORY: &str = "report";
 
-/// Kept figures of one model.
+/// Cached results of one model.
 pub(super) struct Cache<'a> {
-    folder: PathBuf,
-    model: u64,
+    directory: PathBuf,
+    /// Hash of the model and the version.
+    model_hash: u64,
     is_used: bool,
     console: &'a Console,
 }
 
 impl<'a> Cache<'a> {
     pub(super) fn new(
-        (model, description): (&Path, &Description),
+        model: &Path,
+        description: &Description,
         is_used: bool,
         console: &'a Console,
     ) -> Self {
@@ -37,14 +39,14 @@ impl<'a> Cache<'a> {
             (name, &file.sha256).hash(&mut hasher);
         }
         Cache {
-            folder: model.join(FOLDER),
-            model: hasher.finish(),
+            directory: model.join(DIRECTORY),
+            model_hash: hasher.finish(),
             is_used,
             console,
         }
     }
 
-    /// The piece of this name for this data, computed if it is not there.
+    /// The entry of this name for this data, computed if it is not cached.
     pub(super) fn get<T: Serialize + DeserializeOwned>(
         &self,
         name: &str,
@@ -52,32 +54,34 @@ impl<'a> Cache<'a> {
         compute: impl FnOnce() -> anyhow::Result<T>,
     ) -> anyhow::Result<T> {
         let mut hasher = DefaultHasher::new();
-        (self.model, data).hash(&mut hasher);
+        (self.model_hash, data).hash(&mut hasher);
         let path = self
-            .folder
+            .directory
             .join(format!("{name}-{:016x}.json", hasher.finish()));
         if self.is_used
-            && let Some(kept) = fs::read(&path).ok()
-            && let Ok(piece) = serde_json::from_slice(&kept)
+            && let Ok(bytes) = fs::read(&path)
+            && let Ok(entry) = serde_json::from_slice(&bytes)
         {
             self.console
                 .detail(format_args!("{name}: from {}", path.display()));
-            return Ok(piece);
+            return Ok(entry);
         }
-        let piece = compute()?;
-        if self.is_used && self.keep(&path, &piece).is_err() {
-            let folder = self.folder.display();
+        let entry = compute()?;
+        if self.is_used
+            && let Err(error) = self.write(&path, &entry)
+        {
+            let path = path.display();
             self.console.detail(format_args!(
-                "{name} is not kept: {folder} cannot be written"
+                "{name}: not cached, cannot write {path}: {error}"
             ));
         }
-        Ok(piece)
+        Ok(entry)
     }
 
-    fn keep(&self, path: &Path, piece: &impl Serialize) -> std::io::Result<()> {
-        fs::create_dir_all(&self.folder)?;
+    fn write(&self, path: &Path, entry: &impl Serialize) -> std::io::Result<()> {
+        fs::create_dir_all(&self.directory)?;
         let partial = path.with_extension("partial");
-        fs::write(&partial, serde_json::to_vec(piece)?)?;
+        fs::write(&partial, serde_json::to_vec(entry)?)?;
         fs::rename(&partial, path)
     }
 }

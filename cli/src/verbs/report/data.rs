@@ -1,4 +1,4 @@
-//! Everything a report shows, as plain data: what the library computed, with the names and texts a reader needs.
+//! The contents of a report as plain data: results of the library, with names and texts.
 
 use elias::insight::{
     ClusterWords, Compactness, HardPoint, IndexHealth, LabelMap, LabelRecall, ReliabilityCurve,
@@ -6,30 +6,32 @@ use elias::insight::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::times::Times;
+
 /// What is computed from the test part of the data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct TestFigures {
     pub(super) n_points: usize,
-    /// Every stage the model has, from the bottom to the top.
+    /// Every stage of the model, in order.
     pub(super) stages: Vec<StageFigures>,
     pub(super) spread: Vec<ScoreSpread>,
     pub(super) reliability: Option<ReliabilityCurve>,
     pub(super) labels: Vec<LabelRecall>,
     pub(super) hardest: Vec<HardPoint>,
-    /// Text and true label names of the hardest points.
+    /// Texts of the hardest points.
     pub(super) texts: Vec<String>,
-    /// Names of all labels of the data, those the model does not know at the end.
+    /// Names of all labels; those the model does not know are at the end.
     pub(super) label_names: Vec<String>,
 }
 
-/// What one cut of the index costs.
+/// The cost of pruning the index at one cut.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct PruneRow {
-    /// Threshold, or edges kept a cluster.
+    /// The threshold, or the number of edges kept per cluster.
     pub(super) cut: f64,
-    /// Share of the edges that went, in percent.
+    /// Edges removed, in percent.
     pub(super) removed: f64,
-    /// Labels that only stay because their strongest edge does.
+    /// Labels that are kept only by their strongest edge.
     pub(super) n_rescued: usize,
     /// P@1, P@5, R@10 and R@100 of stage 2.
     pub(super) metrics: [f64; 4],
@@ -38,7 +40,7 @@ pub(super) struct PruneRow {
 /// Both pruning tables.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Pruning {
-    /// Test points they are measured on.
+    /// Number of test points.
     pub(super) n_points: usize,
     pub(super) by_threshold: Vec<PruneRow>,
     pub(super) by_top_k: Vec<PruneRow>,
@@ -48,38 +50,11 @@ pub(super) struct Pruning {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct TrainFigures {
     pub(super) clusters: Vec<ClusterWords>,
-    /// Maps of labels with several clusters, and with one.
+    /// Maps of labels in several clusters, and in one.
     pub(super) maps: [Vec<LabelMap>; 2],
-    /// The beginning of the text of every point on a map, by map kind, map and point.
+    /// The start of the text of every point on a map, by kind, map and point.
     pub(super) map_texts: [Vec<Vec<String>>; 2],
     pub(super) compactness: Vec<Compactness>,
-}
-
-/// Seconds and memory of a training's phases; written beside the model by `elias train`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Times {
-    /// Whether the training was interrupted and resumed: the seconds are then those of its last part.
-    pub(crate) resumed: bool,
-    pub(crate) phases: Vec<PhaseTime>,
-    /// What checkpoints cost, within the phases.
-    #[serde(default)]
-    pub(crate) checkpoints: Checkpoints,
-}
-
-/// Checkpoints of a training.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Checkpoints {
-    pub(crate) count: usize,
-    pub(crate) seconds: f64,
-}
-
-/// One phase.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct PhaseTime {
-    pub(crate) phase: String,
-    pub(crate) seconds: f64,
-    /// Most memory of the process until the phase ended.
-    pub(crate) peak_bytes: Option<u64>,
 }
 
 /// A whole report.
@@ -88,9 +63,9 @@ pub(super) struct ReportData {
     pub(super) name: String,
     pub(super) description: elias::tools::Description,
     pub(super) label_counts: Vec<u32>,
-    /// For every cluster the strongest labels assigned to it.
+    /// The strongest labels of every cluster.
     pub(super) strongest: Vec<Vec<u32>>,
-    /// For every label the clusters it is assigned to, the strongest first.
+    /// The clusters of every label, the strongest first.
     pub(super) clusters_of: Vec<Vec<u32>>,
     pub(super) health: IndexHealth,
     pub(super) test: TestFigures,

@@ -1,12 +1,18 @@
-//! The report's plots.
+//! The plots of a report.
 
 use elias::insight::{OVERLAP_CUTOFFS, TrainingCurves, rates_by_epoch};
 
 use super::data::{PruneRow, ReportData};
-use crate::ui::svg::{Axis, Marks, Plot};
+use crate::ui::svg::{Axis, Marks, Plot, Point, Spread};
 
-/// Every plot with a name for its file.
-pub(super) fn all(data: &ReportData) -> Vec<(&'static str, String)> {
+/// A plot with the name of its file.
+pub(super) struct NamedPlot {
+    pub(super) name: &'static str,
+    pub(super) svg: String,
+}
+
+/// All plots.
+pub(super) fn all(data: &ReportData) -> Vec<NamedPlot> {
     let mut plots = vec![
         ("recall", recall(data)),
         ("recall-by-decile", recall_by_decile(data)),
@@ -31,6 +37,9 @@ pub(super) fn all(data: &ReportData) -> Vec<(&'static str, String)> {
     let names = ["loss", "shortlist-loss", "labels-scored"];
     plots.extend(names.into_iter().zip(losses(data)));
     plots
+        .into_iter()
+        .map(|(name, svg)| NamedPlot { name, svg })
+        .collect()
 }
 
 fn deciles() -> Axis {
@@ -40,11 +49,11 @@ fn deciles() -> Axis {
     )
 }
 
-fn numbered(values: &[f64]) -> Vec<(f64, f64)> {
+/// The values at x = `first`, `first` + 1 and so on.
+fn numbered(first: f64, values: impl IntoIterator<Item = f64>) -> Vec<Point> {
+    let values = values.into_iter().enumerate();
     values
-        .iter()
-        .enumerate()
-        .map(|(at, &value)| (at as f64, value))
+        .map(|(at, value)| Point::new(first + at as f64, value))
         .collect()
 }
 
@@ -66,17 +75,13 @@ pub(super) fn recall(data: &ReportData) -> String {
         ),
     );
     for stage in stages {
-        let points = stage
-            .recall
-            .iter()
-            .enumerate()
-            .map(|(at, &value)| (at as f64 + 1.0, value));
-        plot = plot.with(&stage.stage, Marks::Line(thinned(points.collect())));
+        let points = numbered(1.0, stage.recall.iter().copied());
+        plot = plot.with(&stage.stage, Marks::Line(thinned(points)));
     }
     plot.draw()
 }
 
-/// Stage 1, stage 2 and the whole stack.
+/// Stage 1, stage 2 and the complete model.
 fn shown_stages(data: &ReportData) -> Vec<&elias::insight::StageFigures> {
     let mut stages: Vec<_> = ["stage1", "stage2"]
         .iter()
@@ -94,11 +99,11 @@ fn shown_stages(data: &ReportData) -> Vec<&elias::insight::StageFigures> {
 }
 
 /// About thirty points, evenly spread on a logarithmic axis.
-fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
-    let mut kept: Vec<(f64, f64)> = Vec::new();
+fn thinned(points: Vec<Point>) -> Vec<Point> {
+    let mut kept: Vec<Point> = Vec::new();
     let last = points.last().copied();
     for point in points {
-        if kept.last().is_none_or(|last| last.0 * 1.15 <= point.0) {
+        if kept.last().is_none_or(|last| point.x >= last.x * 1.15) {
             kept.push(point);
         }
     }
@@ -114,12 +119,15 @@ pub(super) fn recall_by_decile(data: &ReportData) -> String {
         Axis::linear("recall@100, %", 0.0, 100.0),
     );
     for stage in shown_stages(data) {
-        plot = plot.with(&stage.stage, Marks::Bars(numbered(&stage.recall_by_decile)));
+        plot = plot.with(
+            &stage.stage,
+            Marks::Bars(numbered(0.0, stage.recall_by_decile.iter().copied())),
+        );
     }
     plot.draw()
 }
 
-/// Training points of labels, most frequent first.
+/// Training points per label, most frequent first.
 pub(super) fn frequencies(data: &ReportData) -> String {
     let mut counts: Vec<f64> = data
         .label_counts
@@ -128,14 +136,10 @@ pub(super) fn frequencies(data: &ReportData) -> String {
         .collect();
     counts.sort_by(|a, b| b.total_cmp(a));
     let n = counts.len() as f64;
-    let points: Vec<(f64, f64)> = counts
-        .iter()
-        .enumerate()
-        .map(|(at, &count)| (at as f64 + 1.0, count))
-        .collect();
     let most = counts.first().copied().unwrap_or(1.0);
+    let points = numbered(1.0, counts);
     Plot::new(
-        "training points of labels",
+        "training points per label",
         Axis::log("labels, most frequent first", 1.0, n.max(10.0)),
         Axis::log("training points", 1.0, most.max(10.0)),
     )
@@ -156,21 +160,17 @@ pub(super) fn edge_histogram(data: &ReportData) -> String {
     let names = (0..histogram.len()).map(|bin| format!("{:.2}", bin as f64 / n_bins));
     Plot::new(
         "edges by score",
-        Axis::names("edge score from", names),
+        Axis::names("edge score (lower end of the bin)", names),
         Axis::linear("% of edges", 0.0, most),
     )
-    .with("", Marks::Bars(numbered(&shares)))
+    .with("", Marks::Bars(numbered(0.0, shares)))
     .draw()
 }
 
-/// Mean normalised edge weight by rank inside of a cluster.
+/// Mean normalised edge weight by rank within the cluster.
 pub(super) fn edge_ranks(data: &ReportData) -> String {
     let weights = &data.health.weight_by_rank;
-    let points: Vec<(f64, f64)> = weights
-        .iter()
-        .enumerate()
-        .map(|(at, &weight)| (at as f64 + 1.0, weight.max(1e-7)))
-        .collect();
+    let points = numbered(1.0, weights.iter().map(|weight| weight.max(1e-7)));
     let most = weights.first().copied().unwrap_or(1.0).max(1e-3);
     Plot::new(
         "edge weight by rank, mean over clusters",
@@ -193,8 +193,12 @@ pub(super) fn score_spread(data: &ReportData) -> String {
             .spread
             .iter()
             .enumerate()
-            .filter(|(_, spread)| 0 < spread.n_pairs);
-        Marks::Boxes(filled.map(|(at, spread)| (at as f64, of(spread))).collect())
+            .filter(|(_, spread)| spread.n_pairs > 0);
+        let boxes = filled.map(|(at, spread)| Spread {
+            x: at as f64,
+            percentiles: of(spread),
+        });
+        Marks::Boxes(boxes.collect())
     };
     let mut plot = Plot::new(
         "scores of true labels by label frequency",
@@ -211,26 +215,29 @@ pub(super) fn score_spread(data: &ReportData) -> String {
     plot.draw()
 }
 
-/// Probabilities against outcomes; none without calibration.
+/// Share of correct answers against predicted probability; None without calibration.
 pub(super) fn reliability(data: &ReportData) -> Option<String> {
     let reliability = data.test.reliability.as_ref()?;
-    let bins = reliability.bins.iter().filter(|bin| 0 < bin.0);
+    let bins = reliability.bins.iter().filter(|bin| bin.0 > 0);
     let points = bins
-        .map(|&(_, probability, share)| (probability, share))
+        .map(|&(_, probability, share)| Point::new(probability, share))
         .collect();
     let plot = Plot::new(
         "reliability of probabilities",
-        Axis::linear("probability given", 0.0, 1.0),
-        Axis::linear("share that is right", 0.0, 1.0),
+        Axis::linear("predicted probability", 0.0, 1.0),
+        Axis::linear("share of correct answers", 0.0, 1.0),
     );
     let plot = plot.with("this model", Marks::Line(points));
     Some(
-        plot.with("ideal", Marks::Line(vec![(0.0, 0.0), (1.0, 1.0)]))
-            .draw(),
+        plot.with(
+            "ideal",
+            Marks::Line(vec![Point::new(0.0, 0.0), Point::new(1.0, 1.0)]),
+        )
+        .draw(),
     )
 }
 
-/// What pruning costs, against the share of edges that went.
+/// Metrics against the share of edges removed.
 pub(super) fn pruning(data: &ReportData) -> Option<String> {
     let pruning = data.pruning.as_ref()?;
     let rows = || pruning.by_threshold.iter().chain(&pruning.by_top_k);
@@ -249,7 +256,7 @@ pub(super) fn pruning(data: &ReportData) -> Option<String> {
         ("top-k", &pruning.by_top_k),
     ] {
         for (metric, at) in [("P@1", 0), ("R@100", 3)] {
-            let point = |row: &PruneRow| (row.removed, row.metrics[at]);
+            let point = |row: &PruneRow| Point::new(row.removed, row.metrics[at]);
             plot = plot.with(
                 &format!("{metric} by {name}"),
                 Marks::Line(rows.iter().map(point).collect()),
@@ -259,35 +266,36 @@ pub(super) fn pruning(data: &ReportData) -> Option<String> {
     Some(plot.draw())
 }
 
-/// Stage-1 edges that are left at each cut-off.
+/// Stage-1 edges that remain at each cut-off.
 pub(super) fn overlap(data: &ReportData) -> Option<String> {
     let overlap = data.health.stage1_overlap.as_ref()?;
     let points = OVERLAP_CUTOFFS
         .into_iter()
-        .zip(overlap.iter().copied())
+        .zip(overlap.iter())
+        .map(|(cutoff, percent)| Point::new(cutoff, *percent))
         .collect();
     let plot = Plot::new(
-        "stage-1 edges left by edge score",
-        Axis::linear("edge score at least", 0.0, 1.0),
-        Axis::linear("% of the stage-1 edges", 0.0, 100.0),
+        "remaining stage-1 edges by edge score",
+        Axis::linear("minimum edge score", 0.0, 1.0),
+        Axis::linear("% of stage-1 edges", 0.0, 100.0),
     );
     Some(plot.with("", Marks::Line(points)).draw())
 }
 
-/// Clusters a label is assigned to, by decile.
+/// Clusters per label, by decile.
 pub(super) fn clusters_by_decile(data: &ReportData) -> String {
     let means = &data.health.clusters_by_decile;
     let most = means.iter().copied().fold(0.0, f64::max);
     Plot::new(
-        "clusters of a label by label frequency",
+        "clusters per label by label frequency",
         deciles(),
-        Axis::linear("clusters a label", 0.0, most * 1.05),
+        Axis::linear("clusters per label", 0.0, most * 1.05),
     )
-    .with("", Marks::Bars(numbered(means)))
+    .with("", Marks::Bars(numbered(0.0, means.iter().copied())))
     .draw()
 }
 
-/// Losses of both stages, one after the other; a plot each of total and shortlist loss.
+/// Loss, shortlist loss and labels scored by epoch, one plot each.
 pub(super) fn losses(data: &ReportData) -> Vec<String> {
     let curves = TrainingCurves::of(&data.description.history);
     let longest = curves
@@ -298,7 +306,7 @@ pub(super) fn losses(data: &ReportData) -> Vec<String> {
     if longest == 0 {
         return Vec::new();
     }
-    let draw = |(title, at): (&str, usize)| {
+    let draw = |title: &str, at: usize| {
         let most = curves
             .iter()
             .flat_map(|curve| &curve.losses)
@@ -310,26 +318,20 @@ pub(super) fn losses(data: &ReportData) -> Vec<String> {
             Axis::linear(title, 0.0, most),
         );
         for curve in &curves {
-            let points = curve
-                .losses
-                .iter()
-                .enumerate()
-                .map(|(epoch, loss)| (epoch as f64 + 1.0, loss[at]));
+            let points = numbered(1.0, curve.losses.iter().map(|loss| loss[at]));
             let name = match data.description.n_members {
                 1 => curve.phase.clone(),
                 _ => format!("{} of member {}", curve.phase, curve.member + 1),
             };
-            plot = plot.with(&name, Marks::Line(points.collect()));
+            plot = plot.with(&name, Marks::Line(points));
         }
         plot.draw()
     };
-    [
-        ("loss a point", 0),
-        ("shortlist loss a point", 2),
-        ("labels scored a point", 3),
+    vec![
+        draw("loss per point", 0),
+        draw("shortlist loss per point", 2),
+        draw("labels scored per point", 3),
     ]
-    .map(draw)
-    .into()
 }
 
 /// Learning rates over both stages.
@@ -369,13 +371,13 @@ pub(super) fn rates(data: &ReportData) -> String {
     {
         let points = all
             .iter()
-            .map(|(epoch, rates)| (*epoch, f64::from(rates[at])));
+            .map(|(epoch, rates)| Point::new(*epoch, f64::from(rates[at])));
         plot = plot.with(name, Marks::Line(points.collect()));
     }
     plot.draw()
 }
 
-/// Validation metrics, if any were taken.
+/// Validation metrics, if there are any.
 pub(super) fn validations(data: &ReportData) -> Option<String> {
     let curves = TrainingCurves::of(&data.description.history);
     let first = curves
@@ -390,12 +392,12 @@ pub(super) fn validations(data: &ReportData) -> Option<String> {
             lines
                 .iter_mut()
                 .zip(values)
-                .for_each(|(line, &value)| line.push((x, value)));
+                .for_each(|(line, &value)| line.push(Point::new(x, value)));
         }
     }
     let last = lines[0]
         .iter()
-        .map(|point: &(f64, f64)| point.0)
+        .map(|point: &Point| point.x)
         .fold(0.0, f64::max);
     if lines[0].is_empty() {
         return None;

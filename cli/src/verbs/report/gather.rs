@@ -1,4 +1,4 @@
-//! From a model and its data to everything a report shows.
+//! Computes the contents of a report from a model and its data.
 
 use std::path::Path;
 
@@ -7,12 +7,14 @@ use elias::insight::{
     self, Cut, IndexHealth, LabelMap, MapOptions, PointSet, assignments, clusters_of_points,
     measure_stage, prune,
 };
-use elias::metrics::{MetricsOptions, Propensity, evaluate, inverse_propensities};
+use elias::metrics::{MetricsOptions, Propensity, evaluate};
 use elias::{Dataset, Level, Predictor, Query, Scored, tools};
 
 use super::cache::Cache;
-use super::data::{PruneRow, Pruning, ReportData, TestFigures, Times, TrainFigures};
+use super::data::{PruneRow, Pruning, ReportData, TestFigures, TrainFigures};
+use crate::measuring::Frequencies;
 use crate::models;
+use crate::times::Times;
 use crate::ui::console::Console;
 use crate::ui::progress::{Progress, Unit};
 use crate::ui::table::shorten;
@@ -24,19 +26,19 @@ const BATCH: usize = 4096;
 const N_HARDEST: usize = 30;
 const N_WORDS: usize = 8;
 const N_STRONGEST: usize = 8;
-/// The paper's thresholds, and its numbers of edges as shares of κ.
+/// The thresholds of the paper, and its numbers of edges per cluster as shares of κ.
 const THRESHOLDS: [f32; 8] = [0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9];
 const TOP_K_SHARES: [f64; 7] = [1.0, 0.75, 0.5, 0.3, 0.2, 0.1, 0.05];
-/// Test points that pruning is measured on at most, evenly spread: fifteen indexes are measured.
-const MOST_PRUNING_POINTS: usize = 5000;
-/// Characters of a text that a map shows.
+/// Maximum number of test points for pruning, evenly spread: fifteen indexes are measured.
+const MAX_PRUNING_POINTS: usize = 5000;
+/// Characters of a text on a map.
 const MAP_TEXT: usize = 100;
 /// Characters of a text in the list of the hardest points.
 const HARD_TEXT: usize = 400;
-/// Label frequencies within which labels are compared.
+/// Ranges of label frequency within which labels are compared.
 const BANDS: [(usize, usize); 4] = [(5, 9), (10, 19), (20, 49), (50, 199)];
 
-/// Reads, computes and keeps.
+/// Computes the contents of a report, or reads them from the cache.
 pub(super) struct Gatherer<'a> {
     pub(super) model: &'a Path,
     pub(super) test: &'a Dataset,
@@ -48,7 +50,7 @@ pub(super) struct Gatherer<'a> {
 impl Gatherer<'_> {
     pub(super) fn gather(&self, predictor: &Predictor) -> anyhow::Result<ReportData> {
         let description = tools::describe(self.model)?;
-        let cache = Cache::new((self.model, &description), self.is_cached, self.console);
+        let cache = Cache::new(self.model, &description, self.is_cached, self.console);
         let test_key = DataSummary::of(self.test).sha256;
         let features = predictor.points(self.test)?;
         let test = cache.get("test", &test_key, || self.measure(predictor, &features))?;
@@ -66,12 +68,11 @@ impl Gatherer<'_> {
         };
         let assignments = assignments(predictor, N_STRONGEST);
         let name = self.model.file_name().map(|name| name.to_string_lossy());
-        let times = std::fs::read(models::times_of(self.model)).ok();
         Ok(ReportData {
             name: name.unwrap_or_default().into_owned(),
             label_counts: predictor.label_counts().to_vec(),
             health,
-            times: times.and_then(|text| serde_json::from_slice::<Times>(&text).ok()),
+            times: Times::read(self.model),
             description,
             strongest: assignments.strongest_labels,
             clusters_of: assignments.clusters_of_label,
@@ -84,14 +85,9 @@ impl Gatherer<'_> {
     /// Every stage on the test set.
     fn measure(&self, predictor: &Predictor, features: &PointSet) -> anyhow::Result<TestFigures> {
         let truth = self.test.labels();
-        let mut counts: Vec<usize> = predictor
-            .label_counts()
-            .iter()
-            .map(|&n| n as usize)
-            .collect();
-        counts.resize(self.test.n_labels(), 0);
-        let n_train = predictor.plan().counts().n_points;
-        let weights = || inverse_propensities(&counts, n_train, Propensity::default());
+        let frequencies = Frequencies::of_model(predictor, self.test.n_labels());
+        let weights = || frequencies.inverse_propensities(Propensity::default());
+        let counts = &frequencies.counts;
         let mut stages = Vec::new();
         let mut rankings: Vec<(Level, Vec<Vec<Scored>>)> = Vec::new();
         for level in Level::ALL {
@@ -100,7 +96,7 @@ impl Gatherer<'_> {
                 continue;
             }
             let found = self.predict(predictor, features, level, level.name())?;
-            let figures = measure_stage(level.name(), truth, &found, &counts, weights());
+            let figures = measure_stage(level.name(), truth, &found, counts, weights());
             stages.push(figures);
             rankings.push((level, found));
         }
@@ -114,7 +110,7 @@ impl Gatherer<'_> {
             ranker: of(Level::Ranker),
             last,
         };
-        let spread = insight::score_spread(truth, compared, &counts);
+        let spread = insight::score_spread(truth, compared, counts);
         let hardest = insight::find_hardest(predictor, features, truth, last, N_HARDEST);
         let text = |point: usize| match self.test.texts() {
             Some(texts) => shorten(texts.get(point), HARD_TEXT),
@@ -161,7 +157,7 @@ impl Gatherer<'_> {
     /// Stage 2 with fewer and fewer edges.
     fn prune(&self, features: &PointSet) -> anyhow::Result<Pruning> {
         let kappa = models::load(self.model)?.plan().kappa();
-        let stride = features.len().div_ceil(MOST_PRUNING_POINTS).max(1);
+        let stride = features.len().div_ceil(MAX_PRUNING_POINTS).max(1);
         let points: Vec<usize> = (0..features.len()).step_by(stride).collect();
         let features = &features.select_rows(&points);
         let truth = &self.test.labels().select_rows(&points);
@@ -170,7 +166,7 @@ impl Gatherer<'_> {
             let mut predictor = models::load(self.model)?;
             let pruned = prune(&mut predictor, cut)?[0];
             let metrics = match last {
-                // The same edges give the same answers.
+                // The same edges give the same metrics.
                 Some((n_removed, metrics)) if n_removed == pruned.n_removed => metrics,
                 _ => {
                     let what = format!("pruned at {value}");

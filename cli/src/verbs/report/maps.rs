@@ -10,7 +10,7 @@ use crate::ui::svg::{escape, fill};
 const SIZE: f64 = 320.0;
 const MARGIN: f64 = 10.0;
 
-/// All maps of one kind, each with its label and clusters in words.
+/// All maps of one kind, each with the names of its label and clusters.
 pub(super) fn draw(data: &ReportData, kind: usize) -> String {
     let Some(train) = &data.train else {
         return String::new();
@@ -43,7 +43,7 @@ fn one(data: &ReportData, map: &LabelMap, texts: &[String]) -> String {
         escape(data.label(map.label))
     );
     let place = |value: f32| MARGIN + f64::from(value) * (SIZE - 2.0 * MARGIN);
-    // The label's own points last: they lie on top.
+    // The label's own points are drawn last, on top.
     for is_own in [false, true] {
         for (point, text) in map.points.iter().zip(texts) {
             if (point.group == 0) != is_own {
@@ -57,19 +57,18 @@ fn one(data: &ReportData, map: &LabelMap, texts: &[String]) -> String {
             // The label is red, as in the paper; its clusters take the other colours.
             let series = [5, 0, 2, 3, 4, 1][usize::from(point.group).min(5)];
             let words = escape(&format!("{group}: {text}"));
-            let _ = match is_own {
-                true => write!(
+            let fill = fill(series);
+            let _ = if is_own {
+                let (left, top) = (x - 3.0, y - 3.0);
+                write!(
                     svg,
-                    "<rect x=\"{:.0}\" y=\"{:.0}\" width=\"6\" height=\"6\" data-t=\"{words}\" {}/>",
-                    x - 3.0,
-                    y - 3.0,
-                    fill(series)
-                ),
-                false => write!(
+                    "<rect x=\"{left:.0}\" y=\"{top:.0}\" width=\"6\" height=\"6\" data-t=\"{words}\" {fill}/>"
+                )
+            } else {
+                write!(
                     svg,
-                    "<circle cx=\"{x:.0}\" cy=\"{y:.0}\" r=\"2.6\" opacity=\".65\" data-t=\"{words}\" {}/>",
-                    fill(series)
-                ),
+                    "<circle cx=\"{x:.0}\" cy=\"{y:.0}\" r=\"2.6\" opacity=\".65\" data-t=\"{words}\" {fill}/>"
+                )
             };
         }
     }

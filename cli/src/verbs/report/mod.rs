@@ -1,4 +1,4 @@
-//! `elias report`: one self-contained page with the paper's tables and figures for a model.
+//! `elias report`: writes the paper's tables and figures for a model as one self-contained page.
 
 mod cache;
 mod data;
@@ -10,46 +10,40 @@ mod page;
 mod sections;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Context;
 use clap::Args;
-use elias::data::{self as dataset, Format, Part, ReadOptions};
+use elias::data::Part;
 
 use crate::ui::console::Console;
 use crate::ui::svg;
 use crate::{memory, models, reading};
 
-pub(crate) use data::{Checkpoints, PhaseTime, Times};
-
-/// Write a page with the paper's tables and figures for a model
+/// Write a report on a model: the paper's tables and figures
 ///
-/// One HTML file that needs no network: metrics of every stage, recall, edge scores, calibration, pruning, what is
-/// left of stage 1, maps of training points, clusters and labels to search, training curves, the hardest points.
-/// What takes long is kept in MODEL/report and not computed again. Train with --set train.keep_stage1=true to see
-/// stage 1 beside the rest.
+/// One HTML file that needs no network: metrics of every stage, recall, edge scores, calibration, pruning, what
+/// remains of stage 1, maps of training points, searchable clusters and labels, training curves, the hardest points.
+/// Slow results are cached in MODEL/report. Train with --set train.keep_stage1=true to include stage 1.
 #[derive(Args)]
 pub(crate) struct Report {
     /// The model
     model: PathBuf,
-    /// Its data: a directory with a test part and, for words and maps, a train part; or a file of test points
+    /// Data: a directory with a test part (and a train part, for words and maps), or a file with test points
     data: PathBuf,
-    /// Where the page goes
+    /// File to write
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     out: PathBuf,
     /// Training data, if it is not the train part of DATA
     #[arg(long, value_name = "DATA")]
     train: Option<PathBuf>,
-    /// Format of the data, if not to be recognised by content
-    #[arg(long, hide_short_help = true, value_parser = reading::format_parser())]
-    format: Option<Format>,
     #[command(flatten)]
-    columns: reading::ColumnArgs,
-    /// Write every plot as an SVG file into this directory too
+    data_args: reading::DataArgs,
+    /// Also write every plot to this directory, as SVG
     #[arg(long, value_name = "DIR")]
     figures: Option<PathBuf>,
-    /// Compute everything anew and keep nothing
+    /// Recompute everything and cache nothing
     #[arg(long)]
     no_cache: bool,
 }
@@ -58,25 +52,15 @@ impl Report {
     pub(crate) fn run(&self, console: &Console) -> anyhow::Result<()> {
         let started = Instant::now();
         let predictor = models::load(&self.model)?;
-        let read = |path: &PathBuf, part| {
-            let options = ReadOptions {
-                format: self.format,
-                columns: self.columns.columns(),
-                part,
-                known_labels: Some(predictor.labels()),
-                ..ReadOptions::default()
-            };
+        let read = |path: &Path, part| {
+            let options = self.data_args.options(part, Some(predictor.labels()));
             reading::read(console, path, options)
         };
         let test = read(&self.data, Part::Test)?;
-        let train = match &self.train {
+        let train = match reading::find_train(self.train.as_deref(), &self.data)? {
             Some(path) => Some(read(path, Part::Train)?),
-            None if self.data.is_dir() && dataset::parts(&self.data)?.contains(&Part::Train) => {
-                Some(read(&self.data, Part::Train)?)
-            }
             None => {
-                console
-                    .say("no training data: words of clusters and maps are left out; see --train");
+                console.info("no training data, so no words and no maps; give it with --train");
                 None
             }
         };
@@ -93,17 +77,17 @@ impl Report {
         fs::write(&partial, &html)
             .and_then(|()| fs::rename(&partial, &self.out))
             .with_context(|| format!("cannot write {}", self.out.display()))?;
-        if let Some(folder) = &self.figures {
-            fs::create_dir_all(folder)
-                .with_context(|| format!("cannot create {}", folder.display()))?;
-            for (name, svg) in figures::all(&report) {
-                let path = folder.join(format!("{name}.svg"));
-                fs::write(&path, svg::on_paper(&svg))
+        if let Some(directory) = &self.figures {
+            fs::create_dir_all(directory)
+                .with_context(|| format!("cannot create {}", directory.display()))?;
+            for figures::NamedPlot { name, svg } in figures::all(&report) {
+                let path = directory.join(format!("{name}.svg"));
+                fs::write(&path, svg::standalone(&svg))
                     .with_context(|| format!("cannot write {}", path.display()))?;
             }
         }
-        console.say(format_args!(
-            "the report is in {} ({}, {:.1} s)",
+        console.info(format_args!(
+            "report written to {} ({}, {:.1} s)",
             self.out.display(),
             memory::size(html.len()),
             started.elapsed().as_secs_f64()

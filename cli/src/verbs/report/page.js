@@ -1,5 +1,5 @@
 "use strict";
-// Tooltips: whatever carries data-t tells it on hover, and on touch.
+// Tooltips: elements with data-t show it on hover and on touch.
 const tip = document.getElementById("tip");
 function showTip(event) {
   const mark = event.target.closest("[data-t]");
@@ -16,12 +16,12 @@ addEventListener("pointermove", showTip);
 addEventListener("pointerdown", showTip);
 addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
 
-// Tables: the rows are JSON in the page; a few are drawn, the rest is found by searching and sorting.
+// Tables: the rows are JSON in the page; the first ones are drawn, searching and sorting finds the others.
 const STEP = 50;
 function table(id, columns, rows) {
   const root = document.getElementById(id);
   const body = root.querySelector("tbody"), search = root.querySelector("input");
-  const more = root.querySelector("button.more"), said = root.querySelector(".said");
+  const more = root.querySelector("button.more"), status = root.querySelector(".status");
   let shown = rows, n = STEP, sorted = { at: -1, up: false };
   const keys = rows.map(row => columns.map(c => c.find ? c.find(row) : "").join("\n").toLowerCase());
   function draw() {
@@ -36,7 +36,7 @@ function table(id, columns, rows) {
       }
       return tr;
     }));
-    said.textContent = shown.length + " of " + rows.length + (n < shown.length ? ", first " + n + " shown" : "");
+    status.textContent = shown.length + " of " + rows.length + (n < shown.length ? ", first " + n + " shown" : "");
     more.hidden = shown.length <= n;
   }
   function update() {
@@ -44,7 +44,7 @@ function table(id, columns, rows) {
     const found = [];
     rows.forEach((row, at) => { if (words.every(word => keys[at].includes(word))) found.push(row); });
     const { at, up } = sorted;
-    if (0 <= at) {
+    if (at >= 0) {
       const value = columns[at].sort || columns[at].show;
       found.sort((a, b) => {
         const [x, y] = [value(a), value(b)];

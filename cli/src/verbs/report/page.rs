@@ -1,4 +1,4 @@
-//! The page: sections, styles, script and the data of the tables, in one file.
+//! The page: sections, style, script and table data in one file.
 
 use std::fmt::Write;
 
@@ -8,8 +8,8 @@ use super::data::ReportData;
 use super::sections;
 use crate::ui::svg::escape;
 
-/// Labels in the table at most: a page stays under 10 MB.
-const MOST_LABELS: usize = 50_000;
+/// Maximum number of labels in the table; it keeps the page under 10 MB.
+pub(super) const MAX_LABELS: usize = 50_000;
 
 /// The whole page.
 pub(super) fn write(data: &ReportData) -> String {
@@ -56,16 +56,16 @@ pub(super) fn write(data: &ReportData) -> String {
     html
 }
 
-/// JSON that cannot end the script it stands in.
+/// JSON that cannot close the script element around it.
 fn in_script(value: &Value) -> String {
     value.to_string().replace('<', "\\u003c")
 }
 
-/// Rows of the two tables that can be searched.
+/// The rows of the searchable tables.
 fn table_data(data: &ReportData) -> Value {
     let mut order: Vec<usize> = (0..data.label_counts.len()).collect();
     order.sort_by_key(|&label| (std::cmp::Reverse(data.label_counts[label]), label));
-    order.truncate(MOST_LABELS);
+    order.truncate(MAX_LABELS);
     let pairs = |label: usize| data.test.labels.get(label).copied().unwrap_or_default();
     let strongest = data.strongest.iter().map(|labels| {
         let names = labels.iter().map(|&label| data.label(label));
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_cannot_end_its_script() {
+    fn data_cannot_close_its_script() {
         let text = in_script(&json!(["</script><b>", "a < b"]));
         assert!(!text.contains('<'), "{text}");
         let back: Vec<String> = serde_json::from_str(&text).unwrap();

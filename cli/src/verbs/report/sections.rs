@@ -1,4 +1,4 @@
-//! The sections of the page: a title, what is to be seen, and the figures.
+//! The sections of the page: a title, an explanation, and figures.
 
 use std::fmt::Write;
 
@@ -6,9 +6,11 @@ use elias::insight::MissReason;
 
 use super::data::{PruneRow, ReportData};
 use super::observations::{most_pruned, observe};
+use super::page::MAX_LABELS;
 use super::{figures, maps};
 use crate::memory;
-use crate::ui::svg::{escape, spell};
+use crate::ui::count::count;
+use crate::ui::svg::{escape, format_number};
 
 /// A section of the page.
 pub(super) struct Section {
@@ -17,28 +19,23 @@ pub(super) struct Section {
     pub(super) html: String,
 }
 
-/// One line on the model and its data.
+/// The model and its data in one line.
 pub(super) fn summary(data: &ReportData) -> String {
     let counts = data.description.plan.counts();
     let n_bytes: u64 = data.description.files.values().map(|file| file.bytes).sum();
     format!(
-        "<p class=\"soft\">{} training points, {} labels, {} clusters, {} member{}; {} test points; {} on disk; written by {}.</p>\n",
-        data.description.data.n_points,
-        counts.n_labels,
-        data.health.n_clusters,
-        data.description.n_members,
-        if data.description.n_members == 1 {
-            ""
-        } else {
-            "s"
-        },
-        data.test.n_points,
+        "<p class=\"soft\">{}, {}, {}, {}; {}; {} on disk; written by {}.</p>\n",
+        count(data.description.data.n_points, "training point"),
+        count(counts.n_labels, "label"),
+        count(data.health.n_clusters, "cluster"),
+        count(data.description.n_members, "member"),
+        count(data.test.n_points, "test point"),
         memory::size(n_bytes as usize),
         escape(&data.description.written_by)
     )
 }
 
-/// Every section, in the order of the page.
+/// All sections, in the order of the page.
 pub(super) fn all(data: &ReportData) -> Vec<Section> {
     let section = |id, title, html| Section { id, title, html };
     vec![
@@ -48,7 +45,7 @@ pub(super) fn all(data: &ReportData) -> Vec<Section> {
         section("edges", "Edges", edges(data)),
         section("scores", "Scores", scores(data)),
         section("pruning", "Pruning", pruning(data)),
-        section("stage1", "What is left of stage 1", stage1(data)),
+        section("stage1", "What remains of stage 1", stage1(data)),
         section("maps", "Maps", label_maps(data)),
         section("clusters", "Clusters", clusters()),
         section("labels", "Labels", labels(data)),
@@ -66,7 +63,7 @@ fn metrics(data: &ReportData) -> String {
         "p@1", "p@3", "p@5", "ndcg@3", "ndcg@5", "psp@1", "psp@3", "psp@5", "r@10", "r@20", "r@100",
     ];
     let mut html = String::from(
-        "<p>Each row adds one part to the one above. All values in percent; the best of a column is bold.</p>\n<div class=\"scroll\"><table><thead><tr><th>stage</th>",
+        "<p>Each row adds one part to the row above. All values are in percent; the best in each column is bold.</p>\n<div class=\"scroll\"><table><thead><tr><th>stage</th>",
     );
     for column in columns {
         let _ = write!(
@@ -98,7 +95,7 @@ fn metrics(data: &ReportData) -> String {
     }
     html.push_str("</tbody></table></div>\n");
     if data.stage("stage1").is_none() {
-        html.push_str("<p class=\"soft\">Stage 1 is not shown: the model did not keep it. Train with <code>--set train.keep_stage1=true</code>.</p>\n");
+        html.push_str("<p class=\"soft\">Stage 1 is missing because the model did not keep it. Train with <code>--set train.keep_stage1=true</code>.</p>\n");
     }
     html
 }
@@ -116,7 +113,7 @@ fn stage_title(name: &str) -> &str {
 
 fn paper(data: &ReportData) -> String {
     let mut html = String::from(
-        "<p>What the authors of ELIAS saw on Amazon-670K and other large data, and what this model shows.</p>\n<div class=\"scroll\"><table class=\"cards\"><thead><tr><th>the paper says</th><th class=\"left\">here</th><th class=\"left\">verdict</th></tr></thead><tbody>",
+        "<p>What the authors of ELIAS observed on Amazon-670K and other large data sets, and what this model shows.</p>\n<div class=\"scroll\"><table class=\"cards\"><thead><tr><th>paper</th><th class=\"left\">this model</th><th class=\"left\">verdict</th></tr></thead><tbody>",
     );
     for observation in observe(data) {
         let verdict = observation.verdict.name();
@@ -134,38 +131,35 @@ fn paper(data: &ReportData) -> String {
 
 fn recall(data: &ReportData) -> String {
     format!(
-        "<p>How many of a point's true labels are among the first k predictions, for labels of every frequency. \
-         A decile is a tenth of the labels: the first holds the most frequent.</p>\n<div class=\"figures\">{}{}{}</div>\n",
+        "<p>The share of a point's true labels among the first k predictions. \
+         A decile is a tenth of the labels; the first contains the most frequent ones.</p>\n<div class=\"figures\">{}{}{}</div>\n",
         figure(
             &figures::recall(data),
-            "Recall against the size of the prediction set."
+            "Recall against the number of predictions."
         ),
         figure(
             &figures::recall_by_decile(data),
             "Recall@100 by label frequency."
         ),
-        figure(
-            &figures::frequencies(data),
-            "Training points of the labels."
-        )
+        figure(&figures::frequencies(data), "Training points per label.")
     )
 }
 
 fn edges(data: &ReportData) -> String {
     let health = &data.health;
     format!(
-        "<p>An edge of score 1 assigns a label to a cluster; one near 0 could as well be missing. The index has {} edges; \
-         {} labels are assigned to more than one cluster, and {} cannot be reached.</p>\n<div class=\"figures\">{}{}</div>\n",
-        health.n_edges,
+        "<p>An edge with score 1 assigns a label to a cluster; an edge with a score near 0 has almost no effect. The index has {}. \
+         Labels in more than one cluster: {}. Labels that cannot be reached: {}.</p>\n<div class=\"figures\">{}{}</div>\n",
+        count(health.n_edges, "edge"),
         health.n_in_several_clusters(),
         health.n_unreachable,
         figure(
             &figures::edge_histogram(data),
-            "Edges by score: min(1, β times the normalised weight)."
+            "Edges by score, which is min(1, β times the normalised weight)."
         ),
         figure(
             &figures::edge_ranks(data),
-            "Normalised weight of the edges of a cluster, strongest first, mean over all clusters."
+            "Normalised weight of the edges of a cluster, strongest first; mean over all clusters."
         )
     )
 }
@@ -173,13 +167,13 @@ fn edges(data: &ReportData) -> String {
 fn scores(data: &ReportData) -> String {
     let mut plots = figure(
         &figures::score_spread(data),
-        "Scores of true labels that are among the 100 candidates: boxes hold half of them, lines 80 %, the bar is the median.",
+        "Scores of true labels among the 100 candidates: the box contains 50 %, the line 80 %, the bar is the median.",
     );
     let mut words = String::new();
     if let Some(svg) = figures::reliability(data) {
         plots.push_str(&figure(
             &svg,
-            "Probabilities of the first five answers against the share that is right.",
+            "Share of correct answers against predicted probability, for the first five answers.",
         ));
         let error = data
             .test
@@ -192,7 +186,7 @@ fn scores(data: &ReportData) -> String {
         );
     }
     format!(
-        "<p>Scores are comparable if true labels of every frequency get similar ones.{words}</p>\n<div class=\"figures\">{plots}</div>\n"
+        "<p>Scores are comparable if frequent and rare true labels get similar scores.{words}</p>\n<div class=\"figures\">{plots}</div>\n"
     )
 }
 
@@ -200,17 +194,17 @@ fn pruning(data: &ReportData) -> String {
     let (Some(pruning), Some(svg)) = (&data.pruning, figures::pruning(data)) else {
         return "<p>The edges of this index are fixed.</p>\n".into();
     };
-    let free = most_pruned(data).map_or(String::new(), |(_, words)| words);
+    let free = most_pruned(data).map_or(String::from("none can be removed"), |free| free.text);
     let rows = |rows: &[PruneRow], name: &str| {
         let mut html = format!(
-            "<div class=\"scroll\"><table><thead><tr><th>{name}</th><th>% pruned</th><th>P@1</th><th>P@5</th><th>R@10</th><th>R@100</th><th>labels rescued</th></tr></thead><tbody>"
+            "<div class=\"scroll\"><table><thead><tr><th>{name}</th><th>% removed</th><th>P@1</th><th>P@5</th><th>R@10</th><th>R@100</th><th>labels rescued</th></tr></thead><tbody>"
         );
         for row in rows {
             let [p1, p5, r10, r100] = row.metrics;
             let _ = write!(
                 html,
                 "<tr><td>{}</td><td>{:.2}</td><td>{p1:.2}</td><td>{p5:.2}</td><td>{r10:.2}</td><td>{r100:.2}</td><td>{}</td></tr>",
-                spell(row.cut),
+                format_number(row.cut),
                 row.removed,
                 row.n_rescued
             );
@@ -219,18 +213,18 @@ fn pruning(data: &ReportData) -> String {
         html
     };
     format!(
-        "<p>Stage 2 after removing weak edges, on {} test points. A rescued label keeps its strongest edge although the cut would remove it, \
-         so that no label is lost. The paper could prune 84 % without a loss; here, within 0.2 points of P@1 and R@100: {}.</p>\n\
-         <div class=\"figures\">{}</div><h3>By threshold on the edge score</h3>\n{}<h3>By edges kept a cluster</h3>\n{}\
+        "<p>Stage 2 after removing weak edges, on {}. A rescued label keeps its strongest edge although the cut would remove it, \
+         so no label becomes unreachable. In the paper 84 % can be removed without a loss. Here, within 0.2 points of P@1 and R@100, {}.</p>\n\
+         <div class=\"figures\">{}</div><h3>By minimum edge score</h3>\n{}<h3>By edges kept per cluster</h3>\n{}\
          <p class=\"soft\"><code>elias prune MODEL --out SMALLER --threshold 0.1</code> writes such a model.</p>\n",
-        pruning.n_points,
+        count(pruning.n_points, "test point"),
         escape(&free),
         figure(
             &svg,
             "Precision and recall against the share of edges removed."
         ),
         rows(&pruning.by_threshold, "threshold"),
-        rows(&pruning.by_top_k, "edges a cluster"),
+        rows(&pruning.by_top_k, "edges per cluster"),
     )
 }
 
@@ -239,19 +233,19 @@ fn stage1(data: &ReportData) -> String {
     match figures::overlap(data) {
         Some(svg) => plots.push_str(&figure(
             &svg,
-            "Edges of the stage-1 clusters that the learned index still has, by their score.",
+            "Stage-1 edges that the learned index still has, by minimum edge score.",
         )),
-        None => plots.push_str("<p>The model does not know the clusters of stage 1.</p>"),
+        None => plots.push_str("<p>The model does not contain the stage-1 clusters.</p>"),
     }
     plots.push_str(&figure(
         &figures::clusters_by_decile(data),
         &format!(
-            "Clusters a label is assigned to (edge score above {:.2}).",
+            "Clusters per label (edge score above {:.2}).",
             data.health.assigned_above
         ),
     ));
     format!(
-        "<p>Stage 1 puts each label into one cluster; stage 2 may keep that, move it or add others.</p>\n<div class=\"figures\">{plots}</div>\n"
+        "<p>Stage 1 puts each label into one cluster; stage 2 can keep it there, move it, or add it to others.</p>\n<div class=\"figures\">{plots}</div>\n"
     )
 }
 
@@ -260,8 +254,8 @@ fn label_maps(data: &ReportData) -> String {
         return "<p>Maps need the training data.</p>\n".into();
     }
     format!(
-        "<p>Training points in the plane (t-SNE of their embeddings), each map for one label: its own points are red squares, \
-         points of its clusters dots in other colours. Hover to read a text.</p>\n\
+        "<p>t-SNE maps of training points, one map per label: its own points are red squares, \
+         the points of its clusters are dots in other colours. Hover over a point to read its text.</p>\n\
          <h3>Labels in several clusters</h3>\n{}<h3>Labels in one cluster</h3>\n{}",
         maps::draw(data, 0),
         maps::draw(data, 1)
@@ -271,7 +265,7 @@ fn label_maps(data: &ReportData) -> String {
 fn searchable(id: &str, hint: &str, headings: &[&str]) -> String {
     let mut html = format!(
         "<div id=\"{id}\"><div class=\"tools\"><input type=\"search\" placeholder=\"{hint}\" aria-label=\"{hint}\">\
-         <span class=\"said soft\" aria-live=\"polite\"></span></div><div class=\"scroll\"><table><thead><tr>"
+         <span class=\"status soft\" aria-live=\"polite\"></span></div><div class=\"scroll\"><table><thead><tr>"
     );
     for heading in headings {
         let _ = write!(
@@ -279,7 +273,7 @@ fn searchable(id: &str, hint: &str, headings: &[&str]) -> String {
             "<th scope=\"col\"><button type=\"button\">{heading}</button></th>"
         );
     }
-    html.push_str("</tr></thead><tbody></tbody></table></div><button class=\"more\" type=\"button\" hidden>Show more</button></div>\n<noscript><p>The table needs a script, which is part of this page.</p></noscript>\n");
+    html.push_str("</tr></thead><tbody></tbody></table></div><button class=\"more\" type=\"button\" hidden>Show more</button></div>\n<noscript><p>This table needs JavaScript; the script is part of this page.</p></noscript>\n");
     html
 }
 
@@ -296,7 +290,7 @@ fn clusters() -> String {
         ],
     );
     format!(
-        "<p>Every cluster with the labels assigned to it, the training points that belong to it, and the words that set these apart. Click a heading to sort.</p>\n{table}"
+        "<p>All clusters, each with its labels, its training points, and the words typical of them. Click a heading to sort.</p>\n{table}"
     )
 }
 
@@ -312,36 +306,33 @@ fn labels(data: &ReportData) -> String {
             "recall@100",
         ],
     );
-    let n_more = data.label_counts.len().saturating_sub(50_000);
-    let more = match n_more {
-        0 => String::new(),
-        n => format!(" The {n} least frequent labels are left out."),
+    let which = if data.label_counts.len() > MAX_LABELS {
+        format!("The {MAX_LABELS} most frequent labels")
+    } else {
+        "All labels".into()
     };
-    format!("<p>Every label; a cluster's number leads to it.{more}</p>\n{table}")
+    format!("<p>{which}. Click the number of a cluster to see it.</p>\n{table}")
 }
 
 fn training(data: &ReportData) -> String {
     let mut plots = String::new();
     for (svg, caption) in figures::losses(data).iter().zip([
-        "Loss a point, mean over each epoch.",
-        "Shortlist loss a point: how far true labels are from the shortlist.",
-        "Labels scored a point.",
+        "Loss per point, mean over each epoch.",
+        "Shortlist loss per point: how far true labels are from the shortlist.",
+        "Labels scored per point.",
     ]) {
         plots.push_str(&figure(svg, caption));
     }
-    plots.push_str(&figure(
-        &figures::rates(data),
-        "Learning rates as scheduled.",
-    ));
+    plots.push_str(&figure(&figures::rates(data), "Learning rates."));
     if let Some(svg) = figures::validations(data) {
-        plots.push_str(&figure(&svg, "Metrics on watched points."));
+        plots.push_str(&figure(&svg, "Metrics on validation points."));
     }
     let mut html = format!("<div class=\"figures\">{plots}</div>\n");
     let Some(times) = &data.times else {
-        html.push_str("<p class=\"soft\">The time each phase took is not known: the model was not trained by <code>elias train</code> into this directory.</p>\n");
+        html.push_str("<p class=\"soft\">There are no times of the phases: <code>elias train</code> writes them beside the model, and that file is missing.</p>\n");
         return html;
     };
-    html.push_str("<div class=\"scroll\"><table><thead><tr><th>phase</th><th>seconds</th><th>most memory so far</th></tr></thead><tbody>");
+    html.push_str("<div class=\"scroll\"><table><thead><tr><th>phase</th><th>seconds</th><th>peak memory so far</th></tr></thead><tbody>");
     for phase in &times.phases {
         let memory = phase
             .peak_bytes
@@ -355,7 +346,7 @@ fn training(data: &ReportData) -> String {
     }
     html.push_str("</tbody></table></div>\n");
     if times.resumed {
-        html.push_str("<p class=\"soft\">The training was interrupted and resumed: these are the times of its last part.</p>\n");
+        html.push_str("<p class=\"soft\">The training was interrupted and resumed; these are the times of the last run.</p>\n");
     }
     html
 }
@@ -364,11 +355,11 @@ fn reason(reason: MissReason) -> &'static str {
     match reason {
         MissReason::Found => "found",
         MissReason::Unseen => "never seen in training",
-        MissReason::NoPath => "not in the shortlist: no searched cluster leads to it",
+        MissReason::NoPath => "not in the shortlist: no searched cluster has an edge to it",
         MissReason::WeakPath => "not in the shortlist: the path to it is too weak",
-        MissReason::LowRelevance => "its classifier gives it a low σ",
-        MissReason::LowPath => "the path to it is weak",
-        MissReason::Ranker => "the ranker put it down",
+        MissReason::LowRelevance => "low σ from its classifier",
+        MissReason::LowPath => "weak path",
+        MissReason::Ranker => "ranked down by the ranker",
     }
 }
 
@@ -379,11 +370,14 @@ fn hardest(data: &ReportData) -> String {
     }
     let counts: Vec<String> = counts
         .iter()
-        .map(|(why, n)| format!("{n}: {}", reason(*why)))
+        .map(|(why, n)| format!("{} {n}", reason(*why)))
         .collect();
+    if data.test.hardest.is_empty() {
+        return "<p>Every test point has a true label in the first ten answers.</p>\n".into();
+    }
     let mut html = format!(
-        "<p>Test points with no true label in the first ten answers, those with the most confident first answer on top, and what became of each true label. \
-         Of the labels below, {}.</p>\n",
+        "<p>Test points without a true label in the first ten answers, sorted by the confidence of the first answer, with the reason why each true label was missed. \
+         Number of labels by reason: {}.</p>\n",
         escape(&counts.join("; "))
     );
     for (hard, text) in data.test.hardest.iter().zip(&data.test.texts) {
@@ -409,11 +403,11 @@ fn hardest(data: &ReportData) -> String {
             .map(|miss| {
                 let place = miss
                     .place
-                    .map_or(String::new(), |place| format!(", place {place}"));
+                    .map_or(String::new(), |place| format!(", rank {place}"));
                 format!(
-                    "{} <span class=\"soft\">({} training points{place}; {})</span>",
+                    "{} <span class=\"soft\">({}{place}; {})</span>",
                     escape(data.label(miss.label)),
-                    miss.n_points,
+                    count(miss.n_points as usize, "training point"),
                     reason(miss.reason)
                 )
             })
