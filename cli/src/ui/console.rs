@@ -121,7 +121,11 @@ mod tests {
     #[test]
     fn each_cause_appears_once() {
         let cause = io::Error::other("the disk is full");
-        let error = elias::Error::io("a.jsonl", "write", cause);
+        let error = elias::Error::Io {
+            path: "a.jsonl".into(),
+            action: "write",
+            source: cause,
+        };
         let error = anyhow::Error::from(error).context("while writing the answers");
         assert_eq!(
             error_message(&error),
