@@ -149,7 +149,7 @@ fn a_manifest_of_another_kind_or_version_is_refused() {
     );
     check_forged(
         |m| m["members"][0]["calibrator"]["tree_weight"] = json!(-1.0),
-        "calibration weight or power -1",
+        "calibration weight or power is -1",
     );
     check_forged(
         |m| m["calibration"] = json!("absent"),

@@ -269,18 +269,18 @@ fn what_changed_since_the_interruption_is_named() {
     check(longer, 120, Some(40), "stage2.epochs was 2 and is 3");
     let seed = waiting_config().with_value("train.seed=99").unwrap();
     check(seed, 120, Some(40), "train.seed was");
-    check(waiting_config(), 121, Some(40), "the data is another");
+    check(waiting_config(), 121, Some(40), "the data has changed");
     check(
         waiting_config(),
         120,
         Some(41),
-        "the data for validation is another",
+        "the validation data has changed",
     );
     check(
         waiting_config(),
         120,
         None,
-        "the data for validation is another",
+        "the validation data has changed",
     );
     let after = contents(&directory.path().join("checkpoint").join("slot-0"));
     assert_eq!(before, after);
@@ -342,7 +342,7 @@ fn a_second_training_into_the_same_directory_is_refused() {
         ControlFlow::Continue(())
     };
     train_to(directory.path(), at_every_step, &observer).unwrap();
-    let owner = format!("process {} is training into this", std::process::id());
+    let owner = format!("process {} is writing into this", std::process::id());
     let messages = messages.into_inner().unwrap();
     assert_eq!(messages.len(), 4);
     assert!(messages.iter().all(|message| message.contains(&owner)));

@@ -100,7 +100,7 @@ fn another_transformer_does_not_continue_a_training() {
     fs::write(&vocabulary, text.replace("noise7\n", "noise77\n")).unwrap();
     let error = train_to(&config, place.path()).err().unwrap().to_string();
     assert!(
-        error.contains("the pretrained encoder is another"),
+        error.contains("the pretrained encoder has changed"),
         "{error}"
     );
 }
