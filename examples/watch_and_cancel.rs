@@ -1,6 +1,6 @@
 //! Follows a training, cancels it after some seconds as Ctrl-C would, and resumes it.
 //!
-//! `cargo run --release --example watch_and_cancel -- [DATA] [MODEL] [SECONDS] [KEY=VALUE]...`
+//! `cargo run --release --example watch_and_cancel -- [DATA] [MODEL] [SECONDS]`
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -29,18 +29,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let argument = |at: usize, default| arguments.get(at).map_or(default, String::as_str);
     let data = Path::new(argument(0, "data/debian-small"));
     let (data, _) = read(data, &ReadOptions::default())?;
+    let model = argument(1, "my-model");
     let seconds = argument(2, "5").parse()?;
-    let mut config = Config::default();
-    for setting in arguments.iter().skip(3) {
-        config = config.with_value(setting)?;
-    }
-    let trainer = Trainer::new(config).observer(&watch).resume();
     thread::spawn(move || {
-        thread::sleep(Duration::from_secs_f64(seconds));
+        thread::sleep(Duration::from_secs(seconds));
         CANCELLED.store(true, Ordering::Relaxed);
     });
-    let model = argument(1, "my-model");
-    if let Err(Error::Stopped) = trainer.train_to(model, &data).map(|_| ()) {
+
+    let trainer = Trainer::new(Config::default()).observer(&watch).resume();
+    if let Err(Error::Stopped) = trainer.train_to(model, &data) {
         println!("cancelled; training goes on from its last step");
         trainer.train_to(model, &data)?;
     }

@@ -9,6 +9,7 @@ mod data_predictions;
 mod data_roundtrip;
 mod data_tables;
 mod ensemble;
+mod examples;
 mod fuzz;
 mod goldens;
 mod insight;
