@@ -7,7 +7,9 @@ use std::sync::mpsc::{self, Receiver};
 use anyhow::Context;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use elias::data::{Part, PredictionFormat, PredictionWriter, Sink, TextInput, TextInputs, Texts};
+use elias::data::{
+    self, Part, PredictionFormat, PredictionWriter, Sink, TextInput, TextInputs, Texts,
+};
 use elias::{Predictor, Scored};
 
 use crate::ui::console::{Console, Misuse};
@@ -85,6 +87,12 @@ impl Predict {
                 let mut sink = Sink::create(path)?;
                 self.write(&predictor, &mut sink, console)?;
                 sink.finish()?;
+                if matches!(
+                    self.output_format,
+                    PredictionFormat::Npz | PredictionFormat::Sparse
+                ) {
+                    data::write_label_list(&data::label_list_of(path), predictor.labels())?;
+                }
                 console.info(format_args!("answers written to {}", path.display()));
             }
         }
