@@ -23,11 +23,9 @@ fn data(dir: &Path) -> String {
     write(dir, "train.jsonl", &lines)
 }
 
-const FAST: [&str; 10] = [
+const FAST: [&str; 8] = [
     "--set",
-    "stage1.batch_size=4",
-    "--set",
-    "stage2.batch_size=4",
+    "train.batch_size=4",
     "--set",
     "encoder.dim=16",
     "--set",
