@@ -229,7 +229,7 @@ fn a_report_is_one_page_that_can_be_searched_sorted_and_hovered() {
     assert!(!html.contains("<b>&\"blue"), "a label's name became markup");
     // What was computed is kept, and the page is the same from it.
     assert!(model.join("report").is_dir());
-    ok(arguments);
+    ok(arguments.into_iter().chain(["--overwrite"]));
     assert!(std::fs::read_to_string(&page).unwrap() == html);
 
     let Some(browser) = Browser::start(1280) else {

@@ -365,7 +365,10 @@ fn ctrl_c_ends_a_training_cleanly() {
     let mut rest = String::new();
     stderr.read_to_string(&mut rest).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
-    assert!(rest.contains("--resume continues"), "{rest}");
+    assert!(
+        rest.contains("to continue: ") && rest.contains("--resume"),
+        "{rest}"
+    );
     assert!(!model.join("manifest.json").exists());
 }
 
