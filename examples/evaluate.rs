@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release --example evaluate -- MODEL [DATA]`
 
+#![allow(clippy::print_stdout)] // a program may print, the library may not
+
 use std::path::Path;
 
 use elias::Predictor;

@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release --example predict -- MODEL [TEXT]...`
 
+#![allow(clippy::print_stdout)] // a program may print, the library may not
+
 use elias::Predictor;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release --example train_and_save -- [DATA] [MODEL] [KEY=VALUE]...`
 
+#![allow(clippy::print_stdout)] // a program may print, the library may not
+
 use std::path::Path;
 
 use elias::data::{ReadOptions, read};

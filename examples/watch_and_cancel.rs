@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release --example watch_and_cancel -- [DATA] [MODEL] [SECONDS]`
 
+#![allow(clippy::print_stdout)] // a program may print, the library may not
+
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

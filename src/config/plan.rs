@@ -30,7 +30,7 @@ pub(crate) struct Decided {
     pub shortlist_size: usize,
 }
 
-/// A configuration with every value decided; only [`Config::resolve`] and [`Config::restore`] make one.
+/// A configuration with every value decided; [`Config::resolve`] makes one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     config: Config,

@@ -116,7 +116,7 @@ pub(crate) fn migrate(config: &mut Value) -> Result<(), String> {
             continue;
         };
         match fate {
-            Fixed(expected) if value.to_string() != *expected => {
+            Fixed(expected) if serde_json::from_str(expected).ok().as_ref() != Some(&value) => {
                 return Err(format!(
                     "it was trained with {key} = {value}, which this version does not have: use the program that wrote it"
                 ));

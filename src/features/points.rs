@@ -25,15 +25,12 @@ impl<'a> Points<'a> {
     }
 }
 
-/// Owned [`Points`].
+/// Points as a model reads them; [`Predictor::points`](crate::Predictor::points) makes them.
 #[derive(Clone, Debug)]
 pub struct PointSet {
-    /// As [`Points::features`].
-    pub features: CsrMatrix,
-    /// As [`Points::tokens`].
-    pub tokens: Option<TokenRows>,
-    /// As [`Points::embedded`].
-    pub embedded: Option<Matrix>,
+    pub(crate) features: CsrMatrix,
+    pub(crate) tokens: Option<TokenRows>,
+    pub(crate) embedded: Option<Matrix>,
 }
 
 impl PointSet {

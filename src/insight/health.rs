@@ -38,7 +38,7 @@ pub struct IndexHealth {
     pub beta: Option<f32>,
     /// Edges per cluster: minimum, median, maximum.
     pub edges_of_cluster: [usize; 3],
-    /// The score above which an edge assigns its label to its cluster ([`assigning_score`]).
+    /// The score above which an edge assigns its label to its cluster.
     pub assigned_above: f32,
     /// Labels assigned per cluster: minimum, median, maximum.
     pub labels_of_cluster: [usize; 3],

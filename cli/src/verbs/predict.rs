@@ -133,8 +133,7 @@ impl Predict {
             };
             match inputs {
                 Ok(inputs) => {
-                    let mut inputs = inputs.with_columns(columns.columns());
-                    while let Some(input) = inputs.next() {
+                    for input in inputs.with_columns(columns.columns()) {
                         if sender.send(input).is_err() {
                             return;
                         }
