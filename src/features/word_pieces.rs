@@ -19,7 +19,7 @@ const CHUNK: usize = 64;
 ///
 /// Invariant: `ends` starts at 0, never decreases, and ends at the number of ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TokenRows {
+pub(crate) struct TokenRows {
     ends: Vec<usize>,
     ids: Vec<u32>,
 }
@@ -35,7 +35,7 @@ impl Default for TokenRows {
 
 impl TokenRows {
     /// Appends a row.
-    pub fn push(&mut self, ids: &[u32]) {
+    pub(crate) fn push(&mut self, ids: &[u32]) {
         self.ids.extend_from_slice(ids);
         self.ends.push(self.ids.len());
     }
@@ -44,22 +44,22 @@ impl TokenRows {
     ///
     /// # Panics
     /// If there is no such row.
-    pub fn row(&self, row_idx: usize) -> &[u32] {
+    pub(crate) fn row(&self, row_idx: usize) -> &[u32] {
         &self.ids[self.ends[row_idx]..self.ends[row_idx + 1]]
     }
 
     /// Number of rows.
-    pub fn n_rows(&self) -> usize {
+    pub(crate) fn n_rows(&self) -> usize {
         self.ends.len() - 1
     }
 
     /// Number of ids in all rows.
-    pub fn n_tokens(&self) -> usize {
+    pub(crate) fn n_tokens(&self) -> usize {
         self.ids.len()
     }
 
     /// These rows, in this order.
-    pub fn select_rows(&self, rows: &[usize]) -> TokenRows {
+    pub(crate) fn select_rows(&self, rows: &[usize]) -> TokenRows {
         let mut selected = TokenRows::default();
         rows.iter().for_each(|&row| selected.push(self.row(row)));
         selected

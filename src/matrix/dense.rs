@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 ///
 /// Invariant: it has `n_rows * n_cols` values.
 #[derive(Clone, Debug)]
-pub struct Matrix<T = f32> {
+pub(crate) struct Matrix<T = f32> {
     values: Storage<T>,
     n_rows: usize,
     n_cols: usize,
@@ -61,7 +61,7 @@ impl<T: Pod> Default for Matrix<T> {
 
 impl<T: Pod> Matrix<T> {
     /// A matrix of zeros.
-    pub fn zeros(n_rows: usize, n_cols: usize) -> Self {
+    pub(crate) fn zeros(n_rows: usize, n_cols: usize) -> Self {
         Matrix {
             values: Storage::Owned(vec![T::zeroed(); n_rows * n_cols]),
             n_rows,
@@ -73,7 +73,7 @@ impl<T: Pod> Matrix<T> {
     ///
     /// # Panics
     /// If the number of values is not `n_rows * n_cols`.
-    pub fn from_vec(values: Vec<T>, n_rows: usize, n_cols: usize) -> Self {
+    pub(crate) fn from_vec(values: Vec<T>, n_rows: usize, n_cols: usize) -> Self {
         assert_eq!(values.len(), n_rows * n_cols, "a {n_rows}x{n_cols} matrix");
         Matrix {
             values: Storage::Owned(values),
@@ -86,7 +86,12 @@ impl<T: Pod> Matrix<T> {
     ///
     /// # Errors
     /// [`Error::InvalidMatrix`] if they extend beyond the map or are not aligned to their size.
-    pub fn from_map(map: Arc<Mmap>, start: usize, n_rows: usize, n_cols: usize) -> Result<Self> {
+    pub(crate) fn from_map(
+        map: Arc<Mmap>,
+        start: usize,
+        n_rows: usize,
+        n_cols: usize,
+    ) -> Result<Self> {
         let end = n_rows
             .checked_mul(n_cols)
             .and_then(|n_values| n_values.checked_mul(size_of::<T>()))
@@ -113,41 +118,41 @@ impl<T: Pod> Matrix<T> {
     }
 
     /// Number of rows.
-    pub fn n_rows(&self) -> usize {
+    pub(crate) fn n_rows(&self) -> usize {
         self.n_rows
     }
 
     /// Number of columns.
-    pub fn n_cols(&self) -> usize {
+    pub(crate) fn n_cols(&self) -> usize {
         self.n_cols
     }
 
     /// One row.
     #[inline]
-    pub fn row(&self, row_idx: usize) -> &[T] {
+    pub(crate) fn row(&self, row_idx: usize) -> &[T] {
         &self.values.as_slice()[row_idx * self.n_cols..][..self.n_cols]
     }
 
     /// One row, writable; a mapped matrix is copied first.
     #[inline]
-    pub fn row_mut(&mut self, row_idx: usize) -> &mut [T] {
+    pub(crate) fn row_mut(&mut self, row_idx: usize) -> &mut [T] {
         &mut self.values.to_mut()[row_idx * self.n_cols..][..self.n_cols]
     }
 
     /// All values, row by row.
     #[inline]
-    pub fn values(&self) -> &[T] {
+    pub(crate) fn values(&self) -> &[T] {
         self.values.as_slice()
     }
 
     /// All values, row by row, writable; a mapped matrix is copied first.
     #[inline]
-    pub fn values_mut(&mut self) -> &mut [T] {
+    pub(crate) fn values_mut(&mut self) -> &mut [T] {
         self.values.to_mut()
     }
 
     /// Changes the shape; the contents are unspecified. Keeps the allocation if it is large enough.
-    pub fn reshape(&mut self, n_rows: usize, n_cols: usize) {
+    pub(crate) fn reshape(&mut self, n_rows: usize, n_cols: usize) {
         self.values.to_mut().resize(n_rows * n_cols, T::zeroed());
         self.n_rows = n_rows;
         self.n_cols = n_cols;
