@@ -7,6 +7,7 @@ mod bundled;
 mod measuring;
 mod memory;
 mod models;
+mod outputs;
 mod plan;
 mod presets;
 mod reading;
@@ -81,7 +82,7 @@ enum Verb {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let console = resolve(&cli.common);
-    let outcome = set_threads(cli.common.threads).and_then(|()| run(cli.verb, &console));
+    let outcome = set_threads(cli.common.threads, &console).and_then(|()| run(cli.verb, &console));
     conclude(outcome, &console)
 }
 
@@ -95,13 +96,25 @@ fn resolve(common: &Common) -> Console {
     })
 }
 
+/// Threads per core beyond which more of them only cost time.
+const MAX_THREADS_PER_CORE: usize = 8;
+
 /// The library works on the caller's pool; the command is the caller.
-fn set_threads(n_threads: Option<u16>) -> anyhow::Result<()> {
-    if let Some(n_threads) = n_threads {
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(n_threads.into())
-            .build_global()?;
+fn set_threads(asked: Option<u16>, console: &Console) -> anyhow::Result<()> {
+    let n_cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let from_environment = || std::env::var("RAYON_NUM_THREADS").ok()?.parse().ok();
+    let asked: Option<usize> = asked.map(usize::from).or_else(from_environment);
+    let asked = asked.filter(|&n_threads| n_threads > 0).unwrap_or(n_cores);
+    let n_threads = asked.min(MAX_THREADS_PER_CORE * n_cores);
+    if n_threads < asked {
+        console.info(format_args!("using {n_threads} threads instead of {asked}"));
     }
+    let pool = || rayon::ThreadPoolBuilder::new();
+    let Err(error) = pool().num_threads(n_threads).build_global() else {
+        return Ok(());
+    };
+    console.info(format_args!("using one thread: {error}"));
+    pool().num_threads(1).use_current_thread().build_global()?;
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! Reading data sets for a verb: options, progress, error context, and a summary on stderr.
 
+use std::io::Read;
 use std::path::Path;
 use std::time::Instant;
 
@@ -38,7 +39,7 @@ impl DataArgs {
 }
 
 /// Which columns of CSV and TSV data to read.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct ColumnArgs {
     /// Text column of CSV or TSV data; several are joined by a space
     #[arg(long, value_name = "NAME", hide_short_help = true)]
@@ -108,8 +109,16 @@ pub(crate) fn read(
         on_progress: Some(&on_progress),
         ..options
     };
-    let (dataset, summary) =
-        data::read(path, &options).with_context(|| format!("while reading the {part} data"))?;
+    let (dataset, summary) = if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        std::io::stdin()
+            .read_to_end(&mut bytes)
+            .context("while reading standard input")?;
+        data::read_bytes("standard input", &bytes, &options)
+    } else {
+        data::read(path, &options)
+    }
+    .with_context(|| format!("while reading the {part} data"))?;
     drop(progress);
     console.info(format_args!(
         "read {} as {part} data: {}",

@@ -45,9 +45,8 @@ fn data(dir: &Path) -> String {
     folder.to_str().unwrap().to_owned()
 }
 
-const FAST: [&str; 10] = [
-    "stage1.batch_size=8",
-    "stage2.batch_size=8",
+const FAST: [&str; 9] = [
+    "train.batch_size=8",
     "encoder.dim=16",
     "index.n_clusters=4",
     "stage1.epochs=6",
@@ -170,8 +169,8 @@ fn a_grid_is_trained_once_and_goes_on_where_it_was() {
         let lambdas = ["--set", lambdas];
         json(arguments.into_iter().chain(sets(&FAST)).chain(lambdas))
     };
-    let first = sweep("stage2.lambda=0.05");
-    let second = sweep("stage2.lambda=0,0.05");
+    let first = sweep("loss.lambda=0.05");
+    let second = sweep("loss.lambda=0,0.05");
     assert_eq!(
         (
             first.as_array().unwrap().len(),
@@ -185,7 +184,7 @@ fn a_grid_is_trained_once_and_goes_on_where_it_was() {
     assert_eq!(results.lines().filter(|line| !line.is_empty()).count(), 2);
     let svg = std::fs::read_to_string(Path::new(out).join("sweep.svg")).unwrap();
     assert!(
-        svg.starts_with("<svg") && svg.contains("stage2.lambda"),
+        svg.starts_with("<svg") && svg.contains("loss.lambda"),
         "{svg}"
     );
     assert_eq!(
@@ -230,7 +229,7 @@ fn a_report_is_one_page_that_can_be_searched_sorted_and_hovered() {
     assert!(!html.contains("<b>&\"blue"), "a label's name became markup");
     // What was computed is kept, and the page is the same from it.
     assert!(model.join("report").is_dir());
-    ok(arguments);
+    ok(arguments.into_iter().chain(["--overwrite"]));
     assert!(std::fs::read_to_string(&page).unwrap() == html);
 
     let Some(browser) = Browser::start(1280) else {

@@ -1,6 +1,7 @@
 //! Tests that run the `elias` binary, one module per theme.
 
 mod browser;
+mod careful;
 mod command;
 mod convert;
 mod disk;

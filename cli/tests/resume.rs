@@ -37,8 +37,7 @@ fn arguments<'a>(data: &'a str, out: &'a Path, more: &[&'a str]) -> Vec<&'a str>
         "index.beam_size=2",
         "stage1.epochs=20",
         "stage2.epochs=20",
-        "stage1.batch_size=10",
-        "stage2.batch_size=10",
+        "train.batch_size=10",
     ] {
         arguments.extend(["--set", setting]);
     }
@@ -133,14 +132,13 @@ fn trainings_killed_at_twenty_points_end_in_the_same_bytes() {
 }
 
 #[test]
-fn ensembles_with_averages_and_a_warm_up_survive_kills_as_well() {
+fn ensembles_with_a_warm_up_and_rare_updates_survive_kills_as_well() {
     let settings = [
         "ensemble.members=2",
         "calibration.hold_out.n_points=12",
         "calibration.hold_out.min_points=5",
         "clustering.warmup_epochs=2",
-        "optim.averaging=0.5",
-        "optim.update_every_labels=3",
+        "optim.update_every=3",
         "stage1.epochs=6",
         "stage2.epochs=6",
     ];

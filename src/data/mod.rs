@@ -23,8 +23,9 @@ pub use formats::{Columns, read_npz, write_npz};
 pub(crate) use hold_out::HoldOut;
 pub use io::{
     ConversionLoss, PredictionFormat, PredictionShape, PredictionWriter, Pretrained, Probability,
-    ReadOptions, Sink, TextInput, TextInputs, TokenizerSource, Written, missing, parts, read,
-    read_bytes, read_filter_pairs, read_predictions, write,
+    ReadOptions, Sink, TextInput, TextInputs, TokenizerSource, Written, has_numbered_labels,
+    label_list_of, missing, parts, read, read_bytes, read_filter_pairs, read_label_list,
+    read_predictions, write, write_label_list,
 };
 pub use label_set::LabelSet;
 pub use texts::Texts;

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use elias::insight::TrainingCurves;
 use elias::{Config, Event, Observer, Phase};
 use indicatif::ProgressBar;
 
@@ -149,7 +150,10 @@ impl TrainingProgress {
                     .detail(format_args!("checkpoint written in {seconds:.2} s"));
             }
             Event::MemberStarted { member, n_members } => {
-                self.info(state, &format!("member {} of {n_members}", member + 1));
+                self.info(
+                    state,
+                    &format!("training run {} of {n_members}", member + 1),
+                );
             }
             _ => {
                 if let Some(line) = milestone(event) {
@@ -245,6 +249,15 @@ pub(crate) fn milestone(event: &Event) -> Option<String> {
             count(n_points, "point")
         )),
         _ => None,
+    }
+}
+
+/// The stage of a curve, with its run if there are several: ensemble members, or training again on all points.
+pub(crate) fn curve_name(curve: &TrainingCurves, curves: &[TrainingCurves]) -> String {
+    if curves.iter().all(|other| other.member == 0) {
+        curve.phase.clone()
+    } else {
+        format!("{}, run {}", curve.phase, curve.member + 1)
     }
 }
 

@@ -66,10 +66,20 @@ impl Convert {
         Ok(())
     }
 
+    /// The parts of the source; a stream is read once, as training data.
+    fn parts(&self) -> anyhow::Result<Vec<Part>> {
+        let is_stream =
+            self.source == Path::new("-") || !(self.source.is_file() || self.source.is_dir());
+        if is_stream && (self.source.exists() || self.source == Path::new("-")) {
+            return Ok(vec![Part::Train]);
+        }
+        Ok(data::parts(&self.source)?)
+    }
+
     /// All parts, with the same label ids: labels of the first part, then labels only the second has.
     fn read_parts(&self, console: &Console) -> anyhow::Result<Vec<PartData>> {
         let mut read: Vec<PartData> = Vec::new();
-        for part in data::parts(&self.source)? {
+        for part in self.parts()? {
             let known_labels = read.first().map(|first| first.dataset.label_set());
             let options = self.data_args.options(part, known_labels);
             let dataset = reading::read(console, &self.source, options)?;

@@ -22,7 +22,7 @@ const N_ANSWERS: usize = 5;
 /// Train and evaluate on the bundled data set
 ///
 /// The texts are Debian package descriptions, the labels the packages they depend on. Prints the metrics on the test
-/// part, and a few of its texts with their predicted and true labels. Takes about a minute on two cores.
+/// part, and a few of its texts with their predicted and true labels.
 #[derive(Args)]
 pub(crate) struct Demo {
     /// Save the model to this directory

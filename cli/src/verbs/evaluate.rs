@@ -1,12 +1,13 @@
 //! `elias evaluate`: compares the answers of a model, or given predictions, with the true labels.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Args;
 use elias::Dataset;
-use elias::data::{self, Part};
+use elias::data::{self, LabelSet, Part};
 use elias::metrics::{FilterPairs, Propensity};
 
 use crate::measuring::{Frequencies, Measurement, N_QUERIES, Scorer, Scoring};
@@ -38,6 +39,14 @@ pub(crate) struct Evaluate {
     train: Option<PathBuf>,
     #[command(flatten)]
     data_args: reading::DataArgs,
+    /// Names of numbered labels, one per line; by default FILE.labels.txt beside the predictions
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "predictions",
+        hide_short_help = true
+    )]
+    labels: Option<PathBuf>,
     /// File of `row label` pairs to ignore, numbered from 0
     #[arg(long, value_name = "FILE")]
     filter: Option<PathBuf>,
@@ -104,11 +113,34 @@ impl Evaluate {
         console: &Console,
     ) -> anyhow::Result<Figures> {
         let train = self.read_train(data, console)?;
-        let known_labels = train.as_ref().map(Dataset::label_set);
+        let listed = self.read_labels(predictions, train.is_some())?;
+        let known_labels = listed.as_ref().or(train.as_ref().map(Dataset::label_set));
         let options = self.data_args.options(Part::Test, known_labels);
         let test = reading::read(console, data, options)?;
         let frequencies = train.as_ref().map(Frequencies::of_data);
-        self.score(predictions, &test, frequencies.as_ref(), console)
+        let n_listed = listed.as_ref().map(LabelSet::len);
+        self.score(predictions, &test, n_listed, frequencies.as_ref(), console)
+    }
+
+    /// The labels behind numbered predictions: --labels, else the list beside the file, else those of the training
+    /// data.
+    fn read_labels(&self, predictions: &Path, has_train: bool) -> anyhow::Result<Option<LabelSet>> {
+        let beside = data::label_list_of(predictions);
+        let path = match &self.labels {
+            Some(path) => path,
+            None if beside.exists() => &beside,
+            None if !has_train && data::has_numbered_labels(predictions)? => {
+                let misuse = format!(
+                    "{} numbers its labels: give their names with --labels FILE, or the training \
+                     data with --train",
+                    predictions.display()
+                );
+                return Err(Misuse(misuse).into());
+            }
+            None => return Ok(None),
+        };
+        let labels = data::read_label_list(path).context("while reading the labels")?;
+        Ok(Some(labels))
     }
 
     /// The training data, if there is any, with a message about what is used.
@@ -136,14 +168,23 @@ impl Evaluate {
         &self,
         predictions: &Path,
         test: &Dataset,
+        n_listed: Option<usize>,
         frequencies: Option<&Frequencies>,
         console: &Console,
     ) -> anyhow::Result<Figures> {
         let scoring = self.scoring(test, console)?;
         let n_trained = frequencies.map_or(test.n_labels(), |known| known.counts.len());
+        let n_trained = n_listed.unwrap_or(n_trained);
         let shape = data::PredictionShape::of(test, n_trained);
         let predictions =
             data::read_predictions(predictions, &shape).context("while reading the predictions")?;
+        let predicted: HashSet<u32> = predictions.iter().flatten().map(|s| s.label.0).collect();
+        let mut truth = test.labels().indices().iter();
+        if !predicted.is_empty() && !truth.any(|label| predicted.contains(label)) {
+            bail!(
+                "the predictions and the data have no label in common: are they of the same set?"
+            );
+        }
         let mut scorer = Scorer::new(scoring, frequencies);
         let progress = Progress::start(console, "measuring", Unit::Items);
         for (point_idx, ranking) in predictions.iter().enumerate() {

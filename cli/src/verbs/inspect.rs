@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use elias::insight::{IndexHealth, OVERLAP_CUTOFFS};
+use elias::insight::{IndexHealth, OVERLAP_CUTOFFS, TrainingCurves};
 use elias::tools::{self, Description};
 use elias::{Config, Event, Level, Predictor};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::ui::console::Console;
 use crate::ui::count::count;
 use crate::ui::table::Table;
-use crate::ui::training::milestone;
+use crate::ui::training::{curve_name, milestone};
 use crate::{memory, models};
 
 /// Describe a model and the state of its index
@@ -127,11 +127,12 @@ fn levels(predictor: &Predictor) -> Vec<&'static str> {
 fn write_history(out: &mut impl Write, history: &[Event]) -> io::Result<()> {
     writeln!(out, "\ntraining")?;
     let mut table = Table::new(["stage", "epochs", "first loss", "last loss"]);
-    for curve in elias::insight::TrainingCurves::of(history) {
+    let curves = TrainingCurves::of(history);
+    for curve in &curves {
         let loss =
             |at: Option<&[f64; 4]>| at.map_or(String::new(), |loss| format!("{:.3}", loss[0]));
         table.row([
-            curve.phase.clone(),
+            curve_name(curve, &curves),
             curve.losses.len().to_string(),
             loss(curve.losses.first()),
             loss(curve.losses.last()),
@@ -238,7 +239,7 @@ fn write_json(
         "seed": plan.config().train.seed,
         "bytes": description.files.values().map(|file| file.bytes).sum::<u64>(),
         "files": files,
-        "training": elias::insight::TrainingCurves::of(&description.history),
+        "training": TrainingCurves::of(&description.history),
         "index": health,
         "overlap_cutoffs": OVERLAP_CUTOFFS,
         "config": plan.config(),

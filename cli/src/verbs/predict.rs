@@ -1,17 +1,20 @@
 //! `elias predict`: the best labels of every input text, in input order.
 
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver};
 
 use anyhow::Context;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use elias::data::{Part, PredictionFormat, PredictionWriter, Sink, TextInput, TextInputs, Texts};
+use elias::data::{
+    self, Part, PredictionFormat, PredictionWriter, Sink, TextInput, TextInputs, Texts,
+};
 use elias::{Predictor, Scored};
 
 use crate::ui::console::{Console, Misuse};
 use crate::ui::count::count;
-use crate::{models, reading};
+use crate::{models, outputs, reading};
 
 /// Texts per batch and thread; a batch is predicted in parallel and written in order.
 const TEXTS_PER_THREAD: usize = 512;
@@ -42,6 +45,9 @@ pub(crate) struct Predict {
     /// Write to a file, which appears when it is complete
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Replace the file if it exists
+    #[arg(long)]
+    overwrite: bool,
     /// If a text cannot be read: stop, or skip it
     #[arg(
         long,
@@ -71,6 +77,9 @@ struct Skipped {
 
 impl Predict {
     pub(crate) fn run(&self, console: &Console) -> anyhow::Result<()> {
+        if let Some(out) = &self.out {
+            outputs::check(out, self.overwrite, &[&self.input])?;
+        }
         let predictor = models::load(&self.model)?;
         match &self.out {
             None => self.write(&predictor, BufWriter::new(io::stdout().lock()), console)?,
@@ -78,9 +87,17 @@ impl Predict {
                 let mut sink = Sink::create(path)?;
                 self.write(&predictor, &mut sink, console)?;
                 sink.finish()?;
+                if matches!(
+                    self.output_format,
+                    PredictionFormat::Npz | PredictionFormat::Sparse
+                ) {
+                    data::write_label_list(&data::label_list_of(path), predictor.labels())?;
+                }
                 console.info(format_args!("answers written to {}", path.display()));
             }
         }
+        // Answers of a damaged model must not pass for good ones.
+        predictor.check_files()?;
         Ok(())
     }
 
@@ -96,20 +113,7 @@ impl Predict {
         if !predictor.takes_texts() {
             return self.answer_dataset(predictor, writer, console);
         }
-        let is_stdin = self.input == Path::new("-");
-        let inputs = if is_stdin {
-            TextInputs::new("standard input", io::stdin().lock())?
-        } else {
-            TextInputs::open(&self.input)?
-        };
-        let inputs = inputs.with_columns(self.columns.columns());
-        // On a terminal every line is answered immediately.
-        let batch_size = if is_stdin && io::stdin().is_terminal() {
-            1
-        } else {
-            TEXTS_PER_THREAD * rayon::current_num_threads()
-        };
-        let skipped = self.answer(predictor, inputs, batch_size, writer)?;
+        let skipped = self.answer(predictor, self.read_ahead()?, writer)?;
         if let Some(first) = skipped.first {
             let skipped = count(skipped.count, "input");
             console.info(format_args!("skipped {skipped}; the first: {first}"));
@@ -117,16 +121,45 @@ impl Predict {
         Ok(())
     }
 
+    /// Reads the texts on a thread of its own, which may wait for input when this process ends.
+    fn read_ahead(&self) -> anyhow::Result<Receiver<elias::Result<TextInput>>> {
+        let (path, columns) = (self.input.clone(), self.columns.clone());
+        let (sender, receiver) = mpsc::sync_channel(batch_size());
+        let read = move || {
+            let inputs = if path == Path::new("-") {
+                TextInputs::new("standard input", io::stdin())
+            } else {
+                TextInputs::open(&path)
+            };
+            match inputs {
+                Ok(inputs) => {
+                    let mut inputs = inputs.with_columns(columns.columns());
+                    while let Some(input) = inputs.next() {
+                        if sender.send(input).is_err() {
+                            return;
+                        }
+                    }
+                }
+                Err(error) => drop(sender.send(Err(error))),
+            }
+        };
+        let thread = std::thread::Builder::new().name("reader".into());
+        thread
+            .spawn(read)
+            .context("while starting a thread to read the texts")?;
+        Ok(receiver)
+    }
+
+    /// Answers what has arrived, in batches that grow while input comes faster than answers.
     fn answer(
         &self,
         predictor: &Predictor,
-        mut inputs: TextInputs<'_>,
-        batch_size: usize,
+        inputs: Receiver<elias::Result<TextInput>>,
         mut writer: PredictionWriter<'_, impl Write>,
     ) -> anyhow::Result<Skipped> {
         let mut skipped = Skipped::default();
         loop {
-            let batch = self.read_batch(&mut inputs, batch_size, &mut skipped)?;
+            let batch = self.next_batch(&inputs, &mut skipped)?;
             if batch.is_empty() {
                 break;
             }
@@ -147,15 +180,16 @@ impl Predict {
         Ok(skipped)
     }
 
-    /// The next inputs; None for one that was skipped.
-    fn read_batch(
+    /// The inputs that have arrived, at least one unless the input has ended; None for one that was skipped.
+    fn next_batch(
         &self,
-        inputs: &mut TextInputs<'_>,
-        batch_size: usize,
+        inputs: &Receiver<elias::Result<TextInput>>,
         skipped: &mut Skipped,
     ) -> anyhow::Result<Vec<Option<TextInput>>> {
+        let first = inputs.recv().into_iter();
+        let arrived = first.chain(inputs.try_iter()).take(batch_size());
         let mut batch = Vec::new();
-        for input in inputs.by_ref().take(batch_size) {
+        for input in arrived {
             match input {
                 Ok(input) => batch.push(Some(input)),
                 Err(error @ elias::Error::Malformed { .. }) if self.on_error == OnError::Skip => {
@@ -198,6 +232,11 @@ impl Predict {
         });
         &answers[..n_above]
     }
+}
+
+/// Most texts per batch.
+fn batch_size() -> usize {
+    TEXTS_PER_THREAD * rayon::current_num_threads()
 }
 
 fn format_parser() -> impl TypedValueParser<Value = PredictionFormat> {

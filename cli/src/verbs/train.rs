@@ -51,7 +51,7 @@ pub(crate) struct Train {
     #[arg(long, value_name = "GiB", hide_short_help = true, value_parser = parse_gibibytes)]
     memory_limit: Option<f64>,
     /// Continue an interrupted training
-    #[arg(long, conflicts_with = "overwrite")]
+    #[arg(long)]
     resume: bool,
     /// Seconds between checkpoints [default: 60, or more if checkpoints would take over 2 % of the time]
     #[arg(long, value_name = "SECONDS", hide_short_help = true)]
@@ -117,10 +117,7 @@ impl Train {
 
         let trained = prepared.train_to(out);
         progress.finish();
-        let message = format!(
-            "stopped; the same command with --resume continues in {}",
-            out.display()
-        );
+        let message = format!("stopped; to continue: {}", resume_command());
         let predictor = unless_stopped(trained, message)?;
 
         if let Err(error) = progress.times(self.resume).write(out) {
@@ -248,4 +245,22 @@ fn parse_gibibytes(text: &str) -> anyhow::Result<f64> {
         "expected a positive number of GiB"
     );
     Ok(number)
+}
+
+/// This command with --resume, as a shell reads it.
+fn resume_command() -> String {
+    let mut arguments: Vec<String> = std::env::args().collect();
+    if !arguments.iter().any(|argument| argument == "--resume") {
+        arguments.push("--resume".into());
+    }
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%".contains(c);
+    let quote = |argument: &String| {
+        if !argument.is_empty() && argument.chars().all(is_plain) {
+            argument.clone()
+        } else {
+            format!("'{}'", argument.replace('\'', r"'\''"))
+        }
+    };
+    let quoted: Vec<String> = arguments.iter().map(quote).collect();
+    quoted.join(" ")
 }

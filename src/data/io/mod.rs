@@ -2,6 +2,7 @@
 
 pub(super) mod filter;
 pub(super) mod inputs;
+pub(super) mod label_list;
 pub(super) mod layout;
 pub(super) mod missing;
 pub(super) mod prediction_writer;
@@ -16,10 +17,11 @@ pub(super) mod write;
 
 pub use filter::read_filter_pairs;
 pub use inputs::{TextInput, TextInputs};
+pub use label_list::{label_list_of, read_label_list, write_label_list};
 pub use layout::parts;
 pub use missing::missing;
 pub use prediction_writer::{PredictionFormat, PredictionWriter, Probability};
-pub use predictions::{PredictionShape, read_predictions};
+pub use predictions::{PredictionShape, has_numbered_labels, read_predictions};
 pub use pretrained::{Pretrained, TokenizerSource};
 pub use read::{ReadOptions, read, read_bytes};
 pub use sink::Sink;

@@ -15,7 +15,7 @@ use crate::data::formats::number::{parse_finite, parse_integer};
 use crate::data::formats::records::Records;
 use crate::data::formats::sparse_text::{parse_header, read_rows};
 use crate::data::formats::table::split_header;
-use crate::data::io::source::{Lines, Progress, Source, excerpt};
+use crate::data::io::source::{Lines, Progress, Source, excerpt, is_stream};
 use crate::data::{Dataset, LabelSet, Texts};
 use crate::error::{Error, Result};
 use crate::ids::{LabelId, Scored};
@@ -47,6 +47,20 @@ impl<'a> PredictionShape<'a> {
             ids: dataset.ids(),
         }
     }
+}
+
+/// Whether predictions name their labels by number, so that they need the list those numbers come from.
+///
+/// # Errors
+/// As [`read_predictions`].
+pub fn has_numbered_labels(path: &Path) -> Result<bool> {
+    if is_stream(path) {
+        return Ok(false);
+    }
+    let head = Source::file(path).head(4096)?;
+    let first_line = head.split(|&byte| byte == b'\n').next();
+    let first_line = String::from_utf8_lossy(first_line.unwrap_or_default());
+    Ok(head.starts_with(b"PK") || parse_header::<2>(&first_line).is_some())
 }
 
 /// Reads predictions: JSON Lines, CSV or TSV as [`crate::data::PredictionWriter`] writes them, a SciPy CSR npz, or

@@ -4,6 +4,7 @@ use elias::insight::{OVERLAP_CUTOFFS, TrainingCurves, rates_by_epoch};
 
 use super::data::{PruneRow, ReportData};
 use crate::ui::svg::{Axis, Marks, Plot, Point, Spread};
+use crate::ui::training::curve_name;
 
 /// A plot with the name of its file.
 pub(super) struct NamedPlot {
@@ -319,10 +320,7 @@ pub(super) fn losses(data: &ReportData) -> Vec<String> {
         );
         for curve in &curves {
             let points = numbered(1.0, curve.losses.iter().map(|loss| loss[at]));
-            let name = match data.description.n_members {
-                1 => curve.phase.clone(),
-                _ => format!("{} of member {}", curve.phase, curve.member + 1),
-            };
+            let name = curve_name(curve, &curves);
             plot = plot.with(&name, Marks::Line(points));
         }
         plot.draw()

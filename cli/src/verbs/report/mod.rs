@@ -19,7 +19,7 @@ use elias::data::Part;
 
 use crate::ui::console::Console;
 use crate::ui::svg;
-use crate::{memory, models, reading};
+use crate::{memory, models, outputs, reading};
 
 /// Write a report on a model: the paper's tables and figures
 ///
@@ -35,6 +35,9 @@ pub(crate) struct Report {
     /// File to write
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     out: PathBuf,
+    /// Replace the page if it exists
+    #[arg(long)]
+    overwrite: bool,
     /// Training data, if it is not the train part of DATA
     #[arg(long, value_name = "DATA")]
     train: Option<PathBuf>,
@@ -50,6 +53,7 @@ pub(crate) struct Report {
 
 impl Report {
     pub(crate) fn run(&self, console: &Console) -> anyhow::Result<()> {
+        outputs::check(&self.out, self.overwrite, &[&self.data])?;
         let started = Instant::now();
         let predictor = models::load(&self.model)?;
         let read = |path: &Path, part| {
