@@ -289,3 +289,23 @@ fn absurd_numbers_of_threads_are_capped() {
     assert!(output.status.success(), "{stderr}");
     assert!(stderr.contains("instead of 1000000"), "{stderr}");
 }
+
+#[test]
+fn nonsense_values_are_refused_by_name() {
+    let (_dir, data, model) = trained();
+    let model = model.to_str().unwrap();
+    for arguments in [
+        ["predict", model, "--threshold", "nan"],
+        ["predict", model, "--top-k", "0"],
+        ["train", &data, "--dry-run", "--set=loss.lambda=-1"],
+        ["train", &data, "--dry-run", "--set=optim.weight_decay=-0.1"],
+        ["train", &data, "--dry-run", "--set=encoder.max_len=0"],
+    ] {
+        let ran = run(arguments);
+        assert_eq!(ran.code, Some(2), "{arguments:?}: {}", ran.stderr);
+        let key = arguments[3].trim_start_matches("--set=");
+        let key = key.split('=').next().unwrap();
+        let named = ran.stderr.contains(key) || ran.stderr.contains(arguments[2]);
+        assert!(named && !ran.stderr.contains("-2"), "{}", ran.stderr);
+    }
+}

@@ -22,6 +22,8 @@ pub(crate) struct TrainingProgress {
     console: Console,
     interrupt: Interrupt,
     /// Epochs of each stage.
+    /// Members of the ensemble.
+    n_ensemble: usize,
     n_epochs: Vec<usize>,
     state: Mutex<State>,
 }
@@ -43,6 +45,7 @@ impl TrainingProgress {
         TrainingProgress {
             console: *console,
             interrupt,
+            n_ensemble: config.ensemble.members,
             n_epochs: config.stages().iter().map(|stage| stage.epochs).collect(),
             state: Mutex::new(State {
                 phase: None,
@@ -69,6 +72,17 @@ impl TrainingProgress {
             resumed,
             phases: state.times.clone(),
             checkpoints: state.checkpoints.clone(),
+        }
+    }
+
+    /// Why there is more than one run: members are trained twice where scores are calibrated.
+    fn purpose(&self, run: usize, n_runs: usize) -> &'static str {
+        if n_runs == self.n_ensemble {
+            ""
+        } else if run < self.n_ensemble {
+            ": on part of the points, to calibrate on the rest"
+        } else {
+            ": again, on all points"
         }
     }
 
@@ -150,10 +164,8 @@ impl TrainingProgress {
                     .detail(format_args!("checkpoint written in {seconds:.2} s"));
             }
             Event::MemberStarted { member, n_members } => {
-                self.info(
-                    state,
-                    &format!("training run {} of {n_members}", member + 1),
-                );
+                let line = format!("training run {} of {n_members}", member + 1);
+                self.info(state, &(line + self.purpose(member, n_members)));
             }
             _ => {
                 if let Some(line) = milestone(event) {

@@ -37,7 +37,7 @@ pub(crate) struct Predict {
     #[arg(short = 'k', long, value_name = "N", default_value_t = 10, value_parser = parse_top_k)]
     top_k: usize,
     /// Omit answers below this probability (score, if not calibrated)
-    #[arg(long, value_name = "P", default_value_t = 0.0)]
+    #[arg(long, value_name = "P", default_value_t = 0.0, value_parser = parse_threshold)]
     threshold: f32,
     /// Format of the answers
     #[arg(long, value_name = "FORMAT", default_value_t, value_parser = format_parser())]
@@ -81,6 +81,9 @@ impl Predict {
             outputs::check(out, self.overwrite, &[&self.input])?;
         }
         let predictor = models::load(&self.model)?;
+        if self.threshold > 0.0 && predictor.probability(0.0).is_none() {
+            console.info("the model is not calibrated: --threshold compares scores, not probabilities");
+        }
         match &self.out {
             None => self.write(&predictor, BufWriter::new(io::stdout().lock()), console)?,
             Some(path) => {
@@ -247,5 +250,12 @@ fn parse_top_k(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) | Err(_) => Err("expected an integer of at least 1".into()),
         Ok(number) => Ok(number),
+    }
+}
+
+fn parse_threshold(text: &str) -> Result<f32, String> {
+    match text.parse::<f32>() {
+        Ok(number) if number.is_finite() => Ok(number),
+        _ => Err("expected a finite number".into()),
     }
 }
