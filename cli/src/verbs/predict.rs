@@ -82,7 +82,9 @@ impl Predict {
         }
         let predictor = models::load(&self.model)?;
         if self.threshold > 0.0 && predictor.probability(0.0).is_none() {
-            console.info("the model is not calibrated: --threshold compares scores, not probabilities");
+            console.info(
+                "the model is not calibrated: --threshold compares scores, not probabilities",
+            );
         }
         match &self.out {
             None => self.write(&predictor, BufWriter::new(io::stdout().lock()), console)?,
