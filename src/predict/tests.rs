@@ -1,12 +1,9 @@
 //! Trained predictors, taken apart.
 
-use std::collections::BTreeSet;
-
 use super::*;
 use crate::config::Config;
 use crate::data::Dataset;
 use crate::error::Error;
-use crate::ids::ClusterId;
 use crate::pipeline::Trainer;
 use crate::random::Random;
 
@@ -102,8 +99,6 @@ fn every_label_has_one_edge_of_stage_1_in_a_saved_model() {
     let loaded = Predictor::load(directory.path()).unwrap();
     let edges = loaded.members()[0].stage1.edges.as_ref().unwrap();
     assert_eq!(edges.n_clusters(), 4);
-    assert_eq!(edges.len(), N_LABELS);
-    let labels: BTreeSet<u32> = edges.rows().iter().map(|label| label.0).collect();
-    assert_eq!(labels.len(), N_LABELS);
-    assert!((0..4).all(|cluster| !edges.range(ClusterId(cluster)).is_empty()));
+    let labels: Vec<u32> = edges.rows().iter().map(|label| label.0).collect();
+    assert_eq!(labels, (0..N_LABELS as u32).collect::<Vec<_>>());
 }

@@ -380,16 +380,17 @@ fn weights_below_the_threshold_are_dropped() {
     });
     let kept = problem.train(&defaults());
     assert!(kept.parts().words.nnz() < all.parts().words.nnz());
-    let is_large = |weight: &&f32| weight.abs() >= 0.1;
-    let large: Vec<f32> = all
-        .parts()
-        .words
-        .values()
-        .iter()
-        .filter(is_large)
-        .copied()
-        .collect();
-    assert_eq!(kept.parts().words.values(), large);
+    for label_idx in 0..9 {
+        let entries = |ranker: &Ranker| -> Vec<(u32, f32)> {
+            let (columns, weights) = ranker.parts().words.row(label_idx);
+            std::iter::zip(columns.iter().copied(), weights.iter().copied()).collect()
+        };
+        let mut large = entries(&all);
+        large.retain(|(_, weight)| weight.abs() >= 0.1);
+        assert_eq!(entries(&kept), large);
+    }
+    assert_eq!(kept.parts().dense, all.parts().dense);
+    assert_eq!(kept.parts().intercepts, all.parts().intercepts);
 }
 
 #[test]
