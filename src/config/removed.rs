@@ -17,7 +17,7 @@ enum Fate {
 use Fate::{Fixed, Moved, Training};
 
 /// Every key that is gone.
-const REMOVED: [(&str, Fate); 42] = [
+const REMOVED: [(&str, Fate); 47] = [
     ("features.tokens", Fixed("\"words\"")),
     ("features.sublinear_tf", Fixed("true")),
     ("features.stop_words", Fixed("[]")),
@@ -60,10 +60,6 @@ const REMOVED: [(&str, Fate); 42] = [
     ("calibration.max_depth", Training),
     ("calibration.min_samples_leaf", Training),
     ("calibration.tree_weight", Moved("calibration.mixing")),
-];
-
-/// Keys whose values the calibrator of a model holds itself, or that only training depends on.
-const REMOVED_FROM_CALIBRATION: [(&str, Fate); 5] = [
     ("calibration.product_weight", Moved("calibration.mixing")),
     ("calibration.model_power", Moved("calibration.mixing")),
     ("calibration.ranker_power", Moved("calibration.mixing")),
@@ -71,16 +67,12 @@ const REMOVED_FROM_CALIBRATION: [(&str, Fate); 5] = [
     ("calibration.hold_out.min_points_per_label", Training),
 ];
 
-fn all() -> impl Iterator<Item = &'static (&'static str, Fate)> {
-    REMOVED.iter().chain(&REMOVED_FROM_CALIBRATION)
-}
-
 /// Refuses keys that are gone.
 ///
 /// # Errors
 /// [`Error::Config`] naming the key and what takes its place.
 pub(super) fn check(overlay: &toml::Table) -> Result<()> {
-    for (key, fate) in all() {
+    for (key, fate) in &REMOVED {
         let Some(found) = find(overlay, key) else {
             continue;
         };
@@ -108,7 +100,7 @@ fn find<'a>(table: &'a toml::Table, key: &str) -> Option<&'a toml::Value> {
 /// # Errors
 /// A phrase, if the model needs what a key that is gone said.
 pub(crate) fn migrate(config: &mut Value) -> Result<(), String> {
-    for (key, fate) in all() {
+    for (key, fate) in &REMOVED {
         let (section, name) = key.rsplit_once('.').unwrap_or(("", key));
         let pointer = format!("/{}", section.replace('.', "/"));
         let table = config.pointer_mut(&pointer).and_then(Value::as_object_mut);
@@ -139,7 +131,7 @@ mod tests {
 
     #[test]
     fn every_key_that_is_gone_is_refused_by_name_and_no_key_is_both_gone_and_there() {
-        for (key, fate) in all() {
+        for (key, fate) in &REMOVED {
             let error = Config::default()
                 .with_value(&format!("{key}=1"))
                 .unwrap_err();

@@ -223,6 +223,7 @@ fn a_vectoriser_from_its_parts_gives_the_same_rows_and_invalid_parts_are_errors(
     check_error(&["a", "a"], &[1.0, 1.0], "word 1 is \"a\"");
     check_error(&["a"], &[f32::NAN], "idf of word 0 is NaN");
     check_error(&["a"], &[0.0], "idf of word 0 is 0");
+    check_error(&["a", "b"], &[1.0, f32::MAX], "idf of word 1 is 3402823");
 }
 
 #[test]

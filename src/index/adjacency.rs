@@ -1,4 +1,4 @@
-//! A: which labels a cluster leads to, and how strongly.
+//! A: the labels of each cluster, and how strongly they belong to it.
 //!
 //! Stage 1 has fixed edges, each of score 1. Stage 2 learns a weight a(c,ℓ) an edge; the edge score is
 //! ŝ(c,ℓ) = min(1, β·softmax over the row's own edges of a) (paper, eq. 5). Rows hold their own edges only: there

@@ -1,4 +1,4 @@
-//! The edges of a model's index: which labels a cluster holds, and what pruning removes.
+//! The edges of a model's index: the labels of each cluster, and what pruning removes.
 
 use super::health::assigning_score;
 use crate::error::Result;
