@@ -53,6 +53,8 @@ mod model;
 mod optim;
 
 mod calibration;
+mod judge;
+mod neighbours;
 mod ranker;
 mod train;
 

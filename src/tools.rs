@@ -6,10 +6,10 @@ pub use crate::checkpoint::{
 };
 pub use crate::pipeline::MemoryEstimate;
 
-use crate::config::FeaturesConfig;
-use crate::data::Texts;
+use crate::config::{FeaturesConfig, HoldOutConfig};
+use crate::data::{Dataset, HoldOut, Texts};
 use crate::error::Result;
-use crate::features::Vectorizer;
+use crate::features::{Featurizer, Vectorizer};
 use crate::matrix::CsrMatrix;
 
 /// tf-idf features with the default settings, for formats that hold features.
@@ -34,4 +34,21 @@ impl TfIdf {
     pub fn transform(&self, texts: &Texts) -> CsrMatrix {
         self.0.transform(texts)
     }
+}
+
+/// Cuts a validation part of at most `n_points`, and never more than a tenth, from training data.
+///
+/// Near duplicates of a validation point are in neither part, and every label keeps a training point. Both parts have
+/// the labels of the whole. The same seed gives the same parts.
+///
+/// # Errors
+/// [`Error::CannotTrain`](crate::Error::CannotTrain) if no text has a word.
+pub fn cut_validation(data: &Dataset, n_points: usize, seed: u64) -> Result<[Dataset; 2]> {
+    let (_, points) = Featurizer::fit(data, &FeaturesConfig::default(), None)?;
+    let config = HoldOutConfig {
+        n_points,
+        ..HoldOutConfig::default()
+    };
+    let chosen = HoldOut::choose(&points.features, data.labels(), &config, seed);
+    Ok([chosen.train, chosen.held_out].map(|points| data.select(&points)))
 }

@@ -1,9 +1,8 @@
 //! The final score of a candidate: tree_weight·T(p, q, p·q, f) + product_weight·p^model_power·q^ranker_power.
 //!
-//! T has one value per leaf, so the second term orders the candidates within a leaf. With powers of 1, as in the
-//! paper, it is too small to distinguish the weaker ones.
+//! T has one value per leaf, so the second term orders the candidates within a leaf. Powers other than the paper's 1
+//! occur in models of earlier versions only.
 
-use crate::config::MixingRule;
 use crate::error::{Error, Result};
 
 use super::tree::DecisionTree;
@@ -52,20 +51,20 @@ pub(crate) struct Mixing {
     pub ranker_power: f32,
 }
 
-impl From<MixingRule> for Mixing {
-    fn from(rule: MixingRule) -> Self {
-        let (tree_weight, product_weight, model_power, ranker_power) = match rule {
-            MixingRule::Powers => (1.0, 1.0, 0.33, 0.17),
-            MixingRule::Paper => (1.0, 1.0, 1.0, 1.0),
-            MixingRule::Released => (0.3, 0.7, 1.0, 1.0),
-        };
-        Mixing {
-            tree_weight,
-            product_weight,
-            model_power,
-            ranker_power,
-        }
-    }
+impl Mixing {
+    /// T + p·q.
+    pub(crate) const PAPER: Mixing = Mixing {
+        tree_weight: 1.0,
+        product_weight: 1.0,
+        model_power: 1.0,
+        ranker_power: 1.0,
+    };
+    /// 0.3·T + 0.7·p·q.
+    pub(crate) const RELEASED: Mixing = Mixing {
+        tree_weight: 0.3,
+        product_weight: 0.7,
+        ..Mixing::PAPER
+    };
 }
 
 /// Limits of the tree: the depth of the released code, as the paper does not give one.

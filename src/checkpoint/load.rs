@@ -9,11 +9,12 @@ use super::files::{MANIFEST, read_bounded};
 use super::load_member::MemberLoader;
 use super::open::{Depth, ListedFiles, OpenFile, bad};
 use super::v1::Manifest;
-use super::{Description, lines, rerank, v1};
+use super::{Description, judging, lines, rerank, v1};
 use crate::config::{DataCounts, Plan};
 use crate::data::LabelSet;
 use crate::error::Result;
 use crate::features::{Featurizer, Vectorizer, WordPieces};
+use crate::neighbours::Neighbours;
 use crate::predict::{EnsembleCalibration, Member, Predictor, PredictorParts, TrainingRecord};
 
 /// No manifest is longer.
@@ -90,8 +91,11 @@ fn load(directory: &Path, depth: Depth) -> Result<Predictor> {
         let problem = "it has 0 members, expected at least 1";
         return Err(loader.files.bad_manifest(problem.into()));
     }
-    let ((labels, calibration), (featurizer, members)) = rayon::join(
-        || (loader.labels(), loader.calibration()),
+    let ((labels, calibration, neighbours), (featurizer, members)) = rayon::join(
+        || {
+            let (calibration, neighbours) = (loader.calibration(), loader.neighbours());
+            (loader.labels(), calibration, neighbours)
+        },
         || rayon::join(|| loader.featurizer(), || loader.members()),
     );
     let LabelNames { set, counts } = labels?;
@@ -101,6 +105,7 @@ fn load(directory: &Path, depth: Depth) -> Result<Predictor> {
         label_counts: counts,
         members: members?,
         calibration: calibration?,
+        neighbours: neighbours?,
         record: TrainingRecord {
             data: (&manifest.data).into(),
             history: manifest.history.iter().map(Into::into).collect(),
@@ -186,6 +191,16 @@ impl Loader<'_> {
         };
         let n_labels = self.plan.counts().n_labels;
         let read = |file: &mut _| rerank::read_calibration(file, n_labels);
+        self.files.parse(name, read).map(Some)
+    }
+
+    fn neighbours(&self) -> Result<Option<Neighbours>> {
+        let Some(name) = &self.manifest.neighbours else {
+            return Ok(None);
+        };
+        let counts = self.plan.counts();
+        let read =
+            |file: &mut _| judging::read_neighbours(file, counts.n_features, counts.n_labels);
         self.files.parse(name, read).map(Some)
     }
 }

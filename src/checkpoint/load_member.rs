@@ -4,7 +4,7 @@ use bytemuck::allocation::cast_vec;
 
 use super::open::{ListedFiles, bad};
 use super::tensors::{Scan, TensorFile};
-use super::{rerank, v1};
+use super::{judging, rerank, v1};
 use crate::calibration::{Calibrator, Mixing};
 use crate::classifiers::{CoarseRows, LabelClassifiers};
 use crate::config::{EncoderKind, Plan};
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::ids::LabelRow;
 use crate::index::{Adjacency, ClusterClassifiers, Edges};
 use crate::model::{Model, Numbering, Stage1, Stage1Model};
-use crate::predict::Member;
+use crate::predict::{Member, Verdict};
 use crate::ranker::Ranker;
 
 /// Reads members.
@@ -62,7 +62,7 @@ impl MemberLoader<'_> {
                 numbering: index.numbering,
             },
             ranker: ranker?,
-            calibrator: self.calibrator(member)?,
+            verdict: self.verdict(member)?,
             stage1: Stage1 {
                 edges: index.stage1,
                 whole,
@@ -108,7 +108,11 @@ impl MemberLoader<'_> {
         self.files.parse(&ranker.weights, read).map(Some)
     }
 
-    fn calibrator(&self, member: &v1::Member) -> Result<Option<Calibrator>> {
+    fn verdict(&self, member: &v1::Member) -> Result<Option<Verdict>> {
+        if let Some(judge) = &member.judge {
+            let judge = self.files.parse(judge, judging::read_judge)?;
+            return Ok(Some(Verdict::Judge(judge)));
+        }
         let Some(calibrator) = &member.calibrator else {
             return Ok(None);
         };
@@ -119,7 +123,8 @@ impl MemberLoader<'_> {
             ranker_power: calibrator.ranker_power,
         };
         let read = |file: &mut TensorFile| Calibrator::from_parts(rerank::read_tree(file)?, mixing);
-        self.files.parse(&calibrator.tree, read).map(Some)
+        let calibrator = self.files.parse(&calibrator.tree, read)?;
+        Ok(Some(Verdict::Tree(calibrator)))
     }
 
     fn encoder(&self, name: &str) -> Result<Box<dyn TrainableEncoder>> {

@@ -14,6 +14,7 @@
 
 mod check;
 mod files;
+mod judging;
 mod kept_member;
 mod lines;
 mod load;

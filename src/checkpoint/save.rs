@@ -6,7 +6,7 @@ use super::files::{MANIFEST, Writer};
 use super::save_member::{write_member, write_tensors};
 use super::tensors::{Tensor, Values};
 use super::training::WriteLock;
-use super::{Existing, lines, load, rerank, v1, v1_history, written_by};
+use super::{Existing, judging, lines, load, rerank, v1, v1_history, written_by};
 use crate::error::{Error, Result};
 use crate::features::Vectorizer;
 use crate::predict::Predictor;
@@ -90,6 +90,15 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<v1::Manifes
         }
         None => None,
     };
+    let neighbours = match predictor.witnesses().neighbours {
+        Some(neighbours) => {
+            let ends = neighbours.parts().3.indptr();
+            let ends: Vec<u64> = ends.iter().map(|&end| end as u64).collect();
+            let tensors = judging::neighbour_tensors(neighbours, &ends);
+            Some(write_tensors(writer, "neighbours", tensors)?)
+        }
+        None => None,
+    };
     let record = predictor.record();
     Ok(v1::Manifest {
         format: v1::FORMAT.into(),
@@ -105,6 +114,7 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<v1::Manifes
         transformer,
         members,
         calibration,
+        neighbours,
         history: v1_history::wire_history(&record.history),
         config: plan.config().clone(),
         files: v1::wire_files(writer.files()),

@@ -1,6 +1,7 @@
 //! One member of a model as files: its encoder, index, classifiers, ranker and calibrator.
 
 use super::files::Writer;
+use super::judging::JudgeColumns;
 use super::tensors::{self, Tensor, Values};
 use super::{rerank, v1};
 use crate::calibration::{Calibrator, Mixing};
@@ -9,7 +10,7 @@ use crate::encoder::TrainableEncoder;
 use crate::error::Result;
 use crate::index::{ClusterClassifiers, Edges};
 use crate::model::Stage1Model;
-use crate::predict::Member;
+use crate::predict::{Member, Verdict};
 use crate::ranker::Ranker;
 
 /// Writes the files of a member; their names end in its number.
@@ -59,9 +60,16 @@ pub(super) fn write_member(
             Some(ranker) => Some(write_ranker(writer, &named("ranker"), ranker)?),
             None => None,
         },
-        calibrator: match &member.calibrator {
-            Some(calibrator) => Some(write_calibrator(writer, &named("tree"), calibrator)?),
-            None => None,
+        calibrator: match &member.verdict {
+            Some(Verdict::Tree(tree)) => Some(write_calibrator(writer, &named("tree"), tree)?),
+            _ => None,
+        },
+        judge: match &member.verdict {
+            Some(Verdict::Judge(judge)) => {
+                let columns = JudgeColumns::from(judge);
+                Some(write_tensors(writer, &named("judge"), columns.tensors())?)
+            }
+            _ => None,
         },
         stage1: match &member.stage1.whole {
             Some(stage1) => Some(write_stage1(writer, &named("stage1"), stage1)?),

@@ -42,6 +42,9 @@ pub(super) struct Manifest {
     /// File of the calibration of all members together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) calibration: Option<String>,
+    /// File of the training points by their words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) neighbours: Option<String>,
     pub(super) history: Vec<WireEvent>,
     #[serde(deserialize_with = "read_config")]
     pub(super) config: Config,
@@ -106,6 +109,9 @@ pub(super) struct Member {
     pub(super) ranker: Option<Ranker>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) calibrator: Option<Calibrator>,
+    /// File of the judge, where it takes the place of the calibrator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) judge: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stage1: Option<Stage1>,
 }
@@ -266,6 +272,7 @@ impl Manifest {
         }
         names.extend(self.members.iter().flat_map(Member::referenced));
         names.extend(self.calibration.as_deref());
+        names.extend(self.neighbours.as_deref());
         names
     }
 
@@ -292,6 +299,7 @@ impl Member {
                 .iter()
                 .map(|calibrator| &calibrator.tree[..]),
         );
+        names.extend(self.judge.as_deref());
         names
     }
 }

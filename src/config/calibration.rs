@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct CalibrationConfig {
     /// Whether training points are held out and scores calibrated on them.
     pub enabled: bool,
-    /// How the tree T(p, q, p·q, f), p and q become the final score.
-    pub mixing: MixingRule,
+    /// What makes the final score.
+    pub kind: CalibrationKind,
     /// Whether members are trained again on all points after calibration; doubles the time.
     pub refit: bool,
     /// The training points that are held out.
@@ -19,12 +19,12 @@ pub struct CalibrationConfig {
 /// The final score of a candidate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum MixingRule {
-    /// T + p^0.33·q^0.17.
+pub enum CalibrationKind {
+    /// Boosted trees over what network, ranker and neighbours say.
     #[default]
-    Powers,
-    /// T + p·q (the paper).
-    Paper,
+    Judge,
+    /// T(p, q, p·q, f) + p·q (the paper).
+    Tree,
     /// 0.3·T + 0.7·p·q (the released code).
     Released,
 }
@@ -45,7 +45,7 @@ impl Default for CalibrationConfig {
     fn default() -> Self {
         CalibrationConfig {
             enabled: true,
-            mixing: MixingRule::default(),
+            kind: CalibrationKind::default(),
             refit: true,
             hold_out: HoldOutConfig::default(),
         }

@@ -213,7 +213,7 @@ mod tests {
             let variants = enum_variants(of).into_iter();
             variants.map(|variant| variant.name).collect()
         };
-        assert_eq!(names("MixingRule"), ["powers", "paper", "released"]);
+        assert_eq!(names("CalibrationKind"), ["judge", "tree", "released"]);
         assert_eq!(names("RankerLoss"), ["squared_hinge", "logistic"]);
         assert!(names("f32").is_empty());
     }

@@ -17,7 +17,7 @@ mod ranker;
 mod removed;
 mod stage;
 
-pub use calibration::{CalibrationConfig, HoldOutConfig, MixingRule};
+pub use calibration::{CalibrationConfig, CalibrationKind, HoldOutConfig};
 pub use clustering::ClusteringConfig;
 pub use encoder::{EncoderConfig, EncoderKind, Pooling};
 pub use ensemble::EnsembleConfig;

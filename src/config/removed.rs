@@ -17,7 +17,7 @@ enum Fate {
 use Fate::{Fixed, Moved, Training};
 
 /// Every key that is gone.
-const REMOVED: [(&str, Fate); 47] = [
+const REMOVED: [(&str, Fate); 48] = [
     ("features.tokens", Fixed("\"words\"")),
     ("features.sublinear_tf", Fixed("true")),
     ("features.stop_words", Fixed("[]")),
@@ -59,10 +59,11 @@ const REMOVED: [(&str, Fate); 47] = [
     ("ranker.threshold", Training),
     ("calibration.max_depth", Training),
     ("calibration.min_samples_leaf", Training),
-    ("calibration.tree_weight", Moved("calibration.mixing")),
-    ("calibration.product_weight", Moved("calibration.mixing")),
-    ("calibration.model_power", Moved("calibration.mixing")),
-    ("calibration.ranker_power", Moved("calibration.mixing")),
+    ("calibration.tree_weight", Moved("calibration.kind")),
+    ("calibration.product_weight", Moved("calibration.kind")),
+    ("calibration.model_power", Moved("calibration.kind")),
+    ("calibration.ranker_power", Moved("calibration.kind")),
+    ("calibration.mixing", Moved("calibration.kind")),
     ("calibration.hold_out.max_share", Training),
     ("calibration.hold_out.min_points_per_label", Training),
 ];
@@ -118,6 +119,8 @@ pub(crate) fn migrate(config: &mut Value) -> Result<(), String> {
             Moved("loss.lambda") => config["loss"]["lambda"] = value,
             Moved("ranker.cost") => config["ranker"]["cost"] = value,
             Moved("optim.update_every") => config["optim"]["update_every"] = value,
+            // The model itself has the weights and powers.
+            Moved("calibration.kind") => config["calibration"]["kind"] = "tree".into(),
             _ => {}
         }
     }

@@ -9,7 +9,7 @@ use crate::features::PointSet;
 use crate::ids::LabelId;
 use crate::kernels::Kernels;
 use crate::matrix::{CsrMatrix, Matrix};
-use crate::predict::{Predictor, Search};
+use crate::predict::{Predictor, Search, Verdict};
 use crate::ranker::PointView;
 
 /// Words of the ranker per answer.
@@ -175,9 +175,9 @@ fn explain_member(
         ranker: ranker.as_ref().map_or(1.0, |ranker| ranker.score),
         frequency: frequencies[label.idx()],
     };
-    let score = is_candidate.then(|| match &member.calibrator {
-        Some(calibrator) => calibrator.score(candidate),
-        None => candidate.product(),
+    let score = is_candidate.then(|| match &member.verdict {
+        Some(Verdict::Tree(calibrator)) => calibrator.score(candidate),
+        _ => candidate.product(),
     });
     MemberExplanation {
         place: place.map(|place| place + 1),

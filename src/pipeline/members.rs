@@ -83,7 +83,7 @@ impl MemberTrainer<'_, '_> {
                 ..trained.model
             },
             ranker: None,
-            calibrator: None,
+            verdict: None,
             stage1: trained.stage1,
         };
         if plan.config().ranker.enabled {

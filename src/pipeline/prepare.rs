@@ -6,17 +6,18 @@ use super::Trainer;
 use super::members::MemberTrainer;
 use super::memory::{self, DataSizes, MemoryEstimate};
 use super::rerank::calibrate;
-use super::split::{TrainingSplit, count_labels};
+use super::split::{LabelledPoints, TrainingSplit, count_labels};
 use super::transformer::{self, PreparedTransformer};
 use crate::checkpoint::{Identity, TrainingFolder};
-use crate::config::{DataCounts, EncoderKind, Plan};
+use crate::config::{CalibrationKind, DataCounts, EncoderKind, Plan};
 use crate::data::{DataSummary, Dataset, Texts};
 use crate::encoder::{EncoderOrigin, EncoderSizes};
 use crate::error::Result;
 use crate::events::{Event, Phase, emit};
 use crate::features::{Featurizer, PointSet};
 use crate::matrix::CsrMatrix;
-use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, TrainingRecord};
+use crate::neighbours::Neighbours;
+use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, TrainingRecord, Witnesses};
 use crate::train::ValidationPoints;
 
 /// A data set with its features and the plan for it.
@@ -126,16 +127,21 @@ impl<'a> PreparedTraining<'a> {
         let mut members = trainer.train_members(&split.train, 0)?;
         let mut calibration = None;
         if let Some(held_out) = &split.held_out {
-            let frequencies = split.train.label_counts();
-            let fitted = calibrate(&members, held_out, frequencies, &plan, observer)?;
+            let neighbours = find_neighbours(&split.train);
+            let witnesses = Witnesses {
+                neighbours: neighbours.as_ref(),
+                frequencies: &split.train.label_counts(),
+            };
+            let fitted = calibrate(&members, held_out, &witnesses, &plan, observer)?;
+            drop(neighbours);
             trainer.record(fitted.event)?;
             if let Some(all) = &split.all {
                 let n_members = members.len();
                 drop(members);
                 members = trainer.train_members(all, n_members)?;
             }
-            for (member, calibrator) in members.iter_mut().zip(fitted.calibrators) {
-                member.calibrator = Some(calibrator);
+            for (member, verdict) in members.iter_mut().zip(fitted.verdicts) {
+                member.verdict = Some(verdict);
             }
             calibration = Some(EnsembleCalibration {
                 frequencies: split.final_points().label_counts(),
@@ -145,12 +151,16 @@ impl<'a> PreparedTraining<'a> {
             trainer.record(event.clone())?;
         }
         let history = trainer.history;
+        let judges =
+            calibration.is_some() && plan.config().calibration.kind == CalibrationKind::Judge;
+        let neighbours = judges.then(|| find_neighbours(split.final_points()));
         Predictor::new(PredictorParts {
             featurizer: self.featurizer,
             label_set: self.data.label_set().clone(),
             label_counts: count_labels(self.data.labels()),
             members,
             calibration,
+            neighbours: neighbours.flatten(),
             plan,
             record: TrainingRecord { data, history },
         })
@@ -216,6 +226,11 @@ impl<'a> PreparedTraining<'a> {
             .map(|n_tokens| prepared.transformer.shape().flops(n_tokens))
             .sum()
     }
+}
+
+/// The points by their words.
+fn find_neighbours(points: &LabelledPoints<'_>) -> Option<Neighbours> {
+    Some(Neighbours::new(&points.points.features, &points.labels))
 }
 
 /// Labels whose centroids are counted; the rest is extrapolated.

@@ -5,14 +5,16 @@ use std::ops::ControlFlow;
 use rayon::prelude::*;
 
 use super::split::{HeldOut, LabelledPoints};
-use crate::calibration::{Calibrator, CandidateScores, Isotonic, TREE_LIMITS};
-use crate::config::Plan;
+use crate::calibration::{Calibrator, CandidateScores, Isotonic, Mixing, TREE_LIMITS};
+use crate::config::{CalibrationKind, Plan};
 use crate::ensemble::Merger;
 use crate::error::Result;
 use crate::events::{Event, Observer, POINTS_PER_EVENT, Phase, Steps};
 use crate::ids::Scored;
+use crate::judge::Examples;
 use crate::matrix::Matrix;
-use crate::predict::{CHUNK, Level, Member, MemberScratch, Position, Search};
+use crate::neighbours::NeighbourScratch;
+use crate::predict::{CHUNK, Level, Member, MemberScratch, Position, Search, Verdict, Witnesses};
 use crate::ranker::{CandidateLists, Ranker, RankerProblem};
 
 /// Trains the ranker of a member on its own candidates of the training points.
@@ -99,76 +101,59 @@ const N_SEEN: usize = 5;
 /// What calibration fits.
 pub(super) struct FittedCalibration {
     /// One per member.
-    pub(super) calibrators: Vec<Calibrator>,
+    pub(super) verdicts: Vec<Verdict>,
     /// From the members' mean score to a probability.
     pub(super) probabilities: Isotonic,
     pub(super) event: Event,
 }
 
-/// A candidate with p, and q beside it.
-struct ScoredCandidate {
-    scored: Scored,
-    ranker: f32,
-}
+/// The candidates of every point, each with a score.
+type Lists = Vec<Vec<Scored>>;
 
-/// Fits the members' trees, and the probabilities of their merged scores, on held-out points.
+/// Fits the members' verdicts, and the probabilities of their merged scores, on held-out points.
 pub(super) fn calibrate(
     members: &[Member],
     held_out: &HeldOut<'_>,
-    frequencies: Vec<u32>,
+    witnesses: &Witnesses<'_>,
     plan: &Plan,
     observer: &dyn Observer,
 ) -> Result<FittedCalibration> {
     let n_points = held_out.points().len();
     let n_steps = n_points * members.len();
     let mut progress = Steps::start(Phase::Calibration, n_steps, observer)?;
-    let mut calibrators = Vec::new();
-    let mut of_members: Vec<Vec<Vec<Scored>>> = Vec::new();
+    let (mut verdicts, mut of_members) = (Vec::new(), Vec::new());
     for member in members {
-        let listed = score_all(member, held_out, plan)?;
-        let (mut candidates, mut relevant) = (Vec::new(), Vec::new());
-        for (point, list) in listed.iter().enumerate() {
-            for candidate in list {
-                let label = candidate.scored.label;
-                candidates.push(CandidateScores {
-                    model: candidate.scored.score,
-                    ranker: candidate.ranker,
-                    frequency: frequencies[label.idx()],
-                });
-                relevant.push(held_out.has(point, label));
+        let (verdict, lists) = match plan.config().calibration.kind {
+            CalibrationKind::Judge => fit_judge(member, held_out, witnesses, plan)?,
+            CalibrationKind::Tree => {
+                fit_tree(member, held_out, witnesses.frequencies, plan, Mixing::PAPER)?
             }
-        }
-        let mixing = plan.config().calibration.mixing.into();
-        let calibrator = Calibrator::fit(&candidates, &relevant, TREE_LIMITS, mixing)?;
-        let mut scores = candidates.iter().map(|&scores| calibrator.score(scores));
-        let rescored = listed.iter().map(|list| {
-            let labels = list.iter().map(|candidate| candidate.scored.label);
-            let rescored = labels.zip(&mut scores);
-            rescored
-                .map(|(label, score)| Scored { label, score })
-                .collect()
-        });
-        of_members.push(rescored.collect());
-        drop(scores);
-        calibrators.push(calibrator);
+            CalibrationKind::Released => {
+                let mixing = Mixing::RELEASED;
+                fit_tree(member, held_out, witnesses.frequencies, plan, mixing)?
+            }
+        };
+        verdicts.push(verdict);
+        of_members.push(lists);
         progress.advance(n_points)?;
     }
 
-    let n_answers = Search::new(plan, 0, true).n_candidates;
     let (mut scores, mut relevant) = (Vec::new(), Vec::new());
     let (mut merger, mut merged) = (Merger::default(), Vec::new());
     let mut n_right = 0;
     for point in 0..n_points {
-        let lists: Vec<&[Scored]> = of_members.iter().map(|lists| &lists[point][..]).collect();
-        merger.merge(&lists, n_answers, &mut merged);
+        let lists: Vec<&[Scored]> = of_members
+            .iter()
+            .map(|lists: &Lists| &lists[point][..])
+            .collect();
+        merger.merge(&lists, N_SEEN, &mut merged);
         let is_relevant = |scored: &Scored| held_out.has(point, scored.label);
         n_right += usize::from(merged.first().is_some_and(is_relevant));
-        let seen = &merged[..merged.len().min(N_SEEN)];
-        scores.extend(seen.iter().map(|scored| scored.score));
-        relevant.extend(seen.iter().map(is_relevant));
+        scores.extend(merged.iter().map(|scored| scored.score));
+        relevant.extend(merged.iter().map(is_relevant));
     }
     Ok(FittedCalibration {
-        calibrators,
+        verdicts,
         probabilities: Isotonic::fit(&scores, &relevant)?,
         event: Event::CalibrationReady {
             n_points,
@@ -177,12 +162,72 @@ pub(super) fn calibrate(
     })
 }
 
-/// The candidates of every point with p and q.
-fn score_all(
+/// Fits a member's judge; the scores of each point are those of a judge that has not seen it.
+fn fit_judge(
+    member: &Member,
+    held_out: &HeldOut<'_>,
+    witnesses: &Witnesses<'_>,
+    plan: &Plan,
+) -> Result<(Verdict, Lists)> {
+    let mut lists = list_all(member, held_out, plan, |point, list, scratch| {
+        let mut neighbours = NeighbourScratch::default();
+        let testimony = witnesses.testify(point.bow, &mut neighbours)?;
+        member.hear(point, list, &testimony, witnesses.frequencies, scratch);
+        Ok(scratch.evidence().clone())
+    })?;
+    let mut examples = Examples::default();
+    for (point, (list, evidence)) in lists.iter().enumerate() {
+        let relevant = list.iter().map(|scored| held_out.has(point, scored.label));
+        examples.push(evidence, relevant);
+    }
+    let (judge, scores) = examples.fit()?;
+    let candidates = lists.iter_mut().flat_map(|(list, _)| list);
+    for (candidate, score) in candidates.zip(scores) {
+        candidate.score = score;
+    }
+    let lists = lists.into_iter().map(|(list, _)| list).collect();
+    Ok((Verdict::Judge(judge), lists))
+}
+
+/// Fits a member's tree.
+fn fit_tree(
+    member: &Member,
+    held_out: &HeldOut<'_>,
+    frequencies: &[u32],
+    plan: &Plan,
+    mixing: Mixing,
+) -> Result<(Verdict, Lists)> {
+    let mut lists = list_all(member, held_out, plan, |point, list, scratch| {
+        member.score_candidates(point, list, scratch);
+        Ok(scratch.ranker_scores.clone())
+    })?;
+    let (mut candidates, mut relevant) = (Vec::new(), Vec::new());
+    for (point, (list, ranker)) in lists.iter().enumerate() {
+        for (scored, &ranker) in list.iter().zip(ranker) {
+            candidates.push(CandidateScores {
+                model: scored.score,
+                ranker,
+                frequency: frequencies[scored.label.idx()],
+            });
+            relevant.push(held_out.has(point, scored.label));
+        }
+    }
+    let calibrator = Calibrator::fit(&candidates, &relevant, TREE_LIMITS, mixing)?;
+    let scored = lists.iter_mut().flat_map(|(list, _)| list);
+    for (scored, &candidate) in scored.zip(&candidates) {
+        scored.score = calibrator.score(candidate);
+    }
+    let lists = lists.into_iter().map(|(list, _)| list).collect();
+    Ok((Verdict::Tree(calibrator), lists))
+}
+
+/// The candidates of every held-out point by p, and what else is wanted of them.
+fn list_all<T: Send>(
     member: &Member,
     held_out: &HeldOut<'_>,
     plan: &Plan,
-) -> Result<Vec<Vec<ScoredCandidate>>> {
+    look: impl Fn(Position<'_>, &mut Vec<Scored>, &mut MemberScratch) -> Result<T> + Sync,
+) -> Result<Vec<(Vec<Scored>, T)>> {
     let search = Search::new(plan, 0, true);
     let network = member.network(Level::Stage2);
     let points = held_out.points();
@@ -193,15 +238,12 @@ fn score_all(
             || MemberScratch::new(&member.model),
             |scratch, rows| {
                 let lists = network.candidates(points.points(), rows, &search, scratch)?;
-                let with_ranker = |(slot, list): (usize, Vec<Scored>)| {
+                let look = |(slot, mut list): (usize, Vec<Scored>)| {
                     let bow = points.features.row(rows[slot] as usize);
-                    member.score_candidates(Position { bow, slot }, &list, scratch);
-                    let scored = list.into_iter().zip(&scratch.ranker_scores);
-                    scored
-                        .map(|(scored, &ranker)| ScoredCandidate { scored, ranker })
-                        .collect()
+                    let found = look(Position { bow, slot }, &mut list, scratch)?;
+                    Ok((list, found))
                 };
-                Ok(lists.into_iter().enumerate().map(with_ranker).collect())
+                lists.into_iter().enumerate().map(look).collect()
             },
         )
         .collect::<Result<_>>()?;

@@ -1,6 +1,7 @@
 //! One member of a predictor: from points to its best candidates by p, and from those to its final scores.
 
 use super::Level;
+use super::judging::JudgingScratch;
 use crate::calibration::{Calibrator, CandidateScores};
 use crate::config::Plan;
 use crate::encoder::{Encoder, TrainableEncoder};
@@ -8,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::features::Points;
 use crate::ids::{LabelId, Scored};
 use crate::index::ShortlistOptions;
+use crate::judge::{Evidence, Judge};
 use crate::matrix::Matrix;
 use crate::model::{Model, RankScratch, Stage1};
 use crate::ranker::{PointView, Ranker, RankerScratch};
@@ -20,10 +22,19 @@ pub(crate) struct Member {
     pub(crate) model: Model,
     /// q; 1 for every candidate without it.
     pub(crate) ranker: Option<Ranker>,
-    /// From p and q to the final score; p·q without it.
-    pub(crate) calibrator: Option<Calibrator>,
+    /// From p, q and more to the final score; p·q without it.
+    pub(crate) verdict: Option<Verdict>,
     /// What is kept of stage 1.
     pub(crate) stage1: Stage1,
+}
+
+/// What makes the final score.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Verdict {
+    /// The paper's tree over p, q and f.
+    Tree(Calibrator),
+    /// Boosted trees over everything known.
+    Judge(Judge),
 }
 
 /// Buffers of one thread, for any member of the same predictor.
@@ -34,8 +45,9 @@ pub(crate) struct MemberScratch {
     probabilities: Vec<f32>,
     ranker: RankerScratch,
     labels: Vec<LabelId>,
-    /// q of the candidates that were scored last, in their order.
+    /// q, or the margins, of the candidates that were scored last, in their order.
     pub(crate) ranker_scores: Vec<f32>,
+    pub(super) judging: JudgingScratch,
 }
 
 impl MemberScratch {
@@ -47,7 +59,15 @@ impl MemberScratch {
             ranker: RankerScratch::default(),
             labels: Vec::new(),
             ranker_scores: Vec::new(),
+            judging: JudgingScratch::default(),
         }
+    }
+}
+
+impl MemberScratch {
+    /// The evidence on the candidates that were heard last.
+    pub(crate) fn evidence(&self) -> &Evidence {
+        &self.judging.evidence
     }
 }
 
@@ -148,7 +168,7 @@ impl Member {
         let missing = match level {
             Level::Stage1 if self.stage1.whole.is_none() => "train.keep_stage1",
             Level::Ranker if self.ranker.is_none() => "ranker",
-            Level::Calibrated if self.calibrator.is_none() => "calibration",
+            Level::Calibrated if self.verdict.is_none() => "calibration",
             _ => return Ok(()),
         };
         Err(Error::CannotPredict(format!(
@@ -170,8 +190,25 @@ impl Member {
         }
     }
 
-    /// q of candidates, into the scratch.
+    /// q of candidates, into the scratch; 1 without a ranker.
     pub(crate) fn score_candidates(
+        &self,
+        point: Position<'_>,
+        listed: &[Scored],
+        scratch: &mut MemberScratch,
+    ) {
+        self.margins(point, listed, scratch);
+        let scores = &mut scratch.ranker_scores;
+        match &self.ranker {
+            Some(ranker) => scores
+                .iter_mut()
+                .for_each(|score| *score = ranker.probability(*score)),
+            None => scores.fill(1.0),
+        }
+    }
+
+    /// The ranker's margins of candidates, into the scratch; 0 without a ranker.
+    pub(super) fn margins(
         &self,
         point: Position<'_>,
         listed: &[Scored],
@@ -186,7 +223,7 @@ impl Member {
         } = scratch;
         let Some(ranker) = &self.ranker else {
             ranker_scores.clear();
-            ranker_scores.resize(listed.len(), 1.0);
+            ranker_scores.resize(listed.len(), 0.0);
             return;
         };
         labels.clear();
@@ -200,9 +237,6 @@ impl Member {
             dense,
         };
         ranker.score(view, labels, buffers, ranker_scores);
-        for score in ranker_scores {
-            *score = ranker.probability(*score);
-        }
     }
 
     /// Replaces p by the score of a level above it; the order is left as it was.
@@ -217,10 +251,10 @@ impl Member {
         scratch: &mut MemberScratch,
     ) -> Result<()> {
         self.score_candidates(point, listed, scratch);
-        let calibrator = self
-            .calibrator
-            .as_ref()
-            .filter(|_| scoring.level != Level::Ranker);
+        let calibrator = match &self.verdict {
+            Some(Verdict::Tree(calibrator)) if scoring.level != Level::Ranker => Some(calibrator),
+            _ => None,
+        };
         for (scored, &ranker) in listed.iter_mut().zip(&scratch.ranker_scores) {
             let candidate = CandidateScores {
                 model: scored.score,
@@ -237,7 +271,7 @@ impl Member {
 }
 
 /// Large model files are not checked when they are loaded, so what is read from them is checked here.
-fn check_finite(embedding: &[f32], ranked: &[Scored]) -> Result<()> {
+pub(super) fn check_finite(embedding: &[f32], ranked: &[Scored]) -> Result<()> {
     let is_finite = embedding.iter().all(|value| value.is_finite())
         && ranked.iter().all(|scored| scored.score.is_finite());
     if is_finite {

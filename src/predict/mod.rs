@@ -6,6 +6,7 @@
 
 mod inputs;
 mod integrity;
+mod judging;
 mod level;
 mod member;
 mod parts;
@@ -14,7 +15,8 @@ pub use inputs::Inputs;
 pub use level::Level;
 
 pub(crate) use integrity::Integrity;
-pub(crate) use member::{Member, MemberScratch, Position, Search};
+pub(crate) use judging::{Testimony, Witnesses};
+pub(crate) use member::{Member, MemberScratch, Position, Search, Verdict};
 pub(crate) use parts::{EnsembleCalibration, PredictorParts, TrainingRecord};
 
 use std::sync::Arc;
@@ -29,6 +31,7 @@ use crate::events::Event;
 use crate::features::{FeatureScratch, Featurizer, PointSet, Points};
 use crate::ids::{LabelId, Scored};
 use crate::matrix::top_k;
+use crate::neighbours::NeighbourScratch;
 use crate::pool::Pool;
 
 use member::Scoring;
@@ -84,6 +87,7 @@ impl From<usize> for Query {
 struct Scratch {
     member: MemberScratch,
     features: FeatureScratch,
+    neighbours: NeighbourScratch,
     merger: Merger,
 }
 
@@ -287,20 +291,37 @@ impl Predictor {
         };
         let reranks = reranks(members, level);
         let search = Search::new(self.plan(), k, reranks);
-        let calibration = self.parts.calibration.as_ref();
+        let witnesses = self.witnesses();
         let scoring = Scoring {
             level,
-            frequencies: calibration.map_or(&self.parts.label_counts, |c| &c.frequencies),
+            frequencies: witnesses.frequencies,
+        };
+        let has_judge = |member: &Member| matches!(member.verdict, Some(Verdict::Judge(_)));
+        let is_judged = reranks && level != Level::Ranker && members.iter().any(has_judge);
+        let bow = |row: u32| points.features.row(row as usize);
+        let testimonies: Vec<Testimony> = if is_judged {
+            let rows = rows.iter();
+            rows.map(|&row| witnesses.testify(bow(row), &mut scratch.neighbours))
+                .collect::<Result<_>>()?
+        } else {
+            Vec::new()
         };
         let mut lists = Vec::with_capacity(members.len());
         for member in members {
             let buffers = &mut scratch.member;
             let network = member.network(level);
             let mut listed = network.candidates(points, rows, &search, buffers)?;
-            if reranks {
-                for (slot, (&row, candidates)) in rows.iter().zip(&mut listed).enumerate() {
-                    let bow = points.features.row(row as usize);
-                    member.rescore(Position { bow, slot }, &scoring, candidates, buffers)?;
+            for (slot, (&row, candidates)) in rows.iter().zip(&mut listed).enumerate() {
+                let bow = bow(row);
+                let point = Position { bow, slot };
+                match &member.verdict {
+                    Some(Verdict::Judge(judge)) if is_judged => {
+                        let testimony = &testimonies[slot];
+                        member.hear(point, candidates, testimony, scoring.frequencies, buffers);
+                        member.judge(judge, candidates, buffers)?;
+                    }
+                    _ if reranks => member.rescore(point, &scoring, candidates, buffers)?,
+                    _ => {}
                 }
             }
             lists.push(listed);
@@ -321,10 +342,20 @@ impl Predictor {
         Ok((0..rows.len()).map(merge).collect())
     }
 
+    /// What judges hear besides the members.
+    pub(crate) fn witnesses(&self) -> Witnesses<'_> {
+        let calibration = self.parts.calibration.as_ref();
+        Witnesses {
+            neighbours: self.parts.neighbours.as_ref(),
+            frequencies: calibration.map_or(&self.parts.label_counts, |c| &c.frequencies),
+        }
+    }
+
     fn with_scratch<T>(&self, work: impl FnOnce(&mut Scratch) -> T) -> T {
         let new = || Scratch {
             member: MemberScratch::new(&self.parts.members[0].model),
             features: FeatureScratch::default(),
+            neighbours: NeighbourScratch::default(),
             merger: Merger::default(),
         };
         self.scratch.with(new, work)
@@ -333,7 +364,7 @@ impl Predictor {
 
 /// Whether the order by p may change.
 fn reranks(members: &[Member], level: Level) -> bool {
-    let has_more = |member: &Member| member.ranker.is_some() || member.calibrator.is_some();
+    let has_more = |member: &Member| member.ranker.is_some() || member.verdict.is_some();
     let is_by_p = matches!(level, Level::Stage1 | Level::Stage2);
     !is_by_p && (members.len() > 1 || members.iter().any(has_more))
 }

@@ -7,6 +7,7 @@ use crate::data::{DataSummary, LabelSet};
 use crate::error::{Error, Result};
 use crate::events::Event;
 use crate::features::Featurizer;
+use crate::neighbours::Neighbours;
 
 /// Everything a predictor consists of.
 pub(crate) struct PredictorParts {
@@ -17,6 +18,8 @@ pub(crate) struct PredictorParts {
     /// At least one.
     pub(crate) members: Vec<Member>,
     pub(crate) calibration: Option<EnsembleCalibration>,
+    /// The training points by their words.
+    pub(crate) neighbours: Option<Neighbours>,
     pub(crate) plan: Plan,
     pub(crate) record: TrainingRecord,
 }
@@ -60,6 +63,16 @@ impl PredictorParts {
             if n_counts != n_labels {
                 return invalid(format!("{n_labels} label names and {n_counts} counts"));
             }
+        }
+        if let Some(neighbours) = &self.neighbours
+            && (neighbours.n_words(), neighbours.n_labels()) != (counts.n_features, n_labels)
+        {
+            return invalid(format!(
+                "neighbours with {} words and {} labels for {} and {n_labels}",
+                neighbours.n_words(),
+                neighbours.n_labels(),
+                counts.n_features
+            ));
         }
         for member in &self.members {
             let n_classifiers = member.model.classifiers.n_labels();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Args;
 use elias::data::{self, ConversionLoss, Dataset, Format, Part};
-use elias::tools::TfIdf;
+use elias::tools::{self, TfIdf};
 
 use crate::reading;
 use crate::ui::console::Console;
@@ -30,10 +30,18 @@ pub(crate) struct Convert {
     out: PathBuf,
     #[command(flatten)]
     data_args: reading::DataArgs,
+    /// Cut at most N points, and never more than a tenth, from the training part and write them as test part
+    ///
+    /// To choose settings without looking at test data. Near duplicates of these points are in neither part.
+    #[arg(long, value_name = "N")]
+    cut_validation: Option<usize>,
     /// Overwrite PATH if it exists
     #[arg(long)]
     overwrite: bool,
 }
+
+/// A validation part is the same whoever cuts it; other than the points a training holds out with its default seed.
+const CUT_SEED: u64 = 1;
 
 /// A part of the data set.
 struct PartData {
@@ -44,7 +52,10 @@ struct PartData {
 impl Convert {
     pub(crate) fn run(&self, console: &Console) -> anyhow::Result<()> {
         self.check_target()?;
-        let mut parts = self.read_parts(console)?;
+        let mut parts = match self.cut_validation {
+            Some(n_points) => self.cut_validation(n_points, console)?,
+            None => self.read_parts(console)?,
+        };
         if needs_vectors(self.to, &parts) {
             console.info("computing tf-idf features from the texts");
             vectorize(&mut parts).context("while computing features")?;
@@ -74,6 +85,17 @@ impl Convert {
             return Ok(vec![Part::Train]);
         }
         Ok(data::parts(&self.source)?)
+    }
+
+    /// The training part, in two.
+    fn cut_validation(&self, n_points: usize, console: &Console) -> anyhow::Result<Vec<PartData>> {
+        let options = self.data_args.options(Part::Train, None);
+        let dataset = reading::read(console, &self.source, options)?;
+        let cut = tools::cut_validation(&dataset, n_points, CUT_SEED)?;
+        let parts = [Part::Train, Part::Test].into_iter().zip(cut);
+        Ok(parts
+            .map(|(part, dataset)| PartData { part, dataset })
+            .collect())
     }
 
     /// All parts, with the same label ids: labels of the first part, then labels only the second has.

@@ -1,0 +1,102 @@
+use super::search::Neighbour;
+use super::*;
+use crate::ids::LabelId;
+use crate::matrix::CsrBuilder;
+use proptest::prelude::*;
+
+fn rows(rows: &[Vec<(u32, f32)>], n_cols: usize) -> CsrMatrix {
+    let mut builder = CsrBuilder::default();
+    rows.iter()
+        .for_each(|row| builder.push_row(row.iter().copied()));
+    builder.finish(n_cols).unwrap()
+}
+
+fn some_rows(
+    n_rows: impl Into<prop::collection::SizeRange>,
+) -> impl Strategy<Value = Vec<Vec<(u32, f32)>>> {
+    // Sixteenths, so that sums are exact in any order.
+    let row = prop::collection::btree_map(0u32..20, 1u8..16, 0..8);
+    let row = row.prop_map(|row| {
+        let entries = row.into_iter();
+        entries
+            .map(|(word, value)| (word, f32::from(value) / 16.0))
+            .collect()
+    });
+    prop::collection::vec(row, n_rows)
+}
+
+proptest! {
+    #[test]
+    fn the_nearest_are_those_of_all_products(
+        points in some_rows(1..60), texts in some_rows(1..4), k in 0usize..12,
+    ) {
+        let features = rows(&points, 20);
+        let labels = rows(&vec![vec![]; points.len()], 1);
+        let index = Neighbours::new(&features, &labels);
+        let mut scratch = NeighbourScratch::default();
+        for text in texts {
+            let cosine = |point: &Vec<(u32, f32)>| -> f32 {
+                let shared = text.iter().flat_map(|(w, x)| point.iter().filter(move |(v, _)| v == w).map(move |(_, y)| x * y));
+                shared.sum()
+            };
+            let mut expected: Vec<Neighbour> = points.iter().zip(0..).map(|(row, point)| Neighbour { point, cosine: cosine(row) }).collect();
+            expected.retain(|found| 0.0 < found.cosine);
+            expected.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then(a.point.cmp(&b.point)));
+            expected.truncate(k);
+            let (words, values): (Vec<u32>, Vec<f32>) = text.iter().copied().unzip();
+            prop_assert_eq!(index.nearest((&words, &values), k, &mut scratch).unwrap(), &expected[..]);
+        }
+    }
+}
+
+#[test]
+fn labels_of_neighbours_get_their_squared_cosines() {
+    let features = rows(
+        &[vec![(0, 1.0)], vec![(0, 0.6), (1, 0.8)], vec![(2, 1.0)]],
+        3,
+    );
+    let labels = rows(
+        &[vec![(4, 1.0)], vec![(1, 1.0), (4, 1.0)], vec![(0, 1.0)]],
+        5,
+    );
+    let index = Neighbours::new(&features, &labels);
+    let mut votes = Vec::new();
+    let bow: (&[u32], &[f32]) = (&[0, 7], &[0.5, 0.5]);
+    index
+        .votes(bow, &mut NeighbourScratch::default(), &mut votes)
+        .unwrap();
+    let vote = |label, score, nearest| Vote {
+        label: LabelId(label),
+        score,
+        nearest,
+    };
+    assert_eq!(votes, [vote(4, 0.25 + 0.09, 0.5), vote(1, 0.09, 0.3)]);
+}
+
+#[test]
+fn words_of_most_points_are_not_listed() {
+    let points: Vec<Vec<(u32, f32)>> = (0..300).map(|_| vec![(0, 1.0)]).collect();
+    let index = Neighbours::new(&rows(&points, 1), &rows(&vec![vec![]; 300], 1));
+    let found = index.nearest((&[0], &[1.0]), 5, &mut NeighbourScratch::default());
+    assert!(found.unwrap().is_empty());
+}
+
+#[test]
+fn damaged_postings_are_errors() {
+    let features = rows(&[vec![(0, 1.0)]], 1);
+    let labels = rows(&[vec![]], 1);
+    let index = Neighbours::new(&features, &labels);
+    let parts = |starts: Vec<u64>, point: u32| NeighbourParts {
+        starts,
+        points: Matrix::from_vec(vec![point], 1, 1),
+        weights: Matrix::from_vec(vec![1.0], 1, 1),
+        labels: labels.clone(),
+    };
+    assert_eq!(Neighbours::from_parts(parts(vec![0, 1], 0)).unwrap(), index);
+    for starts in [vec![], vec![0], vec![1, 1], vec![0, 2], vec![0, 2, 1]] {
+        assert!(Neighbours::from_parts(parts(starts, 0)).is_err());
+    }
+    let damaged = Neighbours::from_parts(parts(vec![0, 1], 9)).unwrap();
+    let found = damaged.nearest((&[0], &[1.0]), 5, &mut NeighbourScratch::default());
+    assert!(found.is_err());
+}
