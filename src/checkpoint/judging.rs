@@ -1,10 +1,10 @@
-//! Judges and neighbours as tensors.
+//! Judges, and rows by their words, as tensors.
 
 use super::tensors::{Tensor, TensorFile, Values};
 use crate::error::Result;
 use crate::judge::{DEPTH, Judge, Tree};
 use crate::matrix::CsrMatrix;
-use crate::neighbours::{NeighbourParts, Neighbours};
+use crate::neighbours::Postings;
 
 /// A judge, column by column.
 pub(super) struct JudgeColumns {
@@ -62,45 +62,51 @@ pub(super) fn read_judge(file: &mut TensorFile) -> Result<Judge> {
     Judge::from_parts(start, trees)
 }
 
-/// Writes neighbours; `ends` are the row offsets of their labels.
-pub(super) fn neighbour_tensors<'a>(
-    neighbours: &'a Neighbours,
+/// Rows by their words, as tensors with a prefix; the rows themselves are `matrix`, with `ends` as its offsets.
+pub(super) fn posting_tensors<'a>(
+    prefix: &str,
+    postings: &'a Postings,
+    matrix: &'a CsrMatrix,
     ends: &'a [u64],
 ) -> Vec<Tensor<'a>> {
-    let (starts, points, weights, labels) = neighbours.parts();
+    let named = |name: &str| format!("{prefix}.{name}");
+    let (starts, rows, weights) = postings.parts();
     vec![
-        Tensor::list("neighbours.starts", Values::U64(starts)),
-        Tensor::list("neighbours.label_ends", Values::U64(ends)),
+        Tensor::list(&named("starts"), Values::U64(starts)),
+        Tensor::list(&named("ends"), Values::U64(ends)),
         Tensor {
-            name: "neighbours.points".into(),
-            shape: vec![1, points.len()],
-            values: Values::U32(points),
+            name: named("rows"),
+            shape: vec![1, rows.len()],
+            values: Values::U32(rows),
         },
-        Tensor::matrix("neighbours.weights", (1, weights.len()), weights),
-        Tensor::list("neighbours.labels", Values::U32(labels.indices())),
+        Tensor::matrix(&named("weights"), (1, weights.len()), weights),
+        Tensor::list(&named("columns"), Values::U32(matrix.indices())),
+        Tensor::list(&named("values"), Values::F32(matrix.values())),
     ]
 }
 
-/// Reads neighbours.
+/// Reads what [`posting_tensors`] writes: an index over `n_words` and a matrix of `n_cols`.
 ///
 /// # Errors
 /// [`crate::Error::BadFile`]; others if the parts do not fit each other.
-pub(super) fn read_neighbours(
+pub(super) fn read_postings(
     file: &mut TensorFile,
+    prefix: &str,
     n_words: usize,
-    n_labels: usize,
-) -> Result<Neighbours> {
-    let starts = file.large_numbers("neighbours.starts", n_words.saturating_add(1))?;
+    n_cols: usize,
+) -> Result<(Postings, CsrMatrix)> {
+    let named = |name: &str| format!("{prefix}.{name}");
+    let starts = file.large_numbers(&named("starts"), n_words.saturating_add(1))?;
     let n_postings = starts.last().map_or(0, |&end| end as usize);
-    let n_ends = file.len("neighbours.label_ends")?;
-    let ends = file.large_numbers("neighbours.label_ends", n_ends)?;
-    let n_entries = file.len("neighbours.labels")?;
-    let labels = file.numbers("neighbours.labels", n_entries)?;
+    let n_ends = file.len(&named("ends"))?;
+    let ends = file.large_numbers(&named("ends"), n_ends)?;
+    let n_entries = file.len(&named("columns"))?;
+    let columns = file.numbers(&named("columns"), n_entries)?;
+    let values = file.floats(&named("values"), n_entries)?;
     let ends = ends.iter().map(|&end| end as usize).collect();
-    Neighbours::from_parts(NeighbourParts {
-        starts,
-        points: file.number_matrix("neighbours.points", (1, n_postings))?,
-        weights: file.matrix("neighbours.weights", (1, n_postings))?,
-        labels: CsrMatrix::new(ends, labels, vec![1.0; n_entries], n_labels)?,
-    })
+    let matrix = CsrMatrix::new(ends, columns, values, n_cols)?;
+    let rows = file.number_matrix(&named("rows"), (1, n_postings))?;
+    let weights = file.matrix(&named("weights"), (1, n_postings))?;
+    let postings = Postings::from_parts(starts, rows, weights, matrix.n_rows())?;
+    Ok((postings, matrix))
 }

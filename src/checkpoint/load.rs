@@ -14,7 +14,7 @@ use crate::config::{DataCounts, Plan};
 use crate::data::LabelSet;
 use crate::error::Result;
 use crate::features::{Featurizer, Vectorizer, WordPieces};
-use crate::neighbours::Neighbours;
+use crate::neighbours::{Names, Neighbours};
 use crate::predict::{EnsembleCalibration, Member, Predictor, PredictorParts, TrainingRecord};
 
 /// No manifest is longer.
@@ -93,8 +93,8 @@ fn load(directory: &Path, depth: Depth) -> Result<Predictor> {
     }
     let ((labels, calibration, neighbours), (featurizer, members)) = rayon::join(
         || {
-            let (calibration, neighbours) = (loader.calibration(), loader.neighbours());
-            (loader.labels(), calibration, neighbours)
+            let neighbours = (loader.neighbours(), loader.names());
+            (loader.labels(), loader.calibration(), neighbours)
         },
         || rayon::join(|| loader.featurizer(), || loader.members()),
     );
@@ -105,7 +105,8 @@ fn load(directory: &Path, depth: Depth) -> Result<Predictor> {
         label_counts: counts,
         members: members?,
         calibration: calibration?,
-        neighbours: neighbours?,
+        neighbours: neighbours.0?,
+        names: neighbours.1?,
         record: TrainingRecord {
             data: (&manifest.data).into(),
             history: manifest.history.iter().map(Into::into).collect(),
@@ -199,8 +200,23 @@ impl Loader<'_> {
             return Ok(None);
         };
         let counts = self.plan.counts();
-        let read =
-            |file: &mut _| judging::read_neighbours(file, counts.n_features, counts.n_labels);
+        let read = |file: &mut _| {
+            let (n_words, n_labels) = (counts.n_features, counts.n_labels);
+            let (postings, labels) = judging::read_postings(file, "neighbours", n_words, n_labels)?;
+            Neighbours::from_parts(postings, labels)
+        };
+        self.files.parse(name, read).map(Some)
+    }
+
+    fn names(&self) -> Result<Option<Names>> {
+        let Some(name) = &self.manifest.names else {
+            return Ok(None);
+        };
+        let n_words = self.plan.counts().n_features;
+        let read = |file: &mut _| {
+            let (postings, words) = judging::read_postings(file, "names", n_words, n_words)?;
+            Names::from_parts(postings, words)
+        };
         self.files.parse(name, read).map(Some)
     }
 }

@@ -9,6 +9,8 @@ use super::training::WriteLock;
 use super::{Existing, judging, lines, load, rerank, v1, v1_history, written_by};
 use crate::error::{Error, Result};
 use crate::features::Vectorizer;
+use crate::matrix::CsrMatrix;
+use crate::neighbours::Postings;
 use crate::predict::Predictor;
 
 impl Predictor {
@@ -91,12 +93,21 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<v1::Manifes
         None => None,
     };
     let neighbours = match predictor.witnesses().neighbours {
-        Some(neighbours) => {
-            let ends = neighbours.parts().3.indptr();
-            let ends: Vec<u64> = ends.iter().map(|&end| end as u64).collect();
-            let tensors = judging::neighbour_tensors(neighbours, &ends);
-            Some(write_tensors(writer, "neighbours", tensors)?)
-        }
+        Some(all) => Some(write_postings(
+            writer,
+            "neighbours",
+            all.postings(),
+            all.labels(),
+        )?),
+        None => None,
+    };
+    let names = match predictor.witnesses().names {
+        Some(all) => Some(write_postings(
+            writer,
+            "names",
+            all.postings(),
+            all.words(),
+        )?),
         None => None,
     };
     let record = predictor.record();
@@ -115,6 +126,7 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<v1::Manifes
         members,
         calibration,
         neighbours,
+        names,
         history: v1_history::wire_history(&record.history),
         config: plan.config().clone(),
         files: v1::wire_files(writer.files()),
@@ -128,6 +140,17 @@ fn write_words(writer: &mut Writer, words: &Vectorizer) -> Result<v1::Features> 
         vocabulary: writer.write("vocabulary", "txt", |out| lines::write(vocabulary, out))?,
         weights: write_tensors(writer, "features", idf)?,
     })
+}
+
+fn write_postings(
+    writer: &mut Writer,
+    stem: &str,
+    postings: &Postings,
+    matrix: &CsrMatrix,
+) -> Result<String> {
+    let ends: Vec<u64> = matrix.indptr().iter().map(|&end| end as u64).collect();
+    let tensors = judging::posting_tensors(stem, postings, matrix, &ends);
+    write_tensors(writer, stem, tensors)
 }
 
 fn write_transformer(

@@ -45,6 +45,9 @@ pub(super) struct Manifest {
     /// File of the training points by their words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) neighbours: Option<String>,
+    /// File of the labels by their names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) names: Option<String>,
     pub(super) history: Vec<WireEvent>,
     #[serde(deserialize_with = "read_config")]
     pub(super) config: Config,
@@ -273,6 +276,7 @@ impl Manifest {
         names.extend(self.members.iter().flat_map(Member::referenced));
         names.extend(self.calibration.as_deref());
         names.extend(self.neighbours.as_deref());
+        names.extend(self.names.as_deref());
         names
     }
 

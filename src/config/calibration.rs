@@ -10,6 +10,8 @@ pub struct CalibrationConfig {
     pub enabled: bool,
     /// What makes the final score.
     pub kind: CalibrationKind,
+    /// Whether the judge hears the labels of similar training points.
+    pub neighbours: bool,
     /// Whether members are trained again on all points after calibration; doubles the time.
     pub refit: bool,
     /// The training points that are held out.
@@ -46,6 +48,7 @@ impl Default for CalibrationConfig {
         CalibrationConfig {
             enabled: true,
             kind: CalibrationKind::default(),
+            neighbours: true,
             refit: true,
             hold_out: HoldOutConfig::default(),
         }

@@ -28,7 +28,9 @@ pub(crate) use plan::Decided;
 pub use plan::{DataCounts, Plan, default_n_clusters};
 pub use ranker::{RankerConfig, RankerLoss};
 pub(crate) use removed::migrate;
-pub use stage::{LabelPrecision, LearningRates, LossConfig, Reduction, StageConfig, TrainConfig};
+pub use stage::{
+    LabelPrecision, LabelTexts, LearningRates, LossConfig, Reduction, StageConfig, TrainConfig,
+};
 
 use std::collections::{BTreeMap, BTreeSet};
 

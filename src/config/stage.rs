@@ -96,6 +96,21 @@ pub struct TrainConfig {
     pub keep_stage1: bool,
     /// How W_L is stored.
     pub label_precision: LabelPrecision,
+    /// Whether labels are also learned from their names, and from what else is known about them.
+    pub label_texts: LabelTexts,
+}
+
+/// Whether labels are learned from their names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LabelTexts {
+    /// If the training texts contain more of the names of their labels than of others.
+    #[default]
+    Auto,
+    /// Always.
+    On,
+    /// Never.
+    Off,
 }
 
 /// Bits per weight of W_L in a model.
@@ -116,6 +131,7 @@ impl Default for TrainConfig {
             batch_size: 256,
             keep_stage1: false,
             label_precision: LabelPrecision::Full,
+            label_texts: LabelTexts::default(),
         }
     }
 }

@@ -29,7 +29,7 @@ impl DataSummary {
             hash.update(name);
         }
         hash_matrix(&mut hash, data.labels());
-        if let Some(texts) = data.texts() {
+        for texts in [data.texts(), data.label_texts()].into_iter().flatten() {
             number(&mut hash, texts.len());
             for text in texts.iter() {
                 number(&mut hash, text.len());

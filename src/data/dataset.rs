@@ -16,6 +16,7 @@ pub struct Dataset {
     labels: CsrMatrix,
     label_set: LabelSet,
     ids: Option<Texts>,
+    label_texts: Option<Texts>,
 }
 
 /// What was noticed while reading a data set, and how it was handled.
@@ -82,6 +83,7 @@ impl Dataset {
             labels,
             label_set,
             ids,
+            label_texts: None,
         })
     }
 
@@ -114,6 +116,7 @@ impl Dataset {
             labels,
             label_set,
             ids: None,
+            label_texts: None,
         }
     }
 
@@ -187,13 +190,35 @@ impl Dataset {
     /// # Errors
     /// [`Error::InvalidMatrix`] if there are not as many rows as points.
     pub fn with_features(self, features: CsrMatrix) -> Result<Dataset> {
-        Dataset::new(
-            self.texts,
-            Some(features),
-            self.labels,
-            self.label_set,
-            self.ids,
-        )
+        let label_texts = self.label_texts;
+        let features = Some(features);
+        let data = Dataset::new(self.texts, features, self.labels, self.label_set, self.ids)?;
+        Ok(Dataset {
+            label_texts,
+            ..data
+        })
+    }
+
+    /// The same points with what is known about their labels: names, synonyms, descriptions; one text per label, in the
+    /// order of their ids, empty where nothing is known. Training learns from them besides the points.
+    ///
+    /// # Errors
+    /// [`Error::InvalidMatrix`] if there are not as many texts as labels.
+    pub fn with_label_texts(self, texts: Texts) -> Result<Dataset> {
+        if texts.len() != self.n_labels() {
+            let (n_texts, n_labels) = (texts.len(), self.n_labels());
+            let problem = format!("{n_texts} label texts for {n_labels} labels");
+            return Err(Error::InvalidMatrix(problem));
+        }
+        Ok(Dataset {
+            label_texts: Some(texts),
+            ..self
+        })
+    }
+
+    /// What is known about the labels besides their names, where it was given.
+    pub fn label_texts(&self) -> Option<&Texts> {
+        self.label_texts.as_ref()
     }
 
     /// Identifiers of the points, where the source had them.
@@ -221,6 +246,7 @@ impl Dataset {
             labels: self.labels.select_rows(points),
             label_set: self.label_set.clone(),
             ids: self.ids.as_ref().map(pick),
+            label_texts: self.label_texts.clone(),
         }
     }
 }

@@ -13,6 +13,7 @@ mod formats;
 mod hold_out;
 mod io;
 mod label_set;
+mod label_texts;
 mod near_duplicates;
 mod texts;
 
@@ -28,6 +29,7 @@ pub use io::{
     read_predictions, write, write_label_list,
 };
 pub use label_set::LabelSet;
+pub(crate) use label_texts::{names_say_something, texts_of_names};
 pub use texts::Texts;
 
 pub use crate::matrix::{CsrBuilder, CsrMatrix};

@@ -67,6 +67,19 @@ impl PointSet {
         self.features.nnz()
     }
 
+    /// These points and others after them; they have the same parts.
+    pub(crate) fn append(&mut self, other: &PointSet) {
+        self.features.append(&other.features);
+        if let Some((tokens, others)) = self.tokens.as_mut().zip(other.tokens.as_ref()) {
+            (0..others.n_rows()).for_each(|row| tokens.push(others.row(row)));
+        }
+        if let Some((embedded, others)) = self.embedded.as_mut().zip(other.embedded.as_ref()) {
+            let values = [embedded.values(), others.values()].concat();
+            let n_rows = embedded.n_rows() + others.n_rows();
+            *embedded = Matrix::from_vec(values, n_rows, others.n_cols());
+        }
+    }
+
     /// These points, in this order.
     pub fn select_rows(&self, rows: &[usize]) -> PointSet {
         let embedded = |all: &Matrix| {

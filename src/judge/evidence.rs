@@ -15,8 +15,10 @@ pub(crate) struct Clues {
     pub(crate) nearest: f32,
     /// Training points that have it, f.
     pub(crate) frequency: f32,
-    /// Share of its name that the text contains.
+    /// Cosine of its name and the text.
     pub(crate) name: f32,
+    /// Share of its name that the text contains.
+    pub(crate) contained: f32,
 }
 
 /// What is known of the text itself.
@@ -29,7 +31,7 @@ pub(crate) struct TextClues {
 }
 
 /// Columns of the evidence.
-pub(crate) const N_COLUMNS: usize = 18;
+pub(crate) const N_COLUMNS: usize = 20;
 
 /// The evidence on the candidates of one text: one column per kind, one row per candidate.
 #[derive(Clone, Debug, Default)]
@@ -52,11 +54,13 @@ impl Evidence {
         self.own(clues, |clue| clue.nearest);
         self.own(clues, |clue| clue.frequency);
         self.own(clues, |clue| clue.name);
+        self.own(clues, |clue| clue.contained);
         self.own(clues, |clue| clue.p * (1.0 + (-clue.logit).exp())); // ŷ = p/σ
         self.shared(clues, |clue| clue.p, |own, best| own / best);
         self.shared(clues, |clue| clue.logit, |own, best| own - best);
         self.shared(clues, |clue| clue.margin, |own, best| own - best);
         self.shared(clues, |clue| clue.vote, |own, best| own / best);
+        self.shared(clues, |clue| clue.name, |own, best| own / best);
         self.rank(clues, |clue| clue.p);
         self.rank(clues, |clue| clue.margin);
         self.rank(clues, |clue| clue.vote);

@@ -177,6 +177,19 @@ impl CsrMatrix {
         scaled
     }
 
+    /// These rows and those of another matrix after them.
+    ///
+    /// # Panics
+    /// If the other has more columns.
+    pub(crate) fn append(&mut self, other: &CsrMatrix) {
+        assert!(other.n_cols <= self.n_cols, "a matrix of other columns");
+        let n_before = self.nnz();
+        self.indices.extend_from_slice(&other.indices);
+        self.values.extend_from_slice(&other.values);
+        let ends = other.indptr.iter().skip(1);
+        self.indptr.extend(ends.map(|end| n_before + end));
+    }
+
     /// These rows, in this order.
     ///
     /// # Panics

@@ -1,7 +1,7 @@
-use super::search::Neighbour;
+use super::postings::Neighbour;
 use super::*;
 use crate::ids::LabelId;
-use crate::matrix::CsrBuilder;
+use crate::matrix::{CsrBuilder, CsrMatrix, Matrix};
 use proptest::prelude::*;
 
 fn rows(rows: &[Vec<(u32, f32)>], n_cols: usize) -> CsrMatrix {
@@ -31,17 +31,16 @@ proptest! {
         points in some_rows(1..60), texts in some_rows(1..4), k in 0usize..12,
     ) {
         let features = rows(&points, 20);
-        let labels = rows(&vec![vec![]; points.len()], 1);
-        let index = Neighbours::new(&features, &labels);
+        let index = Postings::new(&features, points.len());
         let mut scratch = NeighbourScratch::default();
         for text in texts {
             let cosine = |point: &Vec<(u32, f32)>| -> f32 {
                 let shared = text.iter().flat_map(|(w, x)| point.iter().filter(move |(v, _)| v == w).map(move |(_, y)| x * y));
                 shared.sum()
             };
-            let mut expected: Vec<Neighbour> = points.iter().zip(0..).map(|(row, point)| Neighbour { point, cosine: cosine(row) }).collect();
+            let mut expected: Vec<Neighbour> = points.iter().zip(0..).map(|(point, row)| Neighbour { row, cosine: cosine(point) }).collect();
             expected.retain(|found| 0.0 < found.cosine);
-            expected.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then(a.point.cmp(&b.point)));
+            expected.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then(a.row.cmp(&b.row)));
             expected.truncate(k);
             let (words, values): (Vec<u32>, Vec<f32>) = text.iter().copied().unzip();
             prop_assert_eq!(index.nearest((&words, &values), k, &mut scratch).unwrap(), &expected[..]);
@@ -59,7 +58,7 @@ fn labels_of_neighbours_get_their_squared_cosines() {
         &[vec![(4, 1.0)], vec![(1, 1.0), (4, 1.0)], vec![(0, 1.0)]],
         5,
     );
-    let index = Neighbours::new(&features, &labels);
+    let index = Neighbours::new(&features, &labels, 3);
     let mut votes = Vec::new();
     let bow: (&[u32], &[f32]) = (&[0, 7], &[0.5, 0.5]);
     index
@@ -76,7 +75,7 @@ fn labels_of_neighbours_get_their_squared_cosines() {
 #[test]
 fn words_of_most_points_are_not_listed() {
     let points: Vec<Vec<(u32, f32)>> = (0..300).map(|_| vec![(0, 1.0)]).collect();
-    let index = Neighbours::new(&rows(&points, 1), &rows(&vec![vec![]; 300], 1));
+    let index = Postings::new(&rows(&points, 1), 300);
     let found = index.nearest((&[0], &[1.0]), 5, &mut NeighbourScratch::default());
     assert!(found.unwrap().is_empty());
 }
@@ -84,19 +83,38 @@ fn words_of_most_points_are_not_listed() {
 #[test]
 fn damaged_postings_are_errors() {
     let features = rows(&[vec![(0, 1.0)]], 1);
-    let labels = rows(&[vec![]], 1);
-    let index = Neighbours::new(&features, &labels);
-    let parts = |starts: Vec<u64>, point: u32| NeighbourParts {
-        starts,
-        points: Matrix::from_vec(vec![point], 1, 1),
-        weights: Matrix::from_vec(vec![1.0], 1, 1),
-        labels: labels.clone(),
+    let index = Postings::new(&features, 1);
+    let parts = |starts: Vec<u64>, row: u32| {
+        let weights = Matrix::from_vec(vec![1.0], 1, 1);
+        Postings::from_parts(starts, Matrix::from_vec(vec![row], 1, 1), weights, 1)
     };
-    assert_eq!(Neighbours::from_parts(parts(vec![0, 1], 0)).unwrap(), index);
+    assert_eq!(parts(vec![0, 1], 0).unwrap(), index);
     for starts in [vec![], vec![0], vec![1, 1], vec![0, 2], vec![0, 2, 1]] {
-        assert!(Neighbours::from_parts(parts(starts, 0)).is_err());
+        assert!(parts(starts, 0).is_err());
     }
-    let damaged = Neighbours::from_parts(parts(vec![0, 1], 9)).unwrap();
+    let damaged = parts(vec![0, 1], 9).unwrap();
     let found = damaged.nearest((&[0], &[1.0]), 5, &mut NeighbourScratch::default());
     assert!(found.is_err());
+    let labels = rows(&[vec![], vec![]], 1);
+    assert!(Neighbours::from_parts(index.clone(), labels.clone()).is_err());
+    assert!(Names::from_parts(index, labels).is_err());
+}
+
+#[test]
+fn names_that_are_contained_are_found() {
+    let names = Names::new(rows(&[vec![(0, 0.6), (1, 0.8)], vec![], vec![(2, 1.0)]], 3));
+    let mut matches = Vec::new();
+    let bow: (&[u32], &[f32]) = (&[1, 2], &[0.8, 0.6]);
+    let mut scratch = NeighbourScratch::default();
+    names.matches(bow, &mut scratch, &mut matches).unwrap();
+    let expected = |label, cosine: f32, contained: f32| NameMatch {
+        label: LabelId(label),
+        cosine,
+        contained,
+    };
+    let squared = 0.8f32 * 0.8;
+    assert_eq!(
+        matches,
+        [expected(0, squared, squared), expected(2, 0.6, 1.0)]
+    );
 }

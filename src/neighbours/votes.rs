@@ -1,8 +1,23 @@
-//! What the neighbours of a text say about its labels.
+//! The training points nearest to a text, and the labels they vote for: a neighbour with cosine c gives each of its
+//! labels c².
 
-use super::{N_NEIGHBOURS, NeighbourScratch, Neighbours};
-use crate::error::Result;
+use super::postings::{NeighbourScratch, Postings};
+use crate::error::{Error, Result};
 use crate::ids::LabelId;
+use crate::matrix::CsrMatrix;
+
+/// Neighbours that vote.
+const N_NEIGHBOURS: usize = 30;
+
+/// The training points by their words, with their labels.
+///
+/// Invariant: as many points as rows of labels.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Neighbours {
+    postings: Postings,
+    /// Y, N×L.
+    labels: CsrMatrix,
+}
 
 /// What the neighbours say about a label.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,21 +31,53 @@ pub(crate) struct Vote {
 }
 
 impl Neighbours {
+    /// The first `n_points` of these points, with rows of length 1, and their labels.
+    pub(crate) fn new(features: &CsrMatrix, labels: &CsrMatrix, n_points: usize) -> Self {
+        let points: Vec<usize> = (0..n_points).collect();
+        Neighbours {
+            postings: Postings::new(features, n_points),
+            labels: labels.select_rows(&points),
+        }
+    }
+
+    /// Neighbours from their parts.
+    ///
+    /// # Errors
+    /// [`Error::InvalidModel`] if there are not as many points as rows of labels.
+    pub(crate) fn from_parts(postings: Postings, labels: CsrMatrix) -> Result<Self> {
+        if postings.n_rows == labels.n_rows() {
+            return Ok(Neighbours { postings, labels });
+        }
+        let (n_points, n_labelled) = (postings.n_rows, labels.n_rows());
+        let problem = format!("{n_points} neighbours with the labels of {n_labelled}");
+        Err(Error::InvalidModel(problem))
+    }
+
+    /// The points by their words.
+    pub(crate) fn postings(&self) -> &Postings {
+        &self.postings
+    }
+
+    /// Y, N×L.
+    pub(crate) fn labels(&self) -> &CsrMatrix {
+        &self.labels
+    }
+
     /// The votes of a text's nearest points, best first, ties to the lower label.
     ///
     /// # Errors
-    /// As [`Neighbours::nearest`].
+    /// As [`Postings::nearest`].
     pub(crate) fn votes(
         &self,
         bow: (&[u32], &[f32]),
         scratch: &mut NeighbourScratch,
         votes: &mut Vec<Vote>,
     ) -> Result<()> {
-        self.nearest(bow, N_NEIGHBOURS, scratch)?;
+        self.postings.nearest(bow, N_NEIGHBOURS, scratch)?;
         let NeighbourScratch { found, labels, .. } = scratch;
         labels.clear();
         for neighbour in found.iter() {
-            let of_point = self.labels.row(neighbour.point as usize).0;
+            let of_point = self.labels.row(neighbour.row as usize).0;
             labels.extend(of_point.iter().map(|&label| (label, neighbour.cosine)));
         }
         // Stable, so that the cosines of a label still descend: the sum has one order.

@@ -1,22 +1,23 @@
 //! A training that is ready to run: features, plan, memory; then the recipe.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use super::Trainer;
 use super::members::MemberTrainer;
 use super::memory::{self, DataSizes, MemoryEstimate};
 use super::rerank::calibrate;
-use super::split::{LabelledPoints, TrainingSplit, count_labels};
+use super::split::{LabelPoints, LabelledPoints, TrainingSplit, count_labels};
 use super::transformer::{self, PreparedTransformer};
 use crate::checkpoint::{Identity, TrainingFolder};
-use crate::config::{CalibrationKind, DataCounts, EncoderKind, Plan};
-use crate::data::{DataSummary, Dataset, Texts};
+use crate::config::{CalibrationKind, Config, DataCounts, EncoderKind, LabelTexts, Plan};
+use crate::data::{DataSummary, Dataset, Texts, names_say_something, texts_of_names};
 use crate::encoder::{EncoderOrigin, EncoderSizes};
 use crate::error::Result;
 use crate::events::{Event, Phase, emit};
 use crate::features::{Featurizer, PointSet};
 use crate::matrix::CsrMatrix;
-use crate::neighbours::Neighbours;
+use crate::neighbours::{Names, Neighbours};
 use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, TrainingRecord, Witnesses};
 use crate::train::ValidationPoints;
 
@@ -26,6 +27,8 @@ pub struct PreparedTraining<'a> {
     data: &'a Dataset,
     featurizer: Featurizer,
     points: PointSet,
+    /// One text per label, where labels are learned from them.
+    label_texts: Option<PointSet>,
     plan: Plan,
     transformer: Option<PreparedTransformer>,
 }
@@ -41,6 +44,10 @@ impl<'a> PreparedTraining<'a> {
         };
         let pieces = transformer.as_ref().map(|t| t.pieces.clone());
         let (featurizer, points) = Featurizer::fit(data, &config.features, pieces)?;
+        let label_texts = match label_texts(data, &config) {
+            Some(texts) => Some(featurizer.points_of_texts(&texts)?),
+            None => None,
+        };
         let is_labelled = |point: &usize| !data.labels().row(*point).0.is_empty();
         let counts = DataCounts {
             n_points: (0..data.n_points()).filter(is_labelled).count(),
@@ -52,6 +59,7 @@ impl<'a> PreparedTraining<'a> {
             data,
             featurizer,
             points,
+            label_texts,
             plan: config.resolve(counts)?,
             transformer,
         })
@@ -114,7 +122,13 @@ impl<'a> PreparedTraining<'a> {
                 labels,
             });
 
-        let split = TrainingSplit::choose(points, self.data.labels(), plan.config());
+        let mut split = TrainingSplit::choose(points, self.data.labels(), plan.config());
+        let mut names = None;
+        if let Some(mut texts) = self.label_texts {
+            texts.embedded = transformer::embed_once(&origin, &texts, observer)?;
+            split.add(&LabelPoints::new(&texts));
+            names = Some(Names::new(texts.features));
+        }
         let mut trainer = MemberTrainer {
             plan: &plan,
             origin: &origin,
@@ -127,9 +141,10 @@ impl<'a> PreparedTraining<'a> {
         let mut members = trainer.train_members(&split.train, 0)?;
         let mut calibration = None;
         if let Some(held_out) = &split.held_out {
-            let neighbours = find_neighbours(&split.train);
+            let neighbours = find_neighbours(&split.train, plan.config());
             let witnesses = Witnesses {
                 neighbours: neighbours.as_ref(),
+                names: names.as_ref(),
                 frequencies: &split.train.label_counts(),
             };
             let fitted = calibrate(&members, held_out, &witnesses, &plan, observer)?;
@@ -153,7 +168,7 @@ impl<'a> PreparedTraining<'a> {
         let history = trainer.history;
         let judges =
             calibration.is_some() && plan.config().calibration.kind == CalibrationKind::Judge;
-        let neighbours = judges.then(|| find_neighbours(split.final_points()));
+        let neighbours = judges.then(|| find_neighbours(split.final_points(), plan.config()));
         Predictor::new(PredictorParts {
             featurizer: self.featurizer,
             label_set: self.data.label_set().clone(),
@@ -161,6 +176,7 @@ impl<'a> PreparedTraining<'a> {
             members,
             calibration,
             neighbours: neighbours.flatten(),
+            names: names.filter(|_| judges),
             plan,
             record: TrainingRecord { data, history },
         })
@@ -229,8 +245,25 @@ impl<'a> PreparedTraining<'a> {
 }
 
 /// The points by their words.
-fn find_neighbours(points: &LabelledPoints<'_>) -> Option<Neighbours> {
-    Some(Neighbours::new(&points.points.features, &points.labels))
+fn find_neighbours(points: &LabelledPoints<'_>, config: &Config) -> Option<Neighbours> {
+    let (features, labels) = (&points.points.features, &points.labels);
+    let is_wanted = config.calibration.neighbours;
+    is_wanted.then(|| Neighbours::new(features, labels, points.n_texts))
+}
+
+/// One text per label, if labels are to be learned from them.
+fn label_texts<'a>(data: &'a Dataset, config: &Config) -> Option<Cow<'a, Texts>> {
+    data.texts()?;
+    let texts = match data.label_texts() {
+        Some(texts) => Cow::Borrowed(texts),
+        None => Cow::Owned(texts_of_names(data.label_set())),
+    };
+    let is_wanted = match config.train.label_texts {
+        LabelTexts::Auto => names_say_something(data, &texts, config.train.seed),
+        LabelTexts::On => true,
+        LabelTexts::Off => false,
+    };
+    is_wanted.then_some(texts)
 }
 
 /// Labels whose centroids are counted; the rest is extrapolated.

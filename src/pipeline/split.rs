@@ -10,13 +10,15 @@ use crate::data::HoldOut;
 use crate::events::Event;
 use crate::features::PointSet;
 use crate::ids::LabelId;
-use crate::matrix::CsrMatrix;
+use crate::matrix::{CsrBuilder, CsrMatrix};
 
 /// Points with their labels.
 #[derive(Clone)]
 pub(super) struct LabelledPoints<'a> {
     pub(super) points: PointSet,
     pub(super) labels: Cow<'a, CsrMatrix>,
+    /// Those that are texts of the data; label texts come after them.
+    pub(super) n_texts: usize,
 }
 
 /// Points that train nothing before calibration is done.
@@ -37,9 +39,12 @@ pub(super) struct TrainingSplit<'a> {
 impl<'a> TrainingSplit<'a> {
     /// Divides the points; the same for all members.
     pub(super) fn choose(points: PointSet, labels: &'a CsrMatrix, config: &Config) -> Self {
-        let labels = Cow::Borrowed(labels);
         let mut split = TrainingSplit {
-            train: LabelledPoints { points, labels },
+            train: LabelledPoints {
+                n_texts: points.len(),
+                points,
+                labels: Cow::Borrowed(labels),
+            },
             held_out: None,
             all: None,
             skipped: None,
@@ -48,7 +53,7 @@ impl<'a> TrainingSplit<'a> {
             return split;
         }
         let hold_out = &config.calibration.hold_out;
-        let LabelledPoints { points, labels } = &split.train;
+        let LabelledPoints { points, labels, .. } = &split.train;
         let chosen = HoldOut::choose(&points.features, labels, hold_out, config.train.seed);
         let (n_points, n_needed) = (chosen.held_out.len(), hold_out.min_points.max(1));
         if n_points < n_needed {
@@ -60,6 +65,15 @@ impl<'a> TrainingSplit<'a> {
         let all = std::mem::replace(&mut split.train, train);
         split.all = config.calibration.refit.then_some(all);
         split
+    }
+
+    /// Adds label texts to the points that train.
+    pub(super) fn add(&mut self, label_texts: &LabelPoints) {
+        for points in [Some(&mut self.train), self.all.as_mut()] {
+            let Some(points) = points else { continue };
+            points.points.append(&label_texts.points);
+            points.labels.to_mut().append(&label_texts.labels);
+        }
     }
 
     /// How often the members are trained.
@@ -78,12 +92,17 @@ impl<'a> LabelledPoints<'a> {
         LabelledPoints {
             points: self.points.select_rows(points),
             labels: Cow::Owned(self.labels.select_rows(points)),
+            n_texts: points.len(),
         }
     }
 
-    /// Number of points of each label.
+    /// Number of texts of each label.
     pub(super) fn label_counts(&self) -> Vec<u32> {
-        count_labels(&self.labels)
+        let mut counts = vec![0; self.labels.n_cols()];
+        let n_entries = self.labels.indptr()[self.n_texts];
+        let columns = self.labels.indices()[..n_entries].iter();
+        columns.for_each(|&label| counts[label as usize] += 1);
+        counts
     }
 }
 
@@ -96,6 +115,30 @@ impl HeldOut<'_> {
     /// Whether a point has a label.
     pub(super) fn has(&self, point: usize, label: LabelId) -> bool {
         self.0.labels.row(point).0.binary_search(&label.0).is_ok()
+    }
+}
+
+/// Label texts as points of their labels.
+pub(super) struct LabelPoints {
+    points: PointSet,
+    labels: CsrMatrix,
+}
+
+impl LabelPoints {
+    /// The texts that have a known word; `points` has one text per label.
+    pub(super) fn new(points: &PointSet) -> Self {
+        let has_words = |label: &usize| !points.features.row(*label).0.is_empty();
+        let labels: Vec<usize> = (0..points.len()).filter(has_words).collect();
+        let mut rows = CsrBuilder::default();
+        labels
+            .iter()
+            .for_each(|&label| rows.push_row([(label as u32, 1.0)]));
+        LabelPoints {
+            labels: rows
+                .finish(points.len())
+                .expect("labels are below their number"),
+            points: points.select_rows(&labels),
+        }
     }
 }
 

@@ -1,21 +1,25 @@
 //! The evidence on a member's candidates, for its judge.
 //!
-//! Candidates are the best of the index and those the neighbours of the text vote for.
+//! Candidates are the best of the index, those the neighbours of the text vote for, and those whose names it contains.
 
 use super::member::{Member, MemberScratch, Position, check_finite};
 use crate::error::Result;
-use crate::ids::Scored;
+use crate::ids::{LabelId, Scored};
 use crate::judge::{Clues, Evidence, Judge, JudgeScratch, TextClues};
-use crate::neighbours::{NeighbourScratch, Neighbours, Vote};
+use crate::neighbours::{NameMatch, Names, NeighbourScratch, Neighbours, Vote};
 
 /// Labels that the neighbours bring at most.
 const MAX_VOTES: usize = 50;
+/// Labels that the names bring at most.
+const MAX_NAMES: usize = 20;
 
 /// What the judges of all members hear besides the members.
 #[derive(Clone, Copy)]
 pub(crate) struct Witnesses<'a> {
     /// The training points by their words.
     pub(crate) neighbours: Option<&'a Neighbours>,
+    /// The labels by their names.
+    pub(crate) names: Option<&'a Names>,
     /// f of each label.
     pub(crate) frequencies: &'a [u32],
 }
@@ -25,6 +29,8 @@ pub(crate) struct Witnesses<'a> {
 pub(crate) struct Testimony {
     /// Labels of the nearest points, best first.
     votes: Vec<Vote>,
+    /// Labels with similar names, best first.
+    names: Vec<NameMatch>,
     n_words: usize,
 }
 
@@ -34,7 +40,7 @@ pub(crate) struct JudgingScratch {
     clues: Vec<Clues>,
     judge: JudgeScratch,
     scores: Vec<f32>,
-    /// Labels the index has listed, with their places.
+    /// Candidates by label, with their places in the list.
     places: Vec<(u32, u32)>,
     /// The evidence on the candidates that were heard last.
     pub(crate) evidence: Evidence,
@@ -51,18 +57,21 @@ impl Witnesses<'_> {
         scratch: &mut NeighbourScratch,
     ) -> Result<Testimony> {
         let mut testimony = Testimony {
-            votes: Vec::new(),
             n_words: bow.0.len(),
+            ..Testimony::default()
         };
         if let Some(neighbours) = self.neighbours {
             neighbours.votes(bow, scratch, &mut testimony.votes)?;
+        }
+        if let Some(names) = self.names {
+            names.matches(bow, scratch, &mut testimony.names)?;
         }
         Ok(testimony)
     }
 }
 
 impl Member {
-    /// Adds the candidates of the neighbours to those of the index, and puts the evidence on all of them into the
+    /// Adds the candidates of the witnesses to those of the index, and puts the evidence on all of them into the
     /// scratch.
     pub(crate) fn hear(
         &self,
@@ -72,62 +81,69 @@ impl Member {
         frequencies: &[u32],
         scratch: &mut MemberScratch,
     ) {
-        let judging = &mut scratch.judging;
-        judging.places.clear();
-        let places = listed.iter().zip(0..);
-        judging
-            .places
-            .extend(places.map(|(scored, place)| (scored.label.0, place)));
-        judging.places.sort_unstable();
-        let place_of = |label: u32, places: &[(u32, u32)]| {
-            let found = places.binary_search_by_key(&label, |&(label, _)| label);
-            found.ok().map(|at| places[at].1 as usize)
-        };
-        let best = &testimony.votes[..testimony.votes.len().min(MAX_VOTES)];
-        for vote in best {
-            if place_of(vote.label.0, &judging.places).is_none() {
-                listed.push(Scored {
-                    label: vote.label,
-                    score: 0.0,
-                });
-            }
+        let Testimony { votes, names, .. } = testimony;
+        let places = &mut scratch.judging.places;
+        places.clear();
+        places.extend(listed.iter().map(|scored| scored.label.0).zip(0..));
+        let best = votes[..votes.len().min(MAX_VOTES)].iter();
+        let named = names[..names.len().min(MAX_NAMES)].iter();
+        let brought = best
+            .map(|vote| vote.label)
+            .chain(named.map(|name| name.label));
+        places.extend(brought.map(|label| label.0).zip(listed.len() as u32..));
+        // Of a label that several bring, the first place stays.
+        places.sort_unstable();
+        places.dedup_by_key(|place| place.0);
+        let n_listed = listed.len() as u32;
+        let mut n_candidates = listed.len() as u32;
+        for (label, place) in places.iter_mut().filter(|place| n_listed <= place.1) {
+            *place = n_candidates;
+            n_candidates += 1;
+            listed.push(Scored {
+                label: LabelId(*label),
+                score: 0.0,
+            });
         }
+
         self.margins(point, listed, scratch);
         let embedding = scratch.embeddings.row(point.slot);
-        let judging = &mut scratch.judging;
+        let JudgingScratch {
+            clues,
+            places,
+            evidence,
+            ..
+        } = &mut scratch.judging;
         let classifiers = &self.model.classifiers;
-        judging.clues.clear();
+        clues.clear();
         for (scored, &margin) in listed.iter().zip(&scratch.ranker_scores) {
-            let row = self.model.numbering.row(scored.label);
-            judging.clues.push(Clues {
+            let row = self.model.numbering.row(scored.label).idx();
+            clues.push(Clues {
                 p: scored.score,
-                logit: classifiers.weights.dot(row.idx(), embedding) + classifiers.bias[row.idx()],
+                logit: classifiers.weights.dot(row, embedding) + classifiers.bias[row],
                 margin,
                 frequency: frequencies[scored.label.idx()] as f32,
                 ..Clues::default()
             });
         }
-        let mut added = judging.places.len()..;
-        for (at, vote) in testimony.votes.iter().enumerate() {
-            let place = place_of(vote.label.0, &judging.places);
-            let place = match place {
-                None if at < MAX_VOTES => added.next(),
-                place => place,
-            };
-            if let Some(place) = place {
-                judging.clues[place].vote = vote.score;
-                judging.clues[place].nearest = vote.nearest;
+        let place_of = |label: LabelId| {
+            let found = places.binary_search_by_key(&label.0, |place| place.0);
+            found.ok().map(|at| places[at].1 as usize)
+        };
+        for vote in votes {
+            if let Some(place) = place_of(vote.label) {
+                (clues[place].vote, clues[place].nearest) = (vote.score, vote.nearest);
+            }
+        }
+        for name in names {
+            if let Some(place) = place_of(name.label) {
+                (clues[place].name, clues[place].contained) = (name.cosine, name.contained);
             }
         }
         let text = TextClues {
             n_words: testimony.n_words,
-            nearest: testimony
-                .votes
-                .iter()
-                .map(|vote| vote.nearest)
-                .fold(0.0, f32::max),
+            nearest: votes.iter().map(|vote| vote.nearest).fold(0.0, f32::max),
         };
-        judging.evidence.fill(text, &judging.clues);
+        evidence.fill(text, clues);
     }
 
     /// Replaces the scores of candidates by those of a judge, after [`Member::hear`]; the order is left as it was.

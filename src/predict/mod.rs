@@ -347,6 +347,7 @@ impl Predictor {
         let calibration = self.parts.calibration.as_ref();
         Witnesses {
             neighbours: self.parts.neighbours.as_ref(),
+            names: self.parts.names.as_ref(),
             frequencies: calibration.map_or(&self.parts.label_counts, |c| &c.frequencies),
         }
     }

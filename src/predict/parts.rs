@@ -7,7 +7,7 @@ use crate::data::{DataSummary, LabelSet};
 use crate::error::{Error, Result};
 use crate::events::Event;
 use crate::features::Featurizer;
-use crate::neighbours::Neighbours;
+use crate::neighbours::{Names, Neighbours};
 
 /// Everything a predictor consists of.
 pub(crate) struct PredictorParts {
@@ -20,6 +20,8 @@ pub(crate) struct PredictorParts {
     pub(crate) calibration: Option<EnsembleCalibration>,
     /// The training points by their words.
     pub(crate) neighbours: Option<Neighbours>,
+    /// The labels by the words of their names.
+    pub(crate) names: Option<Names>,
     pub(crate) plan: Plan,
     pub(crate) record: TrainingRecord,
 }
@@ -64,15 +66,17 @@ impl PredictorParts {
                 return invalid(format!("{n_labels} label names and {n_counts} counts"));
             }
         }
-        if let Some(neighbours) = &self.neighbours
-            && (neighbours.n_words(), neighbours.n_labels()) != (counts.n_features, n_labels)
-        {
-            return invalid(format!(
-                "neighbours with {} words and {} labels for {} and {n_labels}",
-                neighbours.n_words(),
-                neighbours.n_labels(),
-                counts.n_features
-            ));
+        let neighbours = self.neighbours.as_ref();
+        let neighbours = neighbours.map(|all| (all.postings().n_words(), all.labels().n_cols()));
+        let names = self.names.as_ref().map(Names::words);
+        let names = names.map(|words| (words.n_cols(), words.n_rows()));
+        for (n_words, n_of_labels) in [neighbours, names].into_iter().flatten() {
+            if (n_words, n_of_labels) != (counts.n_features, n_labels) {
+                return invalid(format!(
+                    "neighbours or names with {n_words} words and {n_of_labels} labels for {} and {n_labels}",
+                    counts.n_features
+                ));
+            }
         }
         for member in &self.members {
             let n_classifiers = member.model.classifiers.n_labels();

@@ -1,0 +1,192 @@
+//! Rows by their words: each word lists the rows it occurs in, and a text finds its nearest rows by cosine, exactly.
+
+use crate::error::{Error, Result};
+use crate::matrix::{CsrMatrix, Matrix};
+
+/// Words of a larger share of the rows are not listed: they say little and take most of the time.
+const MAX_SHARE: f64 = 0.1;
+/// Words of so few rows are always listed.
+const ALWAYS_LISTED: usize = 100;
+
+/// An inverted index over rows of length 1.
+///
+/// Invariants: `starts` begins at 0, never decreases and ends at the number of postings. Rows of mapped postings are
+/// checked when they are read.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Postings {
+    /// Where the postings of each word start, V + 1.
+    pub(super) starts: Vec<u64>,
+    /// The row of each posting, 1×n.
+    pub(super) rows: Matrix<u32>,
+    /// The word's weight in that row, 1×n.
+    pub(super) weights: Matrix,
+    pub(super) n_rows: usize,
+}
+
+/// A row near a text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Neighbour {
+    /// The row.
+    pub(crate) row: u32,
+    /// The cosine of their words.
+    pub(crate) cosine: f32,
+}
+
+/// Buffers of the search; one per thread.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NeighbourScratch {
+    /// The cosine with each row so far; all zero between calls.
+    cosines: Vec<f32>,
+    /// The rows met so far.
+    met: Vec<u32>,
+    pub(super) found: Vec<Neighbour>,
+    pub(super) labels: Vec<(u32, f32)>,
+}
+
+impl Postings {
+    /// The index of the first `n_rows` rows.
+    pub(super) fn new(features: &CsrMatrix, n_rows: usize) -> Self {
+        let most = ALWAYS_LISTED.max((MAX_SHARE * n_rows as f64) as usize);
+        let mut counts = vec![0usize; features.n_cols()];
+        for &word in &features.indices()[..features.indptr()[n_rows]] {
+            counts[word as usize] += 1;
+        }
+        let is_listed = |word: usize| counts[word] <= most;
+        let mut starts = vec![0u64];
+        for (word, &count) in counts.iter().enumerate() {
+            let listed = if is_listed(word) { count } else { 0 };
+            starts.push(starts[word] + listed as u64);
+        }
+        let n_postings = starts[counts.len()] as usize;
+        let mut next = starts.clone();
+        let (mut rows, mut weights) = (vec![0u32; n_postings], vec![0f32; n_postings]);
+        for row in 0..n_rows {
+            let (words, values) = features.row(row);
+            for (&word, &value) in words.iter().zip(values) {
+                if is_listed(word as usize) {
+                    let at = next[word as usize] as usize;
+                    (rows[at], weights[at]) = (row as u32, value);
+                    next[word as usize] += 1;
+                }
+            }
+        }
+        Postings {
+            starts,
+            rows: Matrix::from_vec(rows, 1, n_postings),
+            weights: Matrix::from_vec(weights, 1, n_postings),
+            n_rows,
+        }
+    }
+
+    /// An index from its parts.
+    ///
+    /// # Errors
+    /// [`Error::InvalidModel`] if an invariant does not hold.
+    pub(crate) fn from_parts(
+        starts: Vec<u64>,
+        rows: Matrix<u32>,
+        weights: Matrix,
+        n_rows: usize,
+    ) -> Result<Self> {
+        let n_postings = rows.values().len() as u64;
+        let fits = starts.first() == Some(&0)
+            && starts.last() == Some(&n_postings)
+            && starts.windows(2).all(|pair| pair[0] <= pair[1])
+            && weights.values().len() as u64 == n_postings;
+        if !fits {
+            let problem = "the words of an inverted index do not fit its postings";
+            return Err(Error::InvalidModel(problem.into()));
+        }
+        Ok(Postings {
+            starts,
+            rows,
+            weights,
+            n_rows,
+        })
+    }
+
+    /// Starts, rows and weights of the postings.
+    pub(crate) fn parts(&self) -> (&[u64], &[u32], &[f32]) {
+        (&self.starts, self.rows.values(), self.weights.values())
+    }
+
+    /// Number of words, V.
+    pub(crate) fn n_words(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// The `k` rows nearest to the words of a text, best first, ties to the lower row. Words whose weights are not
+    /// positive do not count.
+    ///
+    /// # Errors
+    /// [`Error::CannotPredict`] if a posting names a row that is not there.
+    pub(crate) fn nearest<'s>(
+        &self,
+        (words, values): (&[u32], &[f32]),
+        k: usize,
+        scratch: &'s mut NeighbourScratch,
+    ) -> Result<&'s [Neighbour]> {
+        let NeighbourScratch {
+            cosines,
+            met,
+            found,
+            ..
+        } = scratch;
+        cosines.resize(self.n_rows, 0.0);
+        met.clear();
+        let mut is_damaged = false;
+        for (&word, &value) in words.iter().zip(values) {
+            let Some(&[start, end]) = self.starts.get(word as usize..word as usize + 2) else {
+                continue;
+            };
+            let postings = start as usize..end as usize;
+            let weights = &self.weights.values()[postings.clone()];
+            for (&row, &weight) in self.rows.values()[postings].iter().zip(weights) {
+                let Some(cosine) = cosines.get_mut(row as usize) else {
+                    is_damaged = true;
+                    continue;
+                };
+                let product = value * weight;
+                if 0.0 < product {
+                    if *cosine == 0.0 {
+                        met.push(row);
+                    }
+                    *cosine += product;
+                }
+            }
+        }
+        best(k, cosines, met, found);
+        met.iter().for_each(|&row| cosines[row as usize] = 0.0);
+        if is_damaged {
+            let problem = "a word of the model lists a row that is not there: the model is damaged";
+            return Err(Error::CannotPredict(problem.into()));
+        }
+        Ok(found)
+    }
+}
+
+/// Writes the `k` best of the rows met to `found`.
+fn best(k: usize, cosines: &[f32], met: &[u32], found: &mut Vec<Neighbour>) {
+    found.clear();
+    if k == 0 {
+        return;
+    }
+    let better =
+        |a: &Neighbour, b: &Neighbour| b.cosine.total_cmp(&a.cosine).then(a.row.cmp(&b.row));
+    // Twice k are collected before the worse half is dropped; then only better ones are let in.
+    let mut least = 0.0;
+    for &row in met {
+        let cosine = cosines[row as usize];
+        if cosine < least {
+            continue;
+        }
+        found.push(Neighbour { row, cosine });
+        if 2 * k <= found.len() {
+            found.select_nth_unstable_by(k - 1, better);
+            found.truncate(k);
+            least = found[k - 1].cosine;
+        }
+    }
+    found.sort_unstable_by(better);
+    found.truncate(k);
+}
