@@ -63,20 +63,25 @@ impl Neighbours {
         &self.labels
     }
 
-    /// The votes of a text's nearest points, best first, ties to the lower label.
+    /// The votes of a text's nearest points, best first, ties to the lower label; a training point does not vote for
+    /// itself if it is `left_out`.
     ///
     /// # Errors
     /// As [`Postings::nearest`].
     pub(crate) fn votes(
         &self,
         bow: (&[u32], &[f32]),
+        left_out: Option<u32>,
         scratch: &mut NeighbourScratch,
         votes: &mut Vec<Vote>,
     ) -> Result<()> {
-        self.postings.nearest(bow, N_NEIGHBOURS, scratch)?;
+        let n_left_out = usize::from(left_out.is_some());
+        self.postings
+            .nearest(bow, N_NEIGHBOURS + n_left_out, scratch)?;
         let NeighbourScratch { found, labels, .. } = scratch;
         labels.clear();
-        for neighbour in found.iter() {
+        found.retain(|neighbour| Some(neighbour.row) != left_out);
+        for neighbour in found.iter().take(N_NEIGHBOURS) {
             let of_point = self.labels.row(neighbour.row as usize).0;
             labels.extend(of_point.iter().map(|&label| (label, neighbour.cosine)));
         }

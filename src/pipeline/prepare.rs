@@ -6,7 +6,7 @@ use std::path::Path;
 use super::Trainer;
 use super::members::MemberTrainer;
 use super::memory::{self, DataSizes, MemoryEstimate};
-use super::rerank::calibrate;
+use super::rerank::{calibrate, find_neighbours};
 use super::split::{LabelPoints, LabelledPoints, TrainingSplit, count_labels};
 use super::transformer::{self, PreparedTransformer};
 use crate::checkpoint::{Identity, TrainingFolder};
@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::events::{Event, Phase, emit};
 use crate::features::{Featurizer, PointSet};
 use crate::matrix::CsrMatrix;
-use crate::neighbours::{Names, Neighbours};
+use crate::neighbours::Names;
 use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, TrainingRecord, Witnesses};
 use crate::train::ValidationPoints;
 
@@ -242,13 +242,6 @@ impl<'a> PreparedTraining<'a> {
             .map(|n_tokens| prepared.transformer.shape().flops(n_tokens))
             .sum()
     }
-}
-
-/// The points by their words.
-fn find_neighbours(points: &LabelledPoints<'_>, config: &Config) -> Option<Neighbours> {
-    let (features, labels) = (&points.points.features, &points.labels);
-    let is_wanted = config.calibration.neighbours;
-    is_wanted.then(|| Neighbours::new(features, labels, points.n_texts))
 }
 
 /// One text per label, if labels are to be learned from them.

@@ -6,15 +6,17 @@ use rayon::prelude::*;
 
 use super::split::{HeldOut, LabelledPoints};
 use crate::calibration::{Calibrator, CandidateScores, Isotonic, Mixing, TREE_LIMITS};
-use crate::config::{CalibrationKind, Plan};
+use crate::config::{CalibrationKind, Config, Plan};
 use crate::ensemble::Merger;
 use crate::error::Result;
 use crate::events::{Event, Observer, POINTS_PER_EVENT, Phase, Steps};
 use crate::ids::Scored;
 use crate::judge::Examples;
 use crate::matrix::Matrix;
-use crate::neighbours::NeighbourScratch;
-use crate::predict::{CHUNK, Level, Member, MemberScratch, Position, Search, Verdict, Witnesses};
+use crate::neighbours::{NeighbourScratch, Neighbours};
+use crate::predict::{
+    CHUNK, Level, MAX_VOTES, Member, MemberScratch, Position, Search, Verdict, Witnesses,
+};
 use crate::ranker::{CandidateLists, Ranker, RankerProblem};
 
 /// Trains the ranker of a member on its own candidates of the training points.
@@ -33,6 +35,7 @@ pub(super) fn train_ranker(
     } else {
         0
     };
+    let neighbours = find_neighbours(train, plan.config());
     // N×d
     let mut embeddings = Matrix::zeros(n_points, dim);
     let mut candidates = CandidateLists::with_capacity(n_points, search.n_candidates);
@@ -46,10 +49,27 @@ pub(super) fn train_ranker(
             .par_chunks(CHUNK)
             .zip(outs.into_par_iter())
             .map_init(
-                || MemberScratch::new(&member.model),
-                |scratch, (rows, out)| {
+                || {
+                    (
+                        MemberScratch::new(&member.model),
+                        NeighbourScratch::default(),
+                    )
+                },
+                |(scratch, of_neighbours), (rows, out)| {
                     let points = train.points.points();
-                    let lists = network.candidates(points, rows, &search, scratch)?;
+                    let mut lists = network.candidates(points, rows, &search, scratch)?;
+                    if let Some(neighbours) = &neighbours {
+                        let mut votes = Vec::new();
+                        for (&row, list) in rows.iter().zip(&mut lists) {
+                            let bow = points.features.row(row as usize);
+                            neighbours.votes(bow, Some(row), of_neighbours, &mut votes)?;
+                            let voted = votes.iter().take(MAX_VOTES);
+                            list.extend(voted.map(|vote| Scored {
+                                label: vote.label,
+                                score: 0.0,
+                            }));
+                        }
+                    }
                     if dim > 0 {
                         out.copy_from_slice(scratch.embeddings.values());
                     }
@@ -79,6 +99,14 @@ pub(super) fn train_ranker(
             Err(_) => ControlFlow::Break(()),
         }
     })
+}
+
+/// The texts by their words, for the judge.
+pub(super) fn find_neighbours(points: &LabelledPoints<'_>, config: &Config) -> Option<Neighbours> {
+    let (features, labels) = (&points.points.features, &points.labels);
+    let calibration = &config.calibration;
+    let is_wanted = calibration.neighbours && calibration.kind == CalibrationKind::Judge;
+    is_wanted.then(|| Neighbours::new(features, labels, points.n_texts))
 }
 
 /// The embeddings of each chunk of points, to be written; empty ones if there is nothing to write.
