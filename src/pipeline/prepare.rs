@@ -7,7 +7,7 @@ use super::Trainer;
 use super::members::MemberTrainer;
 use super::memory::{self, DataSizes, MemoryEstimate};
 use super::rerank::{calibrate, find_neighbours};
-use super::split::{LabelPoints, LabelledPoints, TrainingSplit, count_labels};
+use super::split::{LabelPoints, TrainingSplit, count_labels};
 use super::transformer::{self, PreparedTransformer};
 use crate::checkpoint::{Identity, TrainingFolder};
 use crate::config::{CalibrationKind, Config, DataCounts, EncoderKind, LabelTexts, Plan};

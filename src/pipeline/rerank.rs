@@ -166,6 +166,10 @@ pub(super) fn calibrate(
         progress.advance(n_points)?;
     }
 
+    let highest = verdicts
+        .iter()
+        .map(Verdict::highest_score)
+        .fold(0.0, f32::max);
     let (mut scores, mut relevant) = (Vec::new(), Vec::new());
     let (mut merger, mut merged) = (Merger::default(), Vec::new());
     let mut n_right = 0;
@@ -182,7 +186,7 @@ pub(super) fn calibrate(
     }
     Ok(FittedCalibration {
         verdicts,
-        probabilities: Isotonic::fit(&scores, &relevant)?,
+        probabilities: Isotonic::fit(&scores, &relevant, highest)?,
         event: Event::CalibrationReady {
             n_points,
             precision_at_1: 100.0 * n_right as f64 / n_points.max(1) as f64,

@@ -37,6 +37,18 @@ pub(crate) enum Verdict {
     Judge(Judge),
 }
 
+impl Verdict {
+    /// No score is higher.
+    pub(crate) fn highest_score(&self) -> f32 {
+        match self {
+            Verdict::Tree(calibrator) => {
+                calibrator.mixing().tree_weight + calibrator.mixing().product_weight
+            }
+            Verdict::Judge(_) => 1.0,
+        }
+    }
+}
+
 /// Buffers of one thread, for any member of the same predictor.
 pub(crate) struct MemberScratch {
     rank: RankScratch,

@@ -50,6 +50,8 @@ fn alone(parts: &PredictorParts, member: Member) -> Predictor {
         label_counts: parts.label_counts.clone(),
         members: vec![member],
         calibration: parts.calibration.clone(),
+        neighbours: parts.neighbours.clone(),
+        names: parts.names.clone(),
         plan: parts.plan.clone(),
         record: parts.record.clone(),
     };
