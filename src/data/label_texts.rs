@@ -16,12 +16,12 @@ pub(crate) fn texts_of_names(labels: &LabelSet) -> Texts {
     labels.names().iter().map(words_of_name).collect()
 }
 
-/// The words of a name: codes (`gnd:4126999-1`) are left out, identifiers (`read_csv`, `DataFrame`) also cut into words.
-fn words_of_name(name: &str) -> String {
+/// The words of a name: codes (`gnd:4126999-1`, `http://…`) are left out, identifiers (`read_csv`, `DataFrame`) also cut into words.
+pub(in crate::data) fn words_of_name(name: &str) -> String {
     let is_code = |part: &&str| {
         let n_digits = part.chars().filter(char::is_ascii_digit).count();
         let n_letters = part.chars().filter(|c| c.is_alphabetic()).count();
-        n_letters <= n_digits
+        n_letters <= n_digits || part.contains("://")
     };
     let mut words = String::new();
     for part in name.split_whitespace().filter(|part| !is_code(part)) {
@@ -120,6 +120,7 @@ mod tests {
             ),
             ("python3-numpy", "python3-numpy"),
             ("17", ""),
+            ("http://id.example/subjects/pears", ""),
         ];
         for (name, words) in names {
             assert_eq!(words_of_name(name), words);

@@ -6,18 +6,19 @@ use super::trace::Trace;
 use crate::calibration::CandidateScores;
 use crate::error::Result;
 use crate::features::PointSet;
-use crate::ids::LabelId;
-use crate::kernels::Kernels;
-use crate::matrix::{CsrMatrix, Matrix};
-use crate::predict::{Predictor, Search, Verdict};
+use crate::ids::{LabelId, Scored};
+use crate::judge::Judge;
+use crate::matrix::CsrMatrix;
+use crate::neighbours::NeighbourScratch;
+use crate::predict::{
+    Expert, Level, Member, MemberScratch, Position, Predictor, Search, Testimony, Verdict,
+};
 use crate::ranker::PointView;
 
 /// Words of the ranker per answer.
 const N_WORDS: usize = 8;
 /// Paths per answer.
 const N_PATHS: usize = 5;
-/// Points embedded at once.
-const CHUNK: usize = 1024;
 
 /// One answer and how it came about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,6 +31,10 @@ pub struct AnswerExplanation {
     pub probability: Option<f32>,
     /// Training points of the label.
     pub n_points: u32,
+    /// Votes of similar training points; `None` if none of them has the label.
+    pub votes: Option<VoteExplanation>,
+    /// How the label's name matches the text; `None` if it does not, or names are not used.
+    pub name: Option<NameExplanation>,
     /// The explanation by each member of the ensemble.
     pub members: Vec<MemberExplanation>,
 }
@@ -49,8 +54,43 @@ pub struct MemberExplanation {
     pub model_score: f32,
     /// How the ranker scores it; `None` without a ranker, or if the label is not a candidate.
     pub ranker: Option<RankerExplanation>,
+    /// What the member's judge made of it; `None` without a judge, or if the label is not a candidate.
+    pub judge: Option<JudgeExplanation>,
     /// The member's final score; `None` if the label is not a candidate.
     pub score: Option<f32>,
+}
+
+/// What similar training points say of a label.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VoteExplanation {
+    /// Sum of the squared cosines of those that have it.
+    pub score: f32,
+    /// Cosine of the nearest that has it.
+    pub nearest: f32,
+}
+
+/// How a label's name matches a text.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NameExplanation {
+    /// Cosine of name and text.
+    pub cosine: f32,
+    /// Share of the name that the text contains.
+    pub contained: f32,
+}
+
+/// The score of a judge, and what it would be had one expert said nothing of any label.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JudgeExplanation {
+    /// The score.
+    pub score: f32,
+    /// Without the network.
+    pub without_network: f32,
+    /// Without the ranker.
+    pub without_ranker: f32,
+    /// Without the similar training points.
+    pub without_neighbours: f32,
+    /// Without the names of labels.
+    pub without_names: f32,
 }
 
 /// A path to a label.
@@ -80,12 +120,14 @@ pub struct RankerExplanation {
 }
 
 /// A training point near a text.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Neighbour {
     /// The training point.
     pub point: usize,
-    /// Cosine of the angle between the embeddings.
+    /// Cosine of their words.
     pub similarity: f32,
+    /// Its labels.
+    pub labels: Vec<LabelId>,
 }
 
 /// The `k` best answers for the first of the points, each with its explanation.
@@ -105,18 +147,29 @@ pub fn explain(
         .iter()
         .map(|member| Trace::follow(member, &point, 0, &search))
         .collect();
+    let witnesses = predictor.witnesses();
+    let bow = point.features.row(0);
+    let testimony = witnesses.testify(bow, &mut NeighbourScratch::default())?;
+    let hearings = predictor
+        .members()
+        .iter()
+        .map(|member| Hearing::hold(predictor, member, &point, &search, &testimony))
+        .collect::<Result<Vec<_>>>()?;
     let explain = |label: LabelId| -> Vec<MemberExplanation> {
-        let traces = traces.iter();
-        let explain = |trace| {
+        let members = traces.iter().zip(&hearings);
+        let explain = |(trace, hearing): (&Trace<'_>, &Option<Hearing<'_>>)| {
+            let judge = hearing.as_ref().and_then(|hearing| hearing.explain(label));
+            let n_candidates = search.n_candidates;
             explain_member(
                 predictor,
                 trace,
                 &point.features,
                 label,
-                search.n_candidates,
+                n_candidates,
+                judge,
             )
         };
-        traces.map(explain).collect()
+        members.map(explain).collect()
     };
     let answers = answers.into_iter().next().unwrap_or_default();
     let explained = answers.iter().map(|answer| AnswerExplanation {
@@ -124,9 +177,74 @@ pub fn explain(
         score: answer.score,
         probability: predictor.probability(answer.score),
         n_points: predictor.label_counts()[answer.label.idx()],
+        votes: testimony.vote(answer.label).map(|vote| VoteExplanation {
+            score: vote.score,
+            nearest: vote.nearest,
+        }),
+        name: testimony.name(answer.label).map(|name| NameExplanation {
+            cosine: name.cosine,
+            contained: name.contained,
+        }),
         members: explain(answer.label),
     });
     Ok(explained.collect())
+}
+
+/// What a member's judge heard of one text.
+struct Hearing<'a> {
+    member: &'a Member,
+    judge: &'a Judge,
+    testimony: &'a Testimony,
+    candidates: Vec<Scored>,
+    scratch: MemberScratch,
+}
+
+impl<'a> Hearing<'a> {
+    /// Hears what is said of the only point; `None` without a judge.
+    fn hold(
+        predictor: &'a Predictor,
+        member: &'a Member,
+        point: &PointSet,
+        search: &Search,
+        testimony: &'a Testimony,
+    ) -> Result<Option<Self>> {
+        let Some(Verdict::Judge(judge)) = &member.verdict else {
+            return Ok(None);
+        };
+        let mut scratch = MemberScratch::new(&member.model);
+        let network = member.network(Level::Ensemble);
+        let listed = network.candidates(point.points(), &[0], search, &mut scratch)?;
+        let mut candidates = listed.into_iter().next().unwrap_or_default();
+        let bow = point.features.row(0);
+        let frequencies = predictor.witnesses().frequencies;
+        let point = Position { bow, slot: 0 };
+        member.hear(point, &mut candidates, testimony, frequencies, &mut scratch);
+        member.judge(judge, &mut candidates, &mut scratch)?;
+        Ok(Some(Hearing {
+            member,
+            judge,
+            testimony,
+            candidates,
+            scratch,
+        }))
+    }
+
+    fn explain(&self, label: LabelId) -> Option<JudgeExplanation> {
+        let mut candidates = self.candidates.iter();
+        let place = candidates.position(|candidate| candidate.label == label)?;
+        let without = |expert| {
+            let (testimony, scratch) = (self.testimony, &self.scratch);
+            self.member
+                .score_without(expert, self.judge, place, testimony, scratch)
+        };
+        Some(JudgeExplanation {
+            score: self.candidates[place].score,
+            without_network: without(Expert::Network),
+            without_ranker: without(Expert::Ranker),
+            without_neighbours: without(Expert::Neighbours),
+            without_names: without(Expert::Names),
+        })
+    }
 }
 
 fn explain_member(
@@ -135,6 +253,7 @@ fn explain_member(
     point: &CsrMatrix,
     label: LabelId,
     n_candidates: usize,
+    judge: Option<JudgeExplanation>,
 ) -> MemberExplanation {
     let member = trace.member;
     let steps = trace.paths_to(label);
@@ -144,7 +263,7 @@ fn explain_member(
     let relevance = trace.relevance(label);
     let model_score = shortlist_score * relevance;
     let place = trace.place(label);
-    let is_candidate = place.is_some_and(|place| place < n_candidates);
+    let is_candidate = judge.is_some() || place.is_some_and(|place| place < n_candidates);
     let ranker = member.ranker.as_ref().filter(|_| is_candidate);
     let ranker = ranker.map(|ranker| {
         let view = PointView {
@@ -175,8 +294,9 @@ fn explain_member(
         ranker: ranker.as_ref().map_or(1.0, |ranker| ranker.score),
         frequency: frequencies[label.idx()],
     };
-    let score = is_candidate.then(|| match &member.verdict {
-        Some(Verdict::Tree(calibrator)) => calibrator.score(candidate),
+    let score = is_candidate.then(|| match (&member.verdict, judge) {
+        (_, Some(judge)) => judge.score,
+        (Some(Verdict::Tree(calibrator)), _) => calibrator.score(candidate),
         _ => candidate.product(),
     });
     MemberExplanation {
@@ -194,42 +314,27 @@ fn explain_member(
         relevance,
         model_score,
         ranker,
+        judge,
         score,
     }
 }
 
-/// The `n` training points whose embeddings by the first member are nearest to that of the first of the points.
-pub fn neighbours(
-    predictor: &Predictor,
-    points: &PointSet,
-    training: &PointSet,
-    n: usize,
-) -> Vec<Neighbour> {
-    let encoder = &predictor.members()[0].encoder;
-    let mut own = Matrix::default();
-    encoder.encode(points.points(), &[0], &mut own);
-    let own = own.row(0);
-    let length = |values: &[f32]| Kernels::detect().dot(values, values).sqrt();
-    let mut found: Vec<Neighbour> = Vec::with_capacity(training.len());
-    let rows: Vec<u32> = (0..training.len() as u32).collect();
-    let mut embeddings = Matrix::default();
-    for rows in rows.chunks(CHUNK) {
-        encoder.encode(training.points(), rows, &mut embeddings);
-        for (position, &point) in rows.iter().enumerate() {
-            let other = embeddings.row(position);
-            let lengths = length(own) * length(other);
-            let similarity = Kernels::detect().dot(own, other) / lengths.max(f32::MIN_POSITIVE);
-            found.push(Neighbour {
-                point: point as usize,
-                similarity,
-            });
-        }
-    }
-    found.sort_by(|a, b| {
-        b.similarity
-            .total_cmp(&a.similarity)
-            .then(a.point.cmp(&b.point))
+/// The `n` training points whose words are most like those of the first of the points, best first; none if the model
+/// does not keep them.
+///
+/// # Errors
+/// [`Error::CannotPredict`](crate::Error::CannotPredict) if the model is damaged.
+pub fn neighbours(predictor: &Predictor, points: &PointSet, n: usize) -> Result<Vec<Neighbour>> {
+    let Some(neighbours) = predictor.witnesses().neighbours else {
+        return Ok(Vec::new());
+    };
+    let mut scratch = NeighbourScratch::default();
+    let bow = points.features.row(0);
+    let found = neighbours.postings().nearest(bow, n, &mut scratch)?;
+    let found = found.iter().map(|found| Neighbour {
+        point: found.row as usize,
+        similarity: found.cosine,
+        labels: neighbours.labels_of(found.row as usize),
     });
-    found.truncate(n);
-    found
+    Ok(found.collect())
 }

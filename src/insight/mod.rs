@@ -20,8 +20,8 @@ mod tsne;
 pub use curves::{RatePoint, StageRates, TrainingCurves, rates_by_epoch};
 pub use edges::{Assignments, PruneFigures, assignments, prune};
 pub use explain::{
-    AnswerExplanation, LabelPath, MemberExplanation, Neighbour, RankerExplanation, explain,
-    neighbours,
+    AnswerExplanation, JudgeExplanation, LabelPath, MemberExplanation, NameExplanation, Neighbour,
+    RankerExplanation, VoteExplanation, explain, neighbours,
 };
 pub use hardest::{HardPoint, Miss, MissReason, find_hardest};
 pub use health::{IndexHealth, OVERLAP_CUTOFFS};

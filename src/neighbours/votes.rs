@@ -58,6 +58,12 @@ impl Neighbours {
         &self.postings
     }
 
+    /// The labels of a point.
+    pub(crate) fn labels_of(&self, point: usize) -> Vec<LabelId> {
+        let labels = self.labels.row(point).0.iter();
+        labels.map(|&label| LabelId(label)).collect()
+    }
+
     /// Y, N×L.
     pub(crate) fn labels(&self) -> &CsrMatrix {
         &self.labels

@@ -150,7 +150,7 @@ impl<'a> PreparedTraining<'a> {
             let fitted = calibrate(&members, held_out, &witnesses, &plan, observer)?;
             drop(neighbours);
             trainer.record(fitted.event)?;
-            if let Some(all) = &split.all {
+            if let Some(all) = split.again() {
                 let n_members = members.len();
                 drop(members);
                 members = trainer.train_members(all, n_members)?;
@@ -168,7 +168,7 @@ impl<'a> PreparedTraining<'a> {
         let history = trainer.history;
         let judges =
             calibration.is_some() && plan.config().calibration.kind == CalibrationKind::Judge;
-        let neighbours = judges.then(|| find_neighbours(split.final_points(), plan.config()));
+        let neighbours = judges.then(|| find_neighbours(split.all(), plan.config()));
         Predictor::new(PredictorParts {
             featurizer: self.featurizer,
             label_set: self.data.label_set().clone(),
@@ -204,8 +204,7 @@ impl<'a> PreparedTraining<'a> {
             sizes.n_label_entries += part.labels().nnz();
             sizes.n_points += part.n_points();
         }
-        let calibration = &self.plan.config().calibration;
-        if calibration.enabled && calibration.refit {
+        if self.plan.config().calibration.enabled {
             sizes.n_feature_entries += features.nnz();
         }
         // Validation points are assumed to be as long as the others.

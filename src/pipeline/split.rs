@@ -30,8 +30,10 @@ pub(super) struct TrainingSplit<'a> {
     pub(super) train: LabelledPoints<'a>,
     /// Points to calibrate on.
     pub(super) held_out: Option<HeldOut<'a>>,
-    /// All points, to train on again once calibration is done.
-    pub(super) all: Option<LabelledPoints<'a>>,
+    /// All points, if some were held out.
+    all: Option<LabelledPoints<'a>>,
+    /// Whether members are trained again on all points once calibration is done.
+    refits: bool,
     /// The event to emit if calibration is asked for but has too few points.
     pub(super) skipped: Option<Event>,
 }
@@ -47,6 +49,7 @@ impl<'a> TrainingSplit<'a> {
             },
             held_out: None,
             all: None,
+            refits: false,
             skipped: None,
         };
         if !config.calibration.enabled {
@@ -62,8 +65,8 @@ impl<'a> TrainingSplit<'a> {
         }
         let train = split.train.select(&chosen.train);
         split.held_out = Some(HeldOut(split.train.select(&chosen.held_out)));
-        let all = std::mem::replace(&mut split.train, train);
-        split.all = config.calibration.refit.then_some(all);
+        split.all = Some(std::mem::replace(&mut split.train, train));
+        split.refits = config.calibration.refit;
         split
     }
 
@@ -78,12 +81,22 @@ impl<'a> TrainingSplit<'a> {
 
     /// How often the members are trained.
     pub(super) fn n_passes(&self) -> usize {
-        1 + usize::from(self.all.is_some())
+        1 + usize::from(self.refits)
+    }
+
+    /// All points, held out or not.
+    pub(super) fn all(&self) -> &LabelledPoints<'a> {
+        self.all.as_ref().unwrap_or(&self.train)
+    }
+
+    /// The points to train on again once calibration is done.
+    pub(super) fn again(&self) -> Option<&LabelledPoints<'a>> {
+        self.all.as_ref().filter(|_| self.refits)
     }
 
     /// The points that the final members are trained on.
     pub(super) fn final_points(&self) -> &LabelledPoints<'a> {
-        self.all.as_ref().unwrap_or(&self.train)
+        self.again().unwrap_or(&self.train)
     }
 }
 

@@ -70,6 +70,47 @@ impl Witnesses<'_> {
     }
 }
 
+/// Someone the judge hears.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expert {
+    Network,
+    Ranker,
+    Neighbours,
+    Names,
+}
+
+impl Expert {
+    /// Takes back what the expert said of a candidate.
+    fn silence(self, clues: &mut Clues) {
+        match self {
+            Expert::Network => (clues.p, clues.logit) = (0.0, 0.0),
+            Expert::Ranker => clues.margin = 0.0,
+            Expert::Neighbours => (clues.vote, clues.nearest) = (0.0, 0.0),
+            Expert::Names => (clues.name, clues.contained) = (0.0, 0.0),
+        }
+    }
+}
+
+impl Testimony {
+    /// What the neighbours say of a label.
+    pub(crate) fn vote(&self, label: LabelId) -> Option<Vote> {
+        self.votes.iter().find(|vote| vote.label == label).copied()
+    }
+
+    /// How a label's name matches the text.
+    pub(crate) fn name(&self, label: LabelId) -> Option<NameMatch> {
+        self.names.iter().find(|name| name.label == label).copied()
+    }
+
+    fn text_clues(&self) -> TextClues {
+        let nearest = self.votes.iter().map(|vote| vote.nearest);
+        TextClues {
+            n_words: self.n_words,
+            nearest: nearest.fold(0.0, f32::max),
+        }
+    }
+}
+
 impl Member {
     /// Adds the candidates of the witnesses to those of the index, and puts the evidence on all of them into the
     /// scratch.
@@ -139,11 +180,7 @@ impl Member {
                 (clues[place].name, clues[place].contained) = (name.cosine, name.contained);
             }
         }
-        let text = TextClues {
-            n_words: testimony.n_words,
-            nearest: votes.iter().map(|vote| vote.nearest).fold(0.0, f32::max),
-        };
-        evidence.fill(text, clues);
+        evidence.fill(testimony.text_clues(), clues);
     }
 
     /// Replaces the scores of candidates by those of a judge, after [`Member::hear`]; the order is left as it was.
@@ -167,5 +204,21 @@ impl Member {
             scored.score = score;
         }
         check_finite(&[], listed)
+    }
+    /// The score of the candidate at a place had an expert said nothing, after [`Member::hear`].
+    pub(crate) fn score_without(
+        &self,
+        expert: Expert,
+        judge: &Judge,
+        place: usize,
+        testimony: &Testimony,
+        scratch: &MemberScratch,
+    ) -> f32 {
+        let mut clues = scratch.judging.clues.clone();
+        clues.iter_mut().for_each(|clues| expert.silence(clues));
+        let (mut evidence, mut scores) = (Evidence::default(), Vec::new());
+        evidence.fill(testimony.text_clues(), &clues);
+        judge.score(&evidence, &mut JudgeScratch::default(), &mut scores);
+        scores[place]
     }
 }

@@ -2,6 +2,7 @@
 
 pub(super) mod filter;
 pub(super) mod inputs;
+pub(super) mod label_file;
 pub(super) mod label_list;
 pub(super) mod layout;
 pub(super) mod missing;
@@ -17,6 +18,7 @@ pub(super) mod write;
 
 pub use filter::read_filter_pairs;
 pub use inputs::{TextInput, TextInputs};
+pub use label_file::{LabelFile, read_label_file};
 pub use label_list::{label_list_of, read_label_list, write_label_list};
 pub use layout::parts;
 pub use missing::missing;
