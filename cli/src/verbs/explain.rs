@@ -49,11 +49,15 @@ impl Explain {
             let misuse = "the model was trained on features, not on texts: there are no words to explain with";
             return Err(Misuse(misuse.into()).into());
         }
+        if let Some(reason) = models::why_no_probabilities(&predictor) {
+            console.info(format_args!("answers have no probabilities: {reason}"));
+        }
         let points = predictor.points(&[&self.text])?;
         if points.n_words() == 0 {
             console.info("the model knows no word of the text: the answers come from biases alone");
         }
         let answers = explain(&predictor, &points, self.top_k)?;
+        predictor.check_files()?;
         let train = self.read_train(&predictor, console)?;
         let near: Vec<Neighbour> = match &train {
             Some(train) => {
