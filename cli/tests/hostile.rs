@@ -336,3 +336,76 @@ fn a_finished_training_whose_place_was_taken_is_saved_beside_it() {
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     }
 }
+
+#[test]
+fn messages_have_no_words_of_the_programming_language() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = write(dir.path(), "train.jsonl", &lines(4));
+    let words = [
+        "usize",
+        "f32",
+        "struct ",
+        "enum ",
+        "variant",
+        "invalid type",
+        "field `",
+        "sequence",
+        "map ",
+    ];
+    let check = |arguments: &[&str], expected: &str| {
+        let ran = run(arguments);
+        assert!(
+            [Some(1), Some(2)].contains(&ran.code),
+            "{arguments:?}: {}",
+            ran.stderr
+        );
+        let error = ran
+            .stderr
+            .lines()
+            .find(|line| line.starts_with("error"))
+            .unwrap();
+        assert!(error.contains(expected), "{expected}: {error}");
+        assert!(!words.iter().any(|word| error.contains(word)), "{error}");
+    };
+    for (content, expected) in [
+        (
+            "dim = \"a\"",
+            "\"a\" instead of an integer of at least 0 for encoder.dim",
+        ),
+        ("kind = 3", "encoder.kind"),
+        ("kind = \"x\"", "\"x\" instead of"),
+        ("dimension = 3", "the key \"dimension\""),
+    ] {
+        let config = write(dir.path(), "c.toml", &format!("[encoder]\n{content}\n"));
+        check(
+            &["train", &data, "--dry-run", "--config", &config],
+            expected,
+        );
+    }
+    check(
+        &["train", &data, "--dry-run", "--set", "encoder=1"],
+        "the number 1",
+    );
+    for (line, expected) in [
+        ("{\"text\": {}}", "an object instead of a string"),
+        (
+            "{\"text\": \"a\", \"labels\": {\"x\": []}}",
+            "a list instead of a number",
+        ),
+        ("{\"text\": \"a\", \"id\": 0.5}", "the number 0.5"),
+    ] {
+        let bad = write(dir.path(), "bad.jsonl", &(lines(1) + line));
+        check(&["train", &bad, "--dry-run"], expected);
+    }
+    for (line, expected) in [
+        (
+            "{\"labels\": [{\"label\": \"x\", \"score\": null}]}",
+            "null instead of a number",
+        ),
+        ("{\"labels\": [3]}", "the number 3"),
+        ("{\"labels\": [], \"labels\": []}", "twice the key"),
+    ] {
+        let bad = write(dir.path(), "bad.jsonl", line);
+        check(&["evaluate", "--predictions", &bad, &data], expected);
+    }
+}
