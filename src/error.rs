@@ -131,3 +131,113 @@ pub(crate) fn shortened(text: &str) -> String {
     }
     line
 }
+
+/// What a parser says of a value, without the words of its programming language: what was found instead of what.
+pub(crate) fn in_plain_words(reason: &str) -> String {
+    let reason = reason
+        .rsplit_once(" at line ")
+        .map_or(reason, |(reason, _)| reason);
+    let reason = reason.strip_prefix("invalid type: ").unwrap_or(reason);
+    let reason = reason.strip_prefix("invalid value: ").unwrap_or(reason);
+    if let Some(rest) = reason.strip_prefix("unknown field ") {
+        let (key, known) = rest.split_once(", expected ").unwrap_or((rest, "no key"));
+        return format!("the key {} instead of {}", plain(key), plain(known));
+    }
+    if let Some(rest) = reason.strip_prefix("unknown variant ") {
+        let (name, known) = rest.split_once(", expected ").unwrap_or((rest, "no name"));
+        return format!("{} instead of {}", plain(name), plain(known));
+    }
+    for (prefix, words) in [
+        ("missing field ", "no key "),
+        ("duplicate field ", "twice the key "),
+    ] {
+        if let Some(key) = reason.strip_prefix(prefix) {
+            return format!("{words}{}", plain(key));
+        }
+    }
+    match reason.rsplit_once(", expected ") {
+        Some((found, expected)) => format!("{} instead of {}", value(found), kind(expected)),
+        None => reason.to_owned(),
+    }
+}
+
+/// Names in double quotes instead of backticks.
+fn plain(names: &str) -> String {
+    names.replace('`', "\"")
+}
+
+/// A value that was found.
+fn value(found: &str) -> String {
+    let unquoted = |prefix| found.strip_prefix(prefix)?.strip_suffix('`');
+    if let Some(number) = unquoted("integer `").or_else(|| unquoted("floating point `")) {
+        return format!("the number {number}");
+    }
+    match found {
+        "map" => "an object".into(),
+        "sequence" => "a list".into(),
+        "unit variant" => "a value of another kind".into(),
+        found => match unquoted("boolean `") {
+            Some(boolean) => boolean.into(),
+            None => found.strip_prefix("string ").unwrap_or(found).into(),
+        },
+    }
+}
+
+/// What kind of value was expected.
+fn kind(expected: &str) -> &str {
+    match expected {
+        "f32" | "f64" => "a number",
+        "usize" | "u64" | "u32" | "u16" | "u8" => "an integer of at least 0",
+        "i64" | "i32" => "an integer",
+        "a sequence" => "a list",
+        "a map" => "an object",
+        "string only" => "a name",
+        expected if expected.starts_with("struct ") => "an object or section of its own keys",
+        expected if expected.starts_with("tuple ") => "a list",
+        expected => expected,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_parser_says_has_no_words_of_its_language() {
+        for (reason, expected) in [
+            (
+                "invalid type: map, expected a string",
+                "an object instead of a string",
+            ),
+            (
+                "invalid value: integer `-1`, expected usize at line 3 column 7",
+                "the number -1 instead of an integer of at least 0",
+            ),
+            (
+                "invalid type: string \"a, expected b\", expected f32",
+                "\"a, expected b\" instead of a number",
+            ),
+            (
+                "invalid type: integer `3`, expected struct EncoderConfig",
+                "the number 3 instead of an object or section of its own keys",
+            ),
+            (
+                "unknown variant `x`, expected `a` or `b`",
+                "\"x\" instead of \"a\" or \"b\"",
+            ),
+            (
+                "unknown field `x`, expected one of `a`, `b`",
+                "the key \"x\" instead of one of \"a\", \"b\"",
+            ),
+            ("missing field `text`", "no key \"text\""),
+            ("duplicate field `text`", "twice the key \"text\""),
+            (
+                "invalid type: boolean `true`, expected a sequence",
+                "true instead of a list",
+            ),
+            ("key \"labels\" twice", "key \"labels\" twice"),
+        ] {
+            assert_eq!(in_plain_words(reason), expected);
+        }
+    }
+}

@@ -123,7 +123,7 @@ fn json_that_is_not_ours_is_reported() {
     );
     check(
         "{\"text\": 1}",
-        &format!(":1: found integer `1` instead of a string, {shape}"),
+        &format!(":1: found the number 1 instead of a string, {shape}"),
     );
     check(
         "{\"text\": \"a\", \"text\": \"b\"}",
@@ -132,7 +132,7 @@ fn json_that_is_not_ours_is_reported() {
     check(
         "{\"text\": \"a\", \"labels\": \"b\"}",
         &format!(
-            ":1: found string \"b\" instead of a list of label names, or an object of label names and relevances, {shape}"
+            ":1: found \"b\" instead of a list of label names, or an object of label names and relevances, {shape}"
         ),
     );
 }
@@ -423,7 +423,7 @@ fn predictions_and_filters_that_do_not_fit_are_reported() {
     );
     check(
         "{\"labels\": [\"x\"]}\n",
-        "predictions:1: found string \"x\" instead of an object with \"label\" and \"score\"",
+        "predictions:1: found \"x\" instead of an object with \"label\" and \"score\"",
     );
     check("{\"labels\": {\"x\": 1e300}}\n", "number out of range");
     let (_directory, path) = file("filter.txt", "0 1\n2\n");

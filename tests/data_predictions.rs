@@ -3,7 +3,7 @@
 use std::fs;
 
 use elias::data::{
-    LabelSet, PredictionFormat, PredictionShape, PredictionWriter, Texts, read_predictions,
+    InputId, LabelSet, PredictionFormat, PredictionShape, PredictionWriter, Texts, read_predictions,
 };
 use elias::{LabelId, Scored};
 
@@ -31,7 +31,8 @@ fn written(format: PredictionFormat, ids: Option<&Texts>) -> Vec<u8> {
     let labels = labels();
     let mut writer = PredictionWriter::new(Vec::new(), format, &labels);
     for (point, row) in rows().iter().enumerate() {
-        writer.push(ids.map(|ids| ids.get(point)), row).unwrap();
+        let id = ids.map(|ids| InputId::from(ids.get(point)));
+        writer.push(id.as_ref(), row).unwrap();
     }
     writer.finish().unwrap()
 }
@@ -96,11 +97,37 @@ fn probabilities_and_skipped_points_are_written() {
         write(PredictionFormat::Csv),
         "row,rank,label,score,probability\n1,1,a,0.5,0.25\n"
     );
-    assert_eq!(write(PredictionFormat::Tsv), "1\ta\t0.5\n");
+    assert_eq!(write(PredictionFormat::Tsv), "1\ta\t0.5\t0.25\n");
     assert_eq!(write(PredictionFormat::Sparse), "2 3\n\n0:0.5\n");
     let nothing = PredictionWriter::new(Vec::new(), PredictionFormat::Csv, &labels);
     let header = nothing.finish().unwrap();
     assert_eq!(header, b"row,rank,label,score,probability\n");
+}
+
+#[test]
+fn probabilities_of_numbered_labels_are_a_matrix_of_their_own() {
+    let labels = labels();
+    let probability = |score: f32| Some(score / 2.0);
+    let mut second = Vec::new();
+    let mut writer = PredictionWriter::new(Vec::new(), PredictionFormat::Sparse, &labels)
+        .with_probability(&probability)
+        .with_matrix_of_probabilities(&mut second);
+    writer
+        .push(None, &[scored(2, 0.5), scored(0, 0.25)])
+        .unwrap();
+    assert_eq!(writer.finish().unwrap(), b"1 3\n0:0.25 2:0.5\n");
+    assert_eq!(second, b"1 3\n0:0.125 2:0.25\n");
+}
+
+#[test]
+fn integers_stay_integers() {
+    let labels = labels();
+    let mut writer = PredictionWriter::new(Vec::new(), PredictionFormat::Jsonl, &labels);
+    for id in [InputId::Number(17), InputId::from("17")] {
+        writer.push(Some(&id), &[]).unwrap();
+    }
+    let expected = "{\"id\": 17, \"labels\": []}\n{\"id\": \"17\", \"labels\": []}\n";
+    assert_eq!(writer.finish().unwrap(), expected.as_bytes());
 }
 
 #[test]
@@ -155,7 +182,7 @@ fn tables_of_answers_that_do_not_fit_are_reported() {
     check(
         "0\ta\n",
         None,
-        "found \"0\\ta\", expected point<TAB>label<TAB>score",
+        "found \"0\\ta\", expected point<TAB>label<TAB>score, perhaps with <TAB>probability",
     );
     check("0\ta\tnan\n", None, "found score \"nan\"");
 }

@@ -81,9 +81,8 @@ fn an_explanation_adds_up_to_the_answer() {
 fn the_nearest_training_point_of_a_training_point_is_itself() {
     let data = data();
     let predictor = train(&data, 1);
-    let features = predictor.points(&data).unwrap();
     let own = predictor.points(&data.select(&[7])).unwrap();
-    let near = neighbours(&predictor, &own, &features, 3);
+    let near = neighbours(&predictor, &own, 3).unwrap();
     assert_eq!(near.len(), 3);
     assert!(near[0].similarity > 0.999, "{near:?}");
     // Equal texts tie to the lower point.

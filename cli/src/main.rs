@@ -10,6 +10,7 @@ mod models;
 mod outputs;
 mod plan;
 mod presets;
+mod read_ahead;
 mod reading;
 mod settings;
 mod times;
@@ -21,6 +22,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::ui::bus_error;
 use crate::ui::console::{self, Console, Misuse, Verbosity};
 use crate::ui::interrupt::{self, Interrupted};
 use crate::verbs::{
@@ -82,7 +84,10 @@ enum Verb {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let console = resolve(&cli.common);
-    let outcome = set_threads(cli.common.threads, &console).and_then(|()| run(cli.verb, &console));
+    bus_error::explain();
+    let outcome = set_threads(cli.common.threads, &console)
+        .and_then(|()| listen(&cli.verb))
+        .and_then(|()| run(cli.verb, &console));
     conclude(outcome, &console)
 }
 
@@ -116,6 +121,14 @@ fn set_threads(asked: Option<u16>, console: &Console) -> anyhow::Result<()> {
     console.info(format_args!("using one thread: {error}"));
     pool().num_threads(1).use_current_thread().build_global()?;
     Ok(())
+}
+
+/// Trainings listen for Ctrl-C themselves.
+fn listen(verb: &Verb) -> anyhow::Result<()> {
+    match verb {
+        Verb::Train(_) | Verb::Demo(_) | Verb::Bench(_) => Ok(()),
+        _ => interrupt::end_cleanly(),
+    }
 }
 
 fn run(verb: Verb, console: &Console) -> anyhow::Result<()> {

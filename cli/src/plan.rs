@@ -187,7 +187,8 @@ fn estimated_seconds(plan: &Plan, encoder_flops: f64) -> f64 {
     config.ensemble.members as f64 * (head + encoder) / (rate * 1e9)
 }
 
-fn format_duration(seconds: f64) -> String {
+/// A time in a suitable unit.
+pub(crate) fn format_duration(seconds: f64) -> String {
     match seconds {
         s if s < 90.0 => format!("{:.0} s", s.max(1.0)),
         s if s < 5400.0 => format!("{:.0} min", s / 60.0),

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::command::{Ran, elias, run, write};
 
-fn lines(n_points: usize) -> String {
+pub(crate) fn lines(n_points: usize) -> String {
     let colours = ["red", "green", "blue"];
     let line = |at: usize| {
         let (words, label) = [("ripe apple pear", "fruit"), ("fast car bike", "vehicle")][at % 2];
@@ -16,11 +16,11 @@ fn lines(n_points: usize) -> String {
     (0..n_points).map(line).collect()
 }
 
-fn train(data: &str, out: &Path, more: &[&str]) -> Ran {
+pub(crate) fn train(data: &str, out: &Path, more: &[&str]) -> Ran {
     run(arguments(data, out, more))
 }
 
-fn arguments(data: &str, out: &Path, more: &[&str]) -> Vec<String> {
+pub(crate) fn arguments(data: &str, out: &Path, more: &[&str]) -> Vec<String> {
     let out = out.to_str().unwrap();
     let fixed = ["train", data, "--out", out, "--set", "encoder.dim=16"];
     let fast = ["--set", "train.batch_size=4", "--set", "stage2.epochs=8"];
@@ -29,7 +29,7 @@ fn arguments(data: &str, out: &Path, more: &[&str]) -> Vec<String> {
 }
 
 /// A directory with data and a model.
-fn trained() -> (tempfile::TempDir, String, PathBuf) {
+pub(crate) fn trained() -> (tempfile::TempDir, String, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let data = write(dir.path(), "train.jsonl", &lines(48));
     let model = dir.path().join("model");

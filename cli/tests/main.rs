@@ -1,11 +1,13 @@
 //! Tests that run the `elias` binary, one module per theme.
 
+mod answers;
 mod browser;
 mod careful;
 mod command;
 mod convert;
 mod disk;
 mod evaluate;
+mod hostile;
 mod insight;
 mod model;
 mod resume;

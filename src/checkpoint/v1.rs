@@ -12,7 +12,7 @@ use super::files::{FileRecord, is_plain_name, sha256};
 use super::v1_history::WireEvent;
 use crate::config::{Config, Decided, RankerLoss, migrate};
 use crate::data::DataSummary;
-use crate::error::{Error, Result, shortened};
+use crate::error::{Error, Result, in_plain_words, shortened};
 
 /// The `format` of a model's manifest.
 pub(super) const FORMAT: &str = "elias-model";
@@ -205,7 +205,7 @@ pub(super) fn from_text<T: for<'de> Deserialize<'de>>(
     let opening: Opening = serde_json::from_str(text).map_err(|error| {
         bad(format!(
             "it is not a manifest: {}",
-            shortened(&error.to_string())
+            shortened(&in_plain_words(&error.to_string()))
         ))
     })?;
     if opening.format != format {
@@ -225,7 +225,7 @@ pub(super) fn from_text<T: for<'de> Deserialize<'de>>(
     match body {
         Some((body, checksum)) if sha256(body.as_bytes()) == checksum => {
             serde_json::from_str(&format!("{body}\n}}")).map_err(|error: serde_json::Error| {
-                let reason = shortened(&error.to_string());
+                let reason = shortened(&in_plain_words(&error.to_string()));
                 bad(format!("it does not follow version {VERSION}: {reason}"))
             })
         }

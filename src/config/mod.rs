@@ -36,7 +36,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, in_plain_words};
 
 /// Everything that can be set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -114,7 +114,7 @@ impl Config {
     pub fn with_toml(&self, text: &str) -> Result<Self> {
         let broken = |error: toml::de::Error| Error::Config {
             key: "(TOML)".into(),
-            found: error.message().to_owned(),
+            found: found_by_parser(&error),
             expected: "a valid configuration, see `elias config`".into(),
         };
         let overlay: toml::Table = toml::from_str(text).map_err(broken)?;
@@ -184,6 +184,17 @@ impl Config {
                 )
             })
             .collect()
+    }
+}
+
+/// What is wrong with a document, and with which key.
+fn found_by_parser(error: &toml::de::Error) -> String {
+    let found = in_plain_words(error.message());
+    let message = error.to_string();
+    let key = message.lines().find_map(|line| line.strip_prefix("in `"));
+    match key {
+        Some(key) => format!("{found} for {}", key.trim_end_matches('`')),
+        None => found,
     }
 }
 

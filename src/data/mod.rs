@@ -23,10 +23,11 @@ pub use format::{Format, Part};
 pub use formats::{Columns, read_npz, write_npz};
 pub(crate) use hold_out::HoldOut;
 pub use io::{
-    ConversionLoss, LabelFile, PredictionFormat, PredictionShape, PredictionWriter, Pretrained,
-    Probability, ReadOptions, Sink, TextInput, TextInputs, TokenizerSource, Written,
-    has_numbered_labels, label_list_of, missing, parts, read, read_bytes, read_filter_pairs,
-    read_label_file, read_label_list, read_predictions, write, write_label_list,
+    ConversionLoss, InputId, LabelFile, PredictionFormat, PredictionShape, PredictionWriter,
+    Pretrained, Probability, ReadOptions, Sink, TextInput, TextInputs, TokenizerSource, Written,
+    has_numbered_labels, label_list_of, missing, parts, probabilities_of, read, read_bytes,
+    read_filter_pairs, read_label_file, read_label_list, read_predictions, remove_unfinished_files,
+    write, write_label_list,
 };
 pub use label_set::LabelSet;
 pub(crate) use label_texts::{names_say_something, texts_of_names};

@@ -70,6 +70,11 @@ impl<'a> PreparedTraining<'a> {
         &self.plan
     }
 
+    /// Whether labels will be learned from their names, or from what else is known about them.
+    pub fn learns_label_texts(&self) -> bool {
+        self.label_texts.is_some()
+    }
+
     /// Trains.
     ///
     /// # Errors

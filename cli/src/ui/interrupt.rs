@@ -1,7 +1,7 @@
-//! Ctrl-C: the first one asks for a stop, the second ends the process.
+//! Ctrl-C: the first one asks a training to stop, the second ends the process; any other command ends at once.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use anyhow::Context;
 
@@ -9,6 +9,23 @@ use crate::ui::console::Console;
 
 /// The customary exit code after Ctrl-C.
 pub(crate) const EXIT_CODE: u8 = 130;
+
+/// The code of a process that ends because of a signal.
+static CODE: AtomicU8 = AtomicU8::new(EXIT_CODE);
+
+/// On Ctrl-C, removes files that are not complete and ends the process; for commands that do not [`Interrupt::listen`].
+pub(crate) fn end_cleanly() -> anyhow::Result<()> {
+    let on_signal = || {
+        elias::data::remove_unfinished_files();
+        std::process::exit(CODE.load(Ordering::Relaxed).into());
+    };
+    ctrlc::set_handler(on_signal).context("cannot listen for Ctrl-C")
+}
+
+/// Makes the next signal end the process, with this code; may be called from a signal handler.
+pub(crate) fn fail_with(code: u8) {
+    CODE.store(code, Ordering::Relaxed);
+}
 
 /// The command was interrupted, with a message for the user.
 #[derive(Debug)]
@@ -32,8 +49,9 @@ impl Interrupt {
         let is_pressed = Arc::new(AtomicBool::new(false));
         let (flag, console) = (Arc::clone(&is_pressed), *console);
         let on_signal = move || {
-            if flag.swap(true, Ordering::Relaxed) {
-                std::process::exit(EXIT_CODE.into());
+            let code = CODE.load(Ordering::Relaxed);
+            if flag.swap(true, Ordering::Relaxed) || code != EXIT_CODE {
+                std::process::exit(code.into());
             }
             console.info("\nstopping after this step; press Ctrl-C again to stop at once");
         };

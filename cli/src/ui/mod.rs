@@ -1,5 +1,6 @@
 //! What users see: messages, progress, tables, plots, and Ctrl-C.
 
+pub(crate) mod bus_error;
 pub(crate) mod console;
 pub(crate) mod count;
 pub(crate) mod figures;
@@ -7,4 +8,5 @@ pub(crate) mod interrupt;
 pub(crate) mod progress;
 pub(crate) mod svg;
 pub(crate) mod table;
+pub(crate) mod time_left;
 pub(crate) mod training;

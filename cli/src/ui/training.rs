@@ -11,19 +11,21 @@ use elias::{Config, Event, Observer, Phase};
 use indicatif::ProgressBar;
 
 use crate::memory;
+use crate::plan::format_duration;
 use crate::times::{Checkpoints, PhaseTime, Times};
 use crate::ui::console::Console;
 use crate::ui::count::count;
 use crate::ui::interrupt::Interrupt;
 use crate::ui::progress::{LINE_INTERVAL, bar_colour, styled_bar};
+use crate::ui::time_left::{PhaseProgress, TimeLeft};
 
 /// Shows the progress of a training, and stops it on Ctrl-C.
 pub(crate) struct TrainingProgress {
     console: Console,
     interrupt: Interrupt,
-    /// Epochs of each stage.
     /// Members of the ensemble.
     n_ensemble: usize,
+    /// Epochs of each stage.
     n_epochs: Vec<usize>,
     state: Mutex<State>,
 }
@@ -33,7 +35,12 @@ struct State {
     phase_started: Instant,
     last_line: Instant,
     n_steps: usize,
+    /// Steps of the phase that were done before it was started or resumed.
+    n_skipped: Option<usize>,
     n_points: usize,
+    /// Which of several trainings is running, and why: `2/2 on all points, `.
+    run: String,
+    time_left: TimeLeft,
     bar: Option<ProgressBar>,
     times: Vec<PhaseTime>,
     checkpoints: Checkpoints,
@@ -42,17 +49,21 @@ struct State {
 impl TrainingProgress {
     pub(crate) fn new(console: &Console, config: &Config, interrupt: Interrupt) -> Self {
         let now = Instant::now();
+        let n_epochs: Vec<usize> = config.stages().iter().map(|stage| stage.epochs).collect();
         TrainingProgress {
             console: *console,
             interrupt,
             n_ensemble: config.ensemble.members,
-            n_epochs: config.stages().iter().map(|stage| stage.epochs).collect(),
+            n_epochs: n_epochs.clone(),
             state: Mutex::new(State {
                 phase: None,
                 phase_started: now,
                 last_line: now,
                 n_steps: 0,
+                n_skipped: None,
                 n_points: 0,
+                run: String::new(),
+                time_left: TimeLeft::new(n_epochs),
                 bar: None,
                 times: Vec::new(),
                 checkpoints: Checkpoints::default(),
@@ -75,14 +86,14 @@ impl TrainingProgress {
         }
     }
 
-    /// Why there is more than one run: members are trained twice where scores are calibrated.
-    fn purpose(&self, run: usize, n_runs: usize) -> &'static str {
+    /// Why one of several trainings runs: members are trained twice where scores are calibrated.
+    fn purpose(&self, run: usize, n_runs: usize) -> Purpose {
         if n_runs == self.n_ensemble {
-            ""
+            Purpose::Member
         } else if run < self.n_ensemble {
-            ": on part of the points, to calibrate on the rest"
+            Purpose::Calibration
         } else {
-            ": again, on all points"
+            Purpose::Model
         }
     }
 
@@ -98,9 +109,10 @@ impl TrainingProgress {
                 state.phase = Some(phase);
                 state.phase_started = Instant::now();
                 state.last_line = Instant::now();
-                (state.n_steps, state.n_points) = (n_steps, 0);
+                (state.n_steps, state.n_points, state.n_skipped) = (n_steps, 0, None);
+                state.time_left.start_phase(phase, n_steps);
                 if self.console.is_terminal() && !self.console.is_quiet() {
-                    state.bar = Some(self.bar(phase, n_steps));
+                    state.bar = Some(self.bar(&state.run, phase, n_steps));
                 }
             }
             Event::Step {
@@ -110,20 +122,27 @@ impl TrainingProgress {
                 loss,
             } => {
                 state.n_points += n_points;
+                let n_first = if has_loss(phase) { 1 } else { n_points };
+                let n_skipped = *state.n_skipped.get_or_insert(step.saturating_sub(n_first));
+                let left = state.time_left.seconds(&PhaseProgress {
+                    phase,
+                    seconds: state.phase_started.elapsed().as_secs_f64(),
+                    n_done: step - n_skipped,
+                    n_left: state.n_steps.saturating_sub(step),
+                });
+                let left = format_duration(left);
+                let details = with_loss(phase, loss, self.rate(state));
                 if let Some(bar) = &state.bar {
-                    bar.set_message(with_loss(phase, loss, self.rate(state)));
+                    bar.set_message(format!("{left} left, {details}"));
                     bar.set_position(step as u64);
                 } else if state.last_line.elapsed() >= LINE_INTERVAL {
                     state.last_line = Instant::now();
-                    let n_steps = state.n_steps;
-                    let rate = with_loss(phase, loss, self.rate(state));
-                    let left = state.phase_started.elapsed().as_secs_f64()
-                        * n_steps.saturating_sub(step) as f64
-                        / step.max(1) as f64;
                     self.console.info(format_args!(
-                        "{}: {} {step} of {n_steps}, {rate}, {left:.0} s left",
+                        "{}{}: {} {step} of {}, about {left} left, {details}",
+                        state.run,
                         phase.name(),
-                        step_noun(phase)
+                        step_noun(phase),
+                        state.n_steps,
                     ));
                 }
             }
@@ -164,8 +183,11 @@ impl TrainingProgress {
                     .detail(format_args!("checkpoint written in {seconds:.2} s"));
             }
             Event::MemberStarted { member, n_members } => {
-                let line = format!("training run {} of {n_members}", member + 1);
-                self.info(state, &(line + self.purpose(member, n_members)));
+                state.time_left.start_run(member, n_members);
+                let purpose = self.purpose(member, n_members);
+                state.run = format!("{}/{n_members} {}, ", member + 1, purpose.name());
+                let line = format!("training {} of {n_members}: ", member + 1);
+                self.info(state, &(line + purpose.explanation()));
             }
             _ => {
                 if let Some(line) = milestone(event) {
@@ -212,14 +234,14 @@ impl TrainingProgress {
         format!("{:.0} {what}/s", state.n_points as f64 / seconds.max(1e-9))
     }
 
-    fn bar(&self, phase: Phase, n_steps: usize) -> ProgressBar {
+    fn bar(&self, run: &str, phase: Phase, n_steps: usize) -> ProgressBar {
         let colour = bar_colour(&self.console);
         let template = match n_steps {
             0 => "{prefix} {spinner} {elapsed}".to_string(),
-            _ => format!("{{prefix}} [{{bar:16{colour}}}] {{pos}}/{{len}} {{msg}}, {{eta}} left"),
+            _ => format!("{{prefix}} [{{bar:16{colour}}}] {{pos}}/{{len}} {{msg}}"),
         };
         let bar = styled_bar(&template, Some(n_steps as u64));
-        bar.set_prefix(phase.name());
+        bar.set_prefix(format!("{run}{}", phase.name()));
         if n_steps == 0 {
             bar.enable_steady_tick(Duration::from_millis(200));
         }
@@ -273,6 +295,33 @@ pub(crate) fn curve_name(curve: &TrainingCurves, curves: &[TrainingCurves]) -> S
     }
 }
 
+/// What one of several trainings is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    Member,
+    Calibration,
+    Model,
+}
+
+impl Purpose {
+    /// In a few words, for a line of progress.
+    fn name(self) -> &'static str {
+        match self {
+            Purpose::Member => "of the ensemble",
+            Purpose::Calibration => "to calibrate",
+            Purpose::Model => "on all points",
+        }
+    }
+
+    fn explanation(self) -> &'static str {
+        match self {
+            Purpose::Member => "a member of the ensemble",
+            Purpose::Calibration => "on part of the points, to calibrate scores on the rest",
+            Purpose::Model => "again, on all points; the calibration is kept",
+        }
+    }
+}
+
 /// What a step of the phase is.
 fn step_noun(phase: Phase) -> &'static str {
     match phase {
@@ -284,8 +333,14 @@ fn step_noun(phase: Phase) -> &'static str {
 
 /// The rate, and the loss before it in phases that have one.
 fn with_loss(phase: Phase, loss: f64, rate: String) -> String {
-    match phase {
-        Phase::WarmUp | Phase::Stage1 | Phase::Stage2 => format!("loss {loss:.3}, {rate}"),
-        _ => rate,
+    if has_loss(phase) {
+        format!("loss {loss:.3}, {rate}")
+    } else {
+        rate
     }
+}
+
+/// Whether the steps of a phase are batches with a loss.
+fn has_loss(phase: Phase) -> bool {
+    matches!(phase, Phase::WarmUp | Phase::Stage1 | Phase::Stage2)
 }

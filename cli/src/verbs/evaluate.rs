@@ -96,6 +96,11 @@ impl Evaluate {
     fn of_model(&self, model: &Path, data: &Path, console: &Console) -> anyhow::Result<Figures> {
         let predictor = models::load(model)?;
         let level = models::parse_level(&predictor, self.stage.as_deref())?;
+        if let Some(reason) = models::why_no_probabilities(&predictor) {
+            console.info(format_args!(
+                "no calibration error, since answers have no probabilities: {reason}"
+            ));
+        }
         let options = self.data_args.options(Part::Test, Some(predictor.labels()));
         let test = reading::read(console, data, options)?;
         let measurement = Measurement {
@@ -103,7 +108,9 @@ impl Evaluate {
             level,
             n_queries: N_QUERIES,
         };
-        measurement.run(&predictor, &test, console)
+        let figures = measurement.run(&predictor, &test, console)?;
+        predictor.check_files()?;
+        Ok(figures)
     }
 
     fn of_predictions(

@@ -17,8 +17,8 @@ use crate::{models, reading};
 /// Explain the answers to a text
 ///
 /// For each answer: the clusters on its paths with their scores, the edge scores, the relevance σ(w·φ) from its
-/// classifier, the ranker's part with its strongest words, and the final score. With --train, also the nearest
-/// training points.
+/// classifier, the ranker's part with its strongest words, what similar training points and the label's name say, and
+/// what the judge made of it all. Then the training points with the most similar words; --train shows their texts.
 #[derive(Args)]
 pub(crate) struct Explain {
     /// The model
@@ -29,7 +29,7 @@ pub(crate) struct Explain {
     /// Number of answers to explain
     #[arg(long, value_name = "N", default_value_t = 3)]
     top_k: usize,
-    /// Training data, to find the nearest training points
+    /// Training data, to show the texts of similar training points
     #[arg(long, value_name = "DATA")]
     train: Option<PathBuf>,
     #[command(flatten)]
@@ -49,25 +49,29 @@ impl Explain {
             let misuse = "the model was trained on features, not on texts: there are no words to explain with";
             return Err(Misuse(misuse.into()).into());
         }
+        if let Some(reason) = models::why_no_probabilities(&predictor) {
+            console.info(format_args!("answers have no probabilities: {reason}"));
+        }
         let points = predictor.points(&[&self.text])?;
         if points.n_words() == 0 {
             console.info("the model knows no word of the text: the answers come from biases alone");
         }
         let answers = explain(&predictor, &points, self.top_k)?;
+        predictor.check_files()?;
         let train = self.read_train(&predictor, console)?;
-        let near: Vec<Neighbour> = match &train {
-            Some(train) => {
-                let training = predictor.points(train)?;
-                neighbours(&predictor, &points, &training, N_NEIGHBOURS)
-            }
-            None => Vec::new(),
+        let near = neighbours(&predictor, &points, N_NEIGHBOURS)?;
+        let labels_of = |neighbour: &Neighbour| -> Vec<&str> {
+            let labels = neighbour.labels.iter();
+            labels
+                .map(|&label| predictor.labels().name(label))
+                .collect()
         };
         let mut out = io::stdout().lock();
         if self.json {
             let near = near.iter().map(|neighbour| {
                 json!({"point": neighbour.point, "similarity": neighbour.similarity,
                        "text": text_of(train.as_ref(), neighbour.point),
-                       "labels": labels_of(train.as_ref(), neighbour.point)})
+                       "labels": labels_of(neighbour)})
             });
             let near: Vec<_> = near.collect();
             let object = json!({"text": self.text, "answers": answers, "neighbours": near});
@@ -78,13 +82,17 @@ impl Explain {
                 write_answer(&mut out, place + 1, answer)?;
             }
             if !near.is_empty() {
-                writeln!(out, "\nnearest training points")?;
+                writeln!(out, "\ntraining points with similar words")?;
             }
             for neighbour in &near {
-                let text = text_of(train.as_ref(), neighbour.point);
-                let labels = labels_of(train.as_ref(), neighbour.point);
+                let place = format!("point {}", neighbour.point + 1);
+                let text = text_of(train.as_ref(), neighbour.point).unwrap_or(&place);
                 writeln!(out, "  {:.3} {}", neighbour.similarity, shorten(text, 70))?;
-                writeln!(out, "        {}", shorten(&labels.join(", "), 70))?;
+                writeln!(
+                    out,
+                    "        {}",
+                    shorten(&labels_of(neighbour).join(", "), 70)
+                )?;
             }
         }
         out.flush()?;
@@ -104,13 +112,10 @@ impl Explain {
     }
 }
 
-fn text_of(train: Option<&Dataset>, point: usize) -> &str {
+fn text_of(train: Option<&Dataset>, point: usize) -> Option<&str> {
     let texts = train.and_then(Dataset::texts);
-    texts.map_or("", |texts| texts.get(point))
-}
-
-fn labels_of(train: Option<&Dataset>, point: usize) -> Vec<&str> {
-    train.map_or(Vec::new(), |train| train.label_names(point).collect())
+    let texts = texts.filter(|texts| point < texts.len())?;
+    Some(texts.get(point))
 }
 
 fn write_answer(out: &mut impl Write, place: usize, answer: &AnswerExplanation) -> io::Result<()> {
@@ -127,6 +132,21 @@ fn write_answer(out: &mut impl Write, place: usize, answer: &AnswerExplanation) 
         answer.score,
         count(answer.n_points as usize, "training point")
     )?;
+    if let Some(votes) = answer.votes {
+        writeln!(
+            out,
+            "   similar training points have it: votes {:.3}, the nearest with cosine {:.3}",
+            votes.score, votes.nearest
+        )?;
+    }
+    if let Some(name) = answer.name {
+        writeln!(
+            out,
+            "   the text contains {:.0} % of its name, cosine {:.3}",
+            100.0 * name.contained,
+            name.cosine
+        )?;
+    }
     for (member_idx, member) in answer.members.iter().enumerate() {
         if answer.members.len() > 1 {
             writeln!(out, "   member {}", member_idx + 1)?;
@@ -137,9 +157,6 @@ fn write_answer(out: &mut impl Write, place: usize, answer: &AnswerExplanation) 
 }
 
 fn write_member(out: &mut impl Write, member: &MemberExplanation) -> io::Result<()> {
-    let Some(place) = member.place else {
-        return writeln!(out, "   not in the shortlist of this member");
-    };
     for path in &member.paths {
         writeln!(
             out,
@@ -150,11 +167,18 @@ fn write_member(out: &mut impl Write, member: &MemberExplanation) -> io::Result<
             path.cluster_score * path.edge_score
         )?;
     }
-    writeln!(
-        out,
-        "   path {:.3} x relevance {:.3} = {:.3}, rank {place} before re-ranking",
-        member.shortlist_score, member.relevance, member.model_score
-    )?;
+    match member.place {
+        Some(place) => writeln!(
+            out,
+            "   path {:.3} x relevance {:.3} = {:.3}, rank {place} before re-ranking",
+            member.shortlist_score, member.relevance, member.model_score
+        )?,
+        None => writeln!(
+            out,
+            "   not in the shortlist; relevance {:.3}",
+            member.relevance
+        )?,
+    }
     if let Some(ranker) = &member.ranker {
         writeln!(
             out,
@@ -172,6 +196,17 @@ fn write_member(out: &mut impl Write, member: &MemberExplanation) -> io::Result<
         if !words.is_empty() {
             writeln!(out, "   words: {}", shorten(&words.join(", "), 70))?;
         }
+    }
+    if let Some(judge) = &member.judge {
+        writeln!(
+            out,
+            "   judge {:.4}; without network {:.4}, ranker {:.4}, neighbours {:.4}, names {:.4}",
+            judge.score,
+            judge.without_network,
+            judge.without_ranker,
+            judge.without_neighbours,
+            judge.without_names
+        )?;
     }
     match member.score {
         Some(score) => writeln!(out, "   final score {score:.4}"),

@@ -1,5 +1,6 @@
 //! `elias inspect`: describes a model and the state of its index.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -96,6 +97,7 @@ fn write_tables(
     );
     row("seed", plan.config().train.seed.to_string());
     table.write(out)?;
+    write_sizes(out, description)?;
     write_history(out, &description.history)?;
     for (member_idx, health) in health.iter().enumerate() {
         let of = match predictor.n_members() {
@@ -112,6 +114,24 @@ fn write_tables(
         }
     }
     Ok(())
+}
+
+/// The bytes of each part, the largest first; members of an ensemble together.
+fn write_sizes(out: &mut impl Write, description: &Description) -> io::Result<()> {
+    let mut sizes: BTreeMap<&str, u64> = BTreeMap::new();
+    for (name, file) in &description.files {
+        let stem = name.split('.').next().unwrap_or(name);
+        let part = stem.trim_end_matches(|c: char| c.is_ascii_digit());
+        *sizes.entry(part.trim_end_matches('-')).or_default() += file.bytes;
+    }
+    let mut sizes: Vec<(&str, u64)> = sizes.into_iter().collect();
+    sizes.sort_by_key(|&(part, bytes)| (std::cmp::Reverse(bytes), part));
+    writeln!(out, "\nsizes")?;
+    let mut table = Table::new(["part", "size"]);
+    for (part, bytes) in sizes {
+        table.row([part.to_string(), memory::size(bytes as usize)]);
+    }
+    table.write(out)
 }
 
 /// The levels the model can answer at.

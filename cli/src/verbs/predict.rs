@@ -2,29 +2,27 @@
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Receiver};
 
 use anyhow::Context;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use elias::data::{
-    self, Part, PredictionFormat, PredictionWriter, Sink, TextInput, TextInputs, Texts,
+    self, InputId, Part, PredictionFormat, PredictionWriter, Sink, TextInput, Texts,
 };
 use elias::{Predictor, Scored};
 
+use crate::read_ahead::ReadAhead;
 use crate::ui::console::{Console, Misuse};
 use crate::ui::count::count;
 use crate::{models, outputs, reading};
-
-/// Texts per batch and thread; a batch is predicted in parallel and written in order.
-const TEXTS_PER_THREAD: usize = 512;
 
 /// Predict the labels of texts
 ///
 /// INPUT has one text per line, JSON Lines with "text" and optionally "id", or CSV or TSV with a header; gzip and zstd
 /// are decompressed. Answers are in input order.
-/// jsonl output: {"id"?, "labels": [{"label": NAME, "score": S}, ...]} per line. csv output: one row per answer, with
-/// the columns id (or row, from 0, if the input has no ids), rank, label, score and probability.
+/// jsonl output: {"id"?, "labels": [{"label": NAME, "score": S, "probability"?}, ...]} per line. csv output: one row
+/// per answer, with the columns id (or row, from 0, if the input has no ids), rank, label, score and probability.
+/// npz and sparse output is a matrix of scores; with --out, probabilities and label names are written beside it.
 /// For a model trained on sparse features, INPUT is a data set.
 #[derive(Args)]
 pub(crate) struct Predict {
@@ -77,32 +75,67 @@ struct Skipped {
 
 impl Predict {
     pub(crate) fn run(&self, console: &Console) -> anyhow::Result<()> {
-        if let Some(out) = &self.out {
-            outputs::check(out, self.overwrite, &[&self.input])?;
+        for out in self.out.iter().flat_map(|out| self.files(out)) {
+            outputs::check(&out, self.overwrite, &[&self.input])?;
         }
         let predictor = models::load(&self.model)?;
-        if self.threshold > 0.0 && predictor.probability(0.0).is_none() {
-            console.info(
-                "the model is not calibrated: --threshold compares scores, not probabilities",
-            );
+        if let Some(reason) = models::why_no_probabilities(&predictor) {
+            let threshold = if self.threshold > 0.0 {
+                ", and --threshold compares scores"
+            } else {
+                ""
+            };
+            console.info(format_args!(
+                "answers have no probabilities{threshold}: {reason}"
+            ));
         }
         match &self.out {
-            None => self.write(&predictor, BufWriter::new(io::stdout().lock()), console)?,
-            Some(path) => {
-                let mut sink = Sink::create(path)?;
-                self.write(&predictor, &mut sink, console)?;
-                sink.finish()?;
-                if matches!(
-                    self.output_format,
-                    PredictionFormat::Npz | PredictionFormat::Sparse
-                ) {
-                    data::write_label_list(&data::label_list_of(path), predictor.labels())?;
-                }
-                console.info(format_args!("answers written to {}", path.display()));
+            None => {
+                let stdout = BufWriter::new(io::stdout().lock());
+                self.write(&predictor, stdout, None, console)?;
             }
+            Some(path) => self.write_files(&predictor, path, console)?,
         }
         // Answers of a damaged model must not pass for good ones.
         predictor.check_files()?;
+        Ok(())
+    }
+
+    fn is_numbered(&self) -> bool {
+        matches!(
+            self.output_format,
+            PredictionFormat::Npz | PredictionFormat::Sparse
+        )
+    }
+
+    /// The files that are written: where labels are numbered, probabilities and names are beside the scores.
+    fn files(&self, out: &Path) -> Vec<PathBuf> {
+        let mut files = vec![out.to_path_buf()];
+        if self.is_numbered() {
+            files.extend([data::label_list_of(out), data::probabilities_of(out)]);
+        }
+        files
+    }
+
+    fn write_files(
+        &self,
+        predictor: &Predictor,
+        path: &Path,
+        console: &Console,
+    ) -> anyhow::Result<()> {
+        let has_second = self.is_numbered() && predictor.probability(0.0).is_some();
+        let mut scores = Sink::create(path)?;
+        let second = has_second.then(|| Sink::create(&data::probabilities_of(path)));
+        let mut second = second.transpose()?;
+        self.write(predictor, &mut scores, second.as_mut(), console)?;
+        scores.finish()?;
+        if self.is_numbered() {
+            data::write_label_list(&data::label_list_of(path), predictor.labels())?;
+        }
+        if let Some(probabilities) = second {
+            probabilities.finish()?;
+        }
+        console.info(format_args!("answers written to {}", path.display()));
         Ok(())
     }
 
@@ -110,15 +143,20 @@ impl Predict {
         &self,
         predictor: &Predictor,
         out: impl Write,
+        probabilities: Option<&mut Sink>,
         console: &Console,
     ) -> anyhow::Result<()> {
         let probability = |score| predictor.probability(score);
-        let writer = PredictionWriter::new(out, self.output_format, predictor.labels())
+        let mut writer = PredictionWriter::new(out, self.output_format, predictor.labels())
             .with_probability(&probability);
+        if let Some(probabilities) = probabilities {
+            writer = writer.with_matrix_of_probabilities(probabilities);
+        }
         if !predictor.takes_texts() {
             return self.answer_dataset(predictor, writer, console);
         }
-        let skipped = self.answer(predictor, self.read_ahead()?, writer)?;
+        let inputs = ReadAhead::start(self.input.clone(), self.columns.clone())?;
+        let skipped = self.answer(predictor, inputs, writer)?;
         if let Some(first) = skipped.first {
             let skipped = count(skipped.count, "input");
             console.info(format_args!("skipped {skipped}; the first: {first}"));
@@ -126,44 +164,16 @@ impl Predict {
         Ok(())
     }
 
-    /// Reads the texts on a thread of its own, which may wait for input when this process ends.
-    fn read_ahead(&self) -> anyhow::Result<Receiver<elias::Result<TextInput>>> {
-        let (path, columns) = (self.input.clone(), self.columns.clone());
-        let (sender, receiver) = mpsc::sync_channel(batch_size());
-        let read = move || {
-            let inputs = if path == Path::new("-") {
-                TextInputs::new("standard input", io::stdin())
-            } else {
-                TextInputs::open(&path)
-            };
-            match inputs {
-                Ok(inputs) => {
-                    for input in inputs.with_columns(columns.columns()) {
-                        if sender.send(input).is_err() {
-                            return;
-                        }
-                    }
-                }
-                Err(error) => drop(sender.send(Err(error))),
-            }
-        };
-        let thread = std::thread::Builder::new().name("reader".into());
-        thread
-            .spawn(read)
-            .context("while starting a thread to read the texts")?;
-        Ok(receiver)
-    }
-
     /// Answers what has arrived, in batches that grow while input comes faster than answers.
     fn answer(
         &self,
         predictor: &Predictor,
-        inputs: Receiver<elias::Result<TextInput>>,
+        mut inputs: ReadAhead,
         mut writer: PredictionWriter<'_, impl Write>,
     ) -> anyhow::Result<Skipped> {
         let mut skipped = Skipped::default();
         loop {
-            let batch = self.next_batch(&inputs, &mut skipped)?;
+            let batch = self.readable(inputs.next_batch(), &mut skipped)?;
             if batch.is_empty() {
                 break;
             }
@@ -171,10 +181,9 @@ impl Predict {
             let mut answers = predictor.rank(&texts, self.top_k)?.into_iter();
             for input in &batch {
                 match (input, input.as_ref().and_then(|_| answers.next())) {
-                    (Some(input), Some(answers)) => writer.push(
-                        input.id.as_deref(),
-                        self.above_threshold(predictor, &answers),
-                    )?,
+                    (Some(input), Some(answers)) => {
+                        writer.push(input.id.as_ref(), self.above_threshold(predictor, &answers))?
+                    }
                     _ => writer.skip(),
                 }
             }
@@ -184,27 +193,22 @@ impl Predict {
         Ok(skipped)
     }
 
-    /// The inputs that have arrived, at least one unless the input has ended; None for one that was skipped.
-    fn next_batch(
+    /// The inputs of a batch; None for one that was skipped.
+    fn readable(
         &self,
-        inputs: &Receiver<elias::Result<TextInput>>,
+        batch: Vec<elias::Result<TextInput>>,
         skipped: &mut Skipped,
     ) -> anyhow::Result<Vec<Option<TextInput>>> {
-        let first = inputs.recv().into_iter();
-        let arrived = first.chain(inputs.try_iter()).take(batch_size());
-        let mut batch = Vec::new();
-        for input in arrived {
-            match input {
-                Ok(input) => batch.push(Some(input)),
-                Err(error @ elias::Error::Malformed { .. }) if self.on_error == OnError::Skip => {
-                    skipped.count += 1;
-                    skipped.first.get_or_insert(error);
-                    batch.push(None);
-                }
-                Err(error) => return Err(error).context("while reading the texts"),
+        let readable = batch.into_iter().map(|input| match input {
+            Ok(input) => Ok(Some(input)),
+            Err(error @ elias::Error::Malformed { .. }) if self.on_error == OnError::Skip => {
+                skipped.count += 1;
+                skipped.first.get_or_insert(error);
+                Ok(None)
             }
-        }
-        Ok(batch)
+            Err(error) => Err(error).context("while reading the texts"),
+        });
+        readable.collect()
     }
 
     fn answer_dataset(
@@ -221,8 +225,8 @@ impl Predict {
         let data = reading::read(console, &self.input, options)?;
         let answers = predictor.rank(&data, self.top_k)?;
         for (point_idx, answers) in answers.iter().enumerate() {
-            let id = data.ids().map(|ids| ids.get(point_idx));
-            writer.push(id, self.above_threshold(predictor, answers))?;
+            let id = data.ids().map(|ids| InputId::from(ids.get(point_idx)));
+            writer.push(id.as_ref(), self.above_threshold(predictor, answers))?;
         }
         writer.finish()?;
         Ok(())
@@ -236,11 +240,6 @@ impl Predict {
         });
         &answers[..n_above]
     }
-}
-
-/// Most texts per batch.
-fn batch_size() -> usize {
-    TEXTS_PER_THREAD * rayon::current_num_threads()
 }
 
 fn format_parser() -> impl TypedValueParser<Value = PredictionFormat> {

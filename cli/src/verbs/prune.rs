@@ -68,6 +68,7 @@ impl Prune {
                 count(pruned.n_unreachable, "label")
             ));
         }
+        predictor.check_files()?;
         models::save(&predictor, &self.out, self.overwrite)?;
         console.info(format_args!("model written to {}", self.out.display()));
         Ok(())

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use elias::config::{DataCounts, EncoderKind};
-use elias::data::Part;
+use elias::config::{DataCounts, EncoderKind, LabelTexts};
+use elias::data::{LabelFile, Part, read_label_file};
 use elias::tools::{self, MemoryEstimate};
 use elias::{Config, Trainer};
 
@@ -45,6 +45,18 @@ pub(crate) struct Train {
     /// Calibrate scores on held-out training points
     #[arg(long, value_name = "on|off", hide_short_help = true)]
     calibration: Option<Switch>,
+    /// Learn labels from their names too [default: if texts contain them]
+    #[arg(long, value_name = "on|off", hide_short_help = true)]
+    label_text: Option<Switch>,
+    /// File with names, synonyms or descriptions of the labels
+    ///
+    /// JSON Lines with "label" and "text", lbl.json of the XC Repository, a vocabulary of Annif (TSV or CSV), or one text
+    /// per line for labels that are numbers.
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    labels: Option<PathBuf>,
+    /// Let similar training points have a say in the answers
+    #[arg(long, value_name = "on|off", hide_short_help = true)]
+    neighbours: Option<Switch>,
     #[command(flatten)]
     data_args: reading::DataArgs,
     /// Refuse to start if training would need more memory
@@ -81,7 +93,16 @@ impl Train {
         }
         let started = Instant::now();
         let options = self.data_args.options(Part::Train, None);
-        let train = reading::read(console, &self.data, options)?;
+        let mut train = reading::read(console, &self.data, options)?;
+        if let Some(path) = &self.labels {
+            let LabelFile { texts, n_described } = read_label_file(path, train.label_set())?;
+            console.info(format_args!(
+                "{} says something of {n_described} of {} labels",
+                path.display(),
+                train.n_labels()
+            ));
+            train = train.with_label_texts(texts)?;
+        }
         let options = self.data_args.options(Part::Test, Some(train.label_set()));
         let test = self.test.as_deref();
         let test = test.map(|path| reading::read(console, path, options));
@@ -114,6 +135,10 @@ impl Train {
             return Ok(());
         };
         console.info(plan::summary(prepared.plan(), &estimate));
+        if prepared.learns_label_texts() {
+            console
+                .info("labels are learned from their names, too; --label-text off turns that off");
+        }
 
         let trained = prepared.train_to(out);
         progress.finish();
@@ -155,6 +180,15 @@ impl Train {
         }
         if let Some(switch) = self.calibration {
             config.calibration.enabled = switch == Switch::On;
+        }
+        if let Some(switch) = self.neighbours {
+            config.calibration.neighbours = switch == Switch::On;
+        }
+        match (self.label_text, &self.labels) {
+            (Some(Switch::Off), _) => config.train.label_texts = LabelTexts::Off,
+            // Who gives texts wants them used.
+            (Some(Switch::On), _) | (None, Some(_)) => config.train.label_texts = LabelTexts::On,
+            (None, None) => {}
         }
         // Invalid values are reported before any data is read.
         let smallest = DataCounts {

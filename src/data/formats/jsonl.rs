@@ -13,7 +13,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqA
 use crate::data::Dataset;
 use crate::data::builder::Builder;
 use crate::data::io::source::{Line, Lines, excerpt};
-use crate::error::{Error, Result, shortened};
+use crate::error::{Error, Result, in_plain_words, shortened};
 
 const EXPECTED: &str = r#"{"text": "...", "labels": ["name", ...]}"#;
 
@@ -106,13 +106,7 @@ pub(in crate::data) fn json_problem(text: &str, error: &serde_json::Error) -> St
             shortened(reason)
         );
     }
-    let type_error = reason
-        .strip_prefix("invalid type: ")
-        .or_else(|| reason.strip_prefix("invalid value: "));
-    match type_error {
-        Some(type_error) => shortened(&type_error.replace(", expected ", " instead of ")),
-        None => shortened(&reason.replace("missing field", "no key").replace('`', "\"")),
-    }
+    shortened(&in_plain_words(reason))
 }
 
 #[derive(Deserialize)]

@@ -6,15 +6,17 @@
 //! skipped.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use serde::de::{self, Deserializer, Visitor};
 
 use crate::data::Format;
 use crate::data::formats::columns::Columns;
-use crate::data::formats::jsonl::{Uid, json_error};
+use crate::data::formats::jsonl::json_error;
 use crate::data::formats::table::{self, Table};
 use crate::data::io::missing::missing;
 use crate::data::io::recognise::by_ending;
@@ -25,9 +27,33 @@ use crate::error::{Error, Result};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TextInput {
     /// Its identifier, if the input has one.
-    pub id: Option<String>,
+    pub id: Option<InputId>,
     /// The text.
     pub text: String,
+}
+
+/// An identifier, as JSON has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InputId {
+    /// A string.
+    Text(String),
+    /// An integer.
+    Number(i128),
+}
+
+impl fmt::Display for InputId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InputId::Text(text) => f.write_str(text),
+            InputId::Number(number) => number.fmt(f),
+        }
+    }
+}
+
+impl From<&str> for InputId {
+    fn from(text: &str) -> Self {
+        InputId::Text(text.to_owned())
+    }
 }
 
 /// The texts of an input, one after the other; gzip and zstd are decompressed.
@@ -194,7 +220,7 @@ fn next_row(table: &mut Table<'_>) -> Result<Option<TextInput>> {
     }
     let mut text = String::new();
     table.text(&mut text);
-    let id = table.id().map(str::to_owned);
+    let id = table.id().map(InputId::from);
     Ok(Some(TextInput { id, text }))
 }
 
@@ -204,14 +230,42 @@ struct Record<'a> {
     #[serde(borrow)]
     text: Cow<'a, str>,
     #[serde(default)]
-    id: Option<Uid>,
+    id: Option<InputId>,
+}
+
+impl<'de> Deserialize<'de> for InputId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(IdVisitor)
+    }
+}
+
+struct IdVisitor;
+
+impl Visitor<'_> for IdVisitor {
+    type Value = InputId;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string or an integer")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<InputId, E> {
+        Ok(text.into())
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<InputId, E> {
+        Ok(InputId::Number(number.into()))
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<InputId, E> {
+        Ok(InputId::Number(number.into()))
+    }
 }
 
 fn parse(line: &Line<'_>) -> Result<TextInput> {
     let record: Record<'_> = serde_json::from_str(line.text)
         .map_err(|error| json_error(line, &error, r#"{"text": "..."}, as in the first line"#))?;
     Ok(TextInput {
-        id: record.id.map(|uid| uid.0),
+        id: record.id,
         text: record.text.into_owned(),
     })
 }
@@ -232,9 +286,14 @@ mod tests {
             .unwrap()
             .collect();
         let inputs = inputs.unwrap();
+        let ids: Vec<Option<String>> = inputs
+            .iter()
+            .map(|input| input.id.as_ref().map(InputId::to_string))
+            .collect();
         let found: Vec<(Option<&str>, &str)> = inputs
             .iter()
-            .map(|input| (input.id.as_deref(), input.text.as_str()))
+            .zip(&ids)
+            .map(|(input, id)| (id.as_deref(), input.text.as_str()))
             .collect();
         assert_eq!(found, expected, "{input:?}");
     }

@@ -10,10 +10,35 @@ use crate::data::io::sink::Sink;
 use crate::data::io::source::{Progress, Source};
 use crate::error::{Error, Result};
 
-/// The list that belongs to a file of numbered predictions: the file's name with `.labels.txt` after it.
+/// What stands between the name of a file of numbered predictions and the ending of the file of probabilities.
+const PROBABILITIES: &str = ".probabilities";
+
+/// The list that belongs to a file of numbered predictions, or to its probabilities: the file's name with
+/// `.labels.txt` after it.
 pub fn label_list_of(predictions: &Path) -> PathBuf {
-    let mut name = predictions.as_os_str().to_os_string();
-    name.push(".labels.txt");
+    let name = predictions
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy();
+    match name.split_once(PROBABILITIES) {
+        Some((scores, _)) => with_ending(&predictions.with_file_name(scores), ".labels.txt"),
+        None => with_ending(predictions, ".labels.txt"),
+    }
+}
+
+/// The file of probabilities that belongs to a file of numbered predictions: `scores.npz.probabilities.npz`.
+pub fn probabilities_of(predictions: &Path) -> PathBuf {
+    let ending = predictions
+        .extension()
+        .unwrap_or_default()
+        .to_string_lossy();
+    let dot = if ending.is_empty() { "" } else { "." };
+    with_ending(predictions, &format!("{PROBABILITIES}{dot}{ending}"))
+}
+
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_os_string();
+    name.push(ending);
     name.into()
 }
 
@@ -83,7 +108,9 @@ mod tests {
         let labels: LabelSet = names.iter().collect();
         write_label_list(&path, &labels).unwrap();
         assert_eq!(read_label_list(&path).unwrap(), labels);
-        assert_eq!(label_list_of(&directory.path().join("x.npz")), path);
+        let scores = directory.path().join("x.npz");
+        assert_eq!(label_list_of(&scores), path);
+        assert_eq!(label_list_of(&probabilities_of(&scores)), path);
 
         std::fs::write(&path, "a\nb\na\n").unwrap();
         let message = read_label_list(&path).unwrap_err().to_string();

@@ -17,14 +17,14 @@ pub(super) mod unknown;
 pub(super) mod write;
 
 pub use filter::read_filter_pairs;
-pub use inputs::{TextInput, TextInputs};
+pub use inputs::{InputId, TextInput, TextInputs};
 pub use label_file::{LabelFile, read_label_file};
-pub use label_list::{label_list_of, read_label_list, write_label_list};
+pub use label_list::{label_list_of, probabilities_of, read_label_list, write_label_list};
 pub use layout::parts;
 pub use missing::missing;
 pub use prediction_writer::{PredictionFormat, PredictionWriter, Probability};
 pub use predictions::{PredictionShape, has_numbered_labels, read_predictions};
 pub use pretrained::{Pretrained, TokenizerSource};
 pub use read::{ReadOptions, read, read_bytes};
-pub use sink::Sink;
+pub use sink::{Sink, remove_unfinished_files};
 pub use write::{ConversionLoss, Written, write};

@@ -9,9 +9,10 @@ use crate::data::builder::keep_highest;
 use crate::data::formats::line_text::write_line_text;
 use crate::data::formats::npz::write_npz_to;
 use crate::data::formats::sparse_text::write_rows;
+use crate::data::io::inputs::InputId;
 use crate::error::Error;
 use crate::ids::Scored;
-use crate::matrix::CsrBuilder;
+use crate::matrix::{CsrBuilder, CsrMatrix};
 
 /// A format of predictions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,11 +23,12 @@ pub enum PredictionFormat {
     /// A header, then one row per answer, best first: `id,rank,label,score,probability`; where the points have no
     /// ids, `row` takes the place of `id` and counts them from 0. Without a probability that field is empty.
     Csv,
-    /// `point<TAB>label<TAB>score` per answer, best first; a point without an id is named by its row number from 0.
+    /// `point<TAB>label<TAB>score` per answer, best first, and `<TAB>probability` where it is known; a point without
+    /// an id is named by its row number from 0.
     Tsv,
-    /// SciPy CSR, points × labels.
+    /// SciPy CSR, points × labels; probabilities are a matrix of their own.
     Npz,
-    /// Header `rows cols`, then `idx:val …` per point, by label number.
+    /// Header `rows cols`, then `idx:val …` per point, by label number; probabilities are a matrix of their own.
     Sparse,
 }
 
@@ -82,6 +84,7 @@ pub struct PredictionWriter<'a, W: Write> {
     format: PredictionFormat,
     label_set: &'a LabelSet,
     probability: Option<&'a Probability<'a>>,
+    matrix_of_probabilities: Option<Box<dyn Write + 'a>>,
     kept: CsrBuilder,
     n_points: usize,
 }
@@ -121,15 +124,24 @@ impl<'a, W: Write> PredictionWriter<'a, W> {
             format,
             label_set,
             probability: None,
+            matrix_of_probabilities: None,
             kept: CsrBuilder::default(),
             n_points: 0,
         }
     }
 
-    /// The same writer, which adds probabilities to `jsonl` and `csv` answers where they are known.
+    /// The same writer, which adds probabilities to `jsonl`, `csv` and `tsv` answers where they are known.
     pub fn with_probability(self, probability: &'a Probability<'a>) -> Self {
         PredictionWriter {
             probability: Some(probability),
+            ..self
+        }
+    }
+
+    /// The same writer, which also writes probabilities instead of scores here if the format is `npz` or `sparse`.
+    pub fn with_matrix_of_probabilities(self, out: impl Write + 'a) -> Self {
+        PredictionWriter {
+            matrix_of_probabilities: Some(Box::new(out)),
             ..self
         }
     }
@@ -141,7 +153,7 @@ impl<'a, W: Write> PredictionWriter<'a, W> {
     ///
     /// # Panics
     /// If a label is not in the label set.
-    pub fn push(&mut self, id: Option<&str>, answers: &[Scored]) -> io::Result<()> {
+    pub fn push(&mut self, id: Option<&InputId>, answers: &[Scored]) -> io::Result<()> {
         let point = Point {
             id,
             row: self.n_points,
@@ -158,7 +170,7 @@ impl<'a, W: Write> PredictionWriter<'a, W> {
             }
             Output::Plain(out) => match self.format {
                 PredictionFormat::Jsonl => point.write_json(out, label_set, probability)?,
-                PredictionFormat::Tsv => point.write_tsv(out, label_set)?,
+                PredictionFormat::Tsv => point.write_tsv(out, label_set, probability)?,
                 _ => {
                     let answers = answers.iter();
                     let mut row: Vec<(u32, f32)> = answers
@@ -176,10 +188,7 @@ impl<'a, W: Write> PredictionWriter<'a, W> {
     /// Leaves out the next point, which could not be read: the points after it keep their row numbers, and `npz` and
     /// `sparse` get an empty row for it.
     pub fn skip(&mut self) {
-        if matches!(
-            self.format,
-            PredictionFormat::Npz | PredictionFormat::Sparse
-        ) {
+        if is_matrix(self.format) {
             self.kept.push_row([]);
         }
         self.n_points += 1;
@@ -210,26 +219,53 @@ impl<'a, W: Write> PredictionWriter<'a, W> {
                 writer.into_inner().map_err(|error| error.into_error())?
             }
         };
-        match self.format {
-            PredictionFormat::Npz => {
-                let matrix = self.kept.finish(self.label_set.len());
-                let mut archive = io::Cursor::new(Vec::new());
-                write_npz_to(&mut archive, &matrix.map_err(io::Error::other)?)?;
-                out.write_all(archive.get_ref())?;
+        if is_matrix(self.format) {
+            let scores = self.kept.finish(self.label_set.len());
+            let scores = scores.map_err(io::Error::other)?;
+            write_matrix(&mut out, &scores, self.format)?;
+            if let (Some(mut out), Some(probability)) =
+                (self.matrix_of_probabilities, self.probability)
+            {
+                let probabilities = probabilities(&scores, probability)?;
+                write_matrix(&mut out, &probabilities, self.format)?;
+                out.flush()?;
             }
-            PredictionFormat::Sparse => {
-                let matrix = self.kept.finish(self.label_set.len());
-                write_rows(&mut out, &matrix.map_err(io::Error::other)?)?;
-            }
-            _ => {}
         }
         out.flush()?;
         Ok(out)
     }
 }
 
+fn is_matrix(format: PredictionFormat) -> bool {
+    matches!(format, PredictionFormat::Npz | PredictionFormat::Sparse)
+}
+
+fn write_matrix(
+    out: &mut impl Write,
+    matrix: &CsrMatrix,
+    format: PredictionFormat,
+) -> io::Result<()> {
+    if format == PredictionFormat::Sparse {
+        return write_rows(out, matrix);
+    }
+    let mut archive = io::Cursor::new(Vec::new());
+    write_npz_to(&mut archive, matrix)?;
+    out.write_all(archive.get_ref())
+}
+
+/// The probabilities of scores, in the same places.
+fn probabilities(scores: &CsrMatrix, probability: &Probability<'_>) -> io::Result<CsrMatrix> {
+    let mut builder = CsrBuilder::default();
+    for row_idx in 0..scores.n_rows() {
+        let (labels, scores) = scores.row(row_idx);
+        let of = |score: &f32| probability(*score).unwrap_or_default();
+        builder.push_row(labels.iter().copied().zip(scores.iter().map(of)));
+    }
+    builder.finish(scores.n_cols()).map_err(io::Error::other)
+}
+
 /// Writes the header of a CSV file whose first point has this id.
-fn write_header<W: Write>(writer: &mut csv::Writer<W>, id: Option<&str>) -> io::Result<Key> {
+fn write_header<W: Write>(writer: &mut csv::Writer<W>, id: Option<&InputId>) -> io::Result<Key> {
     let (key, name) = match id {
         Some(_) => (Key::Id, "id"),
         None => (Key::Row, "row"),
@@ -240,7 +276,7 @@ fn write_header<W: Write>(writer: &mut csv::Writer<W>, id: Option<&str>) -> io::
 
 /// A point with its answers.
 struct Point<'p> {
-    id: Option<&'p str>,
+    id: Option<&'p InputId>,
     row: usize,
     answers: &'p [Scored],
 }
@@ -255,7 +291,10 @@ impl Point<'_> {
         out.write_all(b"{")?;
         if let Some(id) = self.id {
             out.write_all(b"\"id\": ")?;
-            serde_json::to_writer(&mut *out, id)?;
+            match id {
+                InputId::Text(text) => serde_json::to_writer(&mut *out, text)?,
+                InputId::Number(number) => write!(out, "{number}")?,
+            }
             out.write_all(b", ")?;
         }
         out.write_all(b"\"labels\": [")?;
@@ -282,16 +321,15 @@ impl Point<'_> {
         label_set: &LabelSet,
         probability: Option<&Probability<'_>>,
     ) -> io::Result<()> {
-        let row = self.row.to_string();
         let key = match key {
-            Key::Id => self.id.unwrap_or_default(),
-            Key::Row => &row,
+            Key::Id => self.id.map_or(String::new(), InputId::to_string),
+            Key::Row => self.row.to_string(),
         };
         for (answer_idx, answer) in self.answers.iter().enumerate() {
             let probability = probability.and_then(|of| of(answer.score));
             let probability = probability.map_or(String::new(), |value| value.to_string());
             writer.write_record([
-                key,
+                &key,
                 &(answer_idx + 1).to_string(),
                 label_set.name(answer.label),
                 &answer.score.to_string(),
@@ -301,15 +339,24 @@ impl Point<'_> {
         Ok(())
     }
 
-    fn write_tsv(&self, out: &mut impl Write, label_set: &LabelSet) -> io::Result<()> {
+    fn write_tsv(
+        &self,
+        out: &mut impl Write,
+        label_set: &LabelSet,
+        probability: Option<&Probability<'_>>,
+    ) -> io::Result<()> {
         for answer in self.answers {
             match self.id {
-                Some(id) => write_line_text(out, id, b"\t")?,
+                Some(id) => write_line_text(out, &id.to_string(), b"\t")?,
                 None => write!(out, "{}", self.row)?,
             }
             out.write_all(b"\t")?;
             write_line_text(out, label_set.name(answer.label), b"\t")?;
-            writeln!(out, "\t{}", answer.score)?;
+            write!(out, "\t{}", answer.score)?;
+            if let Some(probability) = probability.and_then(|of| of(answer.score)) {
+                write!(out, "\t{probability}")?;
+            }
+            out.write_all(b"\n")?;
         }
         Ok(())
     }

@@ -278,10 +278,11 @@ fn read_tsv(lines: &mut Lines<'_>, shape: &PredictionShape<'_>) -> Result<Vec<Ve
         if line.text.is_empty() {
             continue;
         }
-        let mut fields = line.text.splitn(3, '\t');
-        let fields = (fields.next(), fields.next(), fields.next());
-        let (Some(key), Some(label), Some(score)) = fields else {
-            return Err(line.malformed(excerpt(line.text), "point<TAB>label<TAB>score"));
+        let fields: Vec<&str> = line.text.split('\t').collect();
+        // The probability of an answer does not change its rank.
+        let ([key, label, score] | [key, label, score, _]) = fields[..] else {
+            let expected = "point<TAB>label<TAB>score, perhaps with <TAB>probability";
+            return Err(line.malformed(excerpt(line.text), expected));
         };
         // A point without an id is written by its row number.
         let point = answers

@@ -3,15 +3,19 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flate2::write::GzEncoder;
 
+use crate::data::io::source::is_stream;
 use crate::error::{Error, Result};
 
 /// A file being written beside its final place; [`Sink::finish`] moves it there, dropping it removes it.
+///
+/// A pipe or a device is written to as it is.
 pub struct Sink {
     path: PathBuf,
-    temporary: PathBuf,
+    temporary: Option<PathBuf>,
     encoder: Option<Encoder>,
 }
 
@@ -38,27 +42,27 @@ impl Sink {
 
     fn start(path: &Path, ending: &str) -> Result<Sink> {
         let fail = |error| Error::io(path, "create", error);
-        let name = path.file_name().ok_or_else(|| {
-            fail(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "the path has no file name",
-            ))
-        })?;
-        let mut hidden = std::ffi::OsString::from(".");
-        hidden.push(name);
-        hidden.push(format!(".{}.partial", std::process::id()));
-        let temporary = path.with_file_name(hidden);
-        let file = BufWriter::with_capacity(256 * 1024, File::create(&temporary).map_err(fail)?);
+        let (temporary, file) = if is_stream(path) {
+            (None, File::options().write(true).open(path))
+        } else {
+            let temporary = temporary_name(path).map_err(fail)?;
+            unfinished().push(temporary.clone());
+            let file = File::create(&temporary);
+            (Some(temporary), file)
+        };
+        let mut sink = Sink {
+            path: path.to_path_buf(),
+            temporary,
+            encoder: None,
+        };
+        let file = BufWriter::with_capacity(256 * 1024, file.map_err(fail)?);
         let encoder = match ending {
             "gz" => Encoder::Gzip(GzEncoder::new(file, flate2::Compression::default())),
             "zst" => Encoder::Zstd(zstd::Encoder::new(file, 0).map_err(fail)?),
             _ => Encoder::Plain(file),
         };
-        Ok(Sink {
-            path: path.to_path_buf(),
-            temporary,
-            encoder: Some(encoder),
-        })
+        sink.encoder = Some(encoder);
+        Ok(sink)
     }
 
     /// Completes the file and puts it in its place.
@@ -69,10 +73,11 @@ impl Sink {
         let Some(encoder) = self.encoder.take() else {
             return Ok(());
         };
-        encoder
-            .finish()
-            .and_then(|()| fs::rename(&self.temporary, &self.path))
-            .map_err(|error| Error::io(&self.path, "write", error))
+        let finished = encoder.finish().and_then(|()| match &self.temporary {
+            Some(temporary) => fs::rename(temporary, &self.path),
+            None => Ok(()),
+        });
+        finished.map_err(|error| Error::io(&self.path, "write", error))
     }
 }
 
@@ -84,7 +89,11 @@ impl Encoder {
             Encoder::Zstd(encoder) => encoder.finish()?,
         };
         file.flush()?;
-        file.get_ref().sync_all()
+        let is_file = file.get_ref().metadata()?.is_file();
+        if is_file {
+            file.get_ref().sync_all()?;
+        }
+        Ok(())
     }
 }
 
@@ -106,6 +115,31 @@ impl Write for Sink {
 impl Drop for Sink {
     fn drop(&mut self) {
         // After `finish` nothing is left under this name; before, an incomplete file must not stay.
-        let _ = fs::remove_file(&self.temporary);
+        if let Some(temporary) = &self.temporary {
+            let _ = fs::remove_file(temporary);
+            unfinished().retain(|other| other != temporary);
+        }
+    }
+}
+
+/// A hidden name beside the file, of this process alone.
+fn temporary_name(path: &Path) -> io::Result<PathBuf> {
+    let no_name = || io::Error::new(io::ErrorKind::InvalidInput, "the path has no file name");
+    let mut hidden = std::ffi::OsString::from(".");
+    hidden.push(path.file_name().ok_or_else(no_name)?);
+    hidden.push(format!(".{}.partial", std::process::id()));
+    Ok(path.with_file_name(hidden))
+}
+
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes the files that are being written, for a process that is about to end.
+pub fn remove_unfinished_files() {
+    for temporary in unfinished().drain(..) {
+        let _ = fs::remove_file(temporary);
     }
 }

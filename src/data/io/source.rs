@@ -16,8 +16,8 @@ use crate::error::{Error, Result};
 
 const READ_BYTES: usize = 256 * 1024;
 
-/// A longer line is refused: no document is that long, but a binary file without line feeds is.
-pub(in crate::data) const MAX_LINE_BYTES: usize = 1 << 30;
+/// A longer line is refused: no document is that long, but a binary file is, or a small archive of one endless line.
+pub(in crate::data) const MAX_LINE_BYTES: usize = 64 << 20;
 
 /// Where bytes come from.
 #[derive(Clone, Debug)]
@@ -433,8 +433,11 @@ impl<'a> Lines<'a> {
             self.end = 0;
             self.n_lines += 1;
             self.is_discarding = true;
-            let found = format!("more than {} bytes without a line end", self.max_line_bytes);
-            return Err(self.malformed(self.n_lines, found, "lines of text"));
+            let (found, expected) = (
+                format!("more than {} bytes without a line end", self.max_line_bytes),
+                "lines of text: check that this is a text file, or split its longest texts",
+            );
+            return Err(self.malformed(self.n_lines, found, expected));
         }
         if self.buffer.len() < self.end + READ_BYTES {
             let doubled = (2 * self.buffer.len()).max(2 * READ_BYTES);
@@ -459,6 +462,15 @@ impl<'a> Lines<'a> {
             Compression::Zstd => "zstd",
         };
         let n_good = self.offset + (self.end - self.start) as u64;
+        // What follows the end of a gzip stream must begin another one.
+        let is_header = error.kind() == io::ErrorKind::InvalidInput;
+        if self.compression == Compression::Gzip && is_header && n_good > 0 {
+            return self.bad_file(format!(
+                "there is data after the end of the gzip stream ({n_good} bytes of text in {} lines) that is no gzip: \
+                 cut it off, or compress the file again",
+                self.n_lines
+            ));
+        }
         if error.kind() == io::ErrorKind::UnexpectedEof {
             return self.bad_file(format!(
                 "the {name} data ends early, after {n_good} bytes of text in {} lines: the file is truncated, copy it again",

@@ -10,12 +10,13 @@ mod page;
 mod sections;
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Context;
 use clap::Args;
-use elias::data::Part;
+use elias::data::{Part, Sink};
 
 use crate::ui::console::Console;
 use crate::ui::svg;
@@ -75,12 +76,14 @@ impl Report {
             is_cached: !self.no_cache,
             console,
         };
+        // Figures of a damaged model must not get into the cache.
+        predictor.check_files()?;
         let report = gatherer.gather(&predictor)?;
         let html = page::write(&report);
-        let partial = self.out.with_extension("html.partial");
-        fs::write(&partial, &html)
-            .and_then(|()| fs::rename(&partial, &self.out))
+        let mut out = Sink::create(&self.out)?;
+        out.write_all(html.as_bytes())
             .with_context(|| format!("cannot write {}", self.out.display()))?;
+        out.finish()?;
         if let Some(directory) = &self.figures {
             fs::create_dir_all(directory)
                 .with_context(|| format!("cannot create {}", directory.display()))?;
