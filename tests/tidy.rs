@@ -10,7 +10,7 @@ const LAYERS: [&[&str]; 12] = [
     &["data", "features", "metrics"],
     &["encoder", "clustering", "classifiers", "index"],
     &["model", "loss", "optim"],
-    &["train", "ranker", "calibration"],
+    &["train", "ranker", "calibration", "judge", "neighbours"],
     &["ensemble"],
     &["predict"],
     &["insight"],

@@ -195,7 +195,11 @@ fn an_observer_can_stop_a_training() {
 #[test]
 fn the_way_to_stage_2_reports_its_progress() {
     let recorder = Recorder::stopping_after(usize::MAX);
-    let config = tiny(&["ranker.enabled=false", "calibration.enabled=false"]);
+    let config = tiny(&[
+        "ranker.enabled=false",
+        "calibration.enabled=false",
+        "train.label_texts=off",
+    ]);
     let data = two_topics(30);
     recorder.train(config, &data).unwrap();
     let seen = recorder.events();

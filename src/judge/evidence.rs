@@ -33,6 +33,12 @@ pub(crate) struct TextClues {
 /// Columns of the evidence.
 pub(crate) const N_COLUMNS: usize = 20;
 
+/// The columns of p and of the votes against the most votes.
+const P: usize = 0;
+const VOTE_SHARE: usize = 12;
+/// Log-odds for a p of 1, and for the most votes: enough to order candidates, too little to matter otherwise.
+const NUDGE: f32 = 0.02;
+
 /// The evidence on the candidates of one text: one column per kind, one row per candidate.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Evidence {
@@ -77,9 +83,11 @@ impl Evidence {
         debug_assert_eq!(self.values.len(), N_COLUMNS * clues.len());
     }
 
-    /// Number of candidates.
-    pub(crate) fn n_candidates(&self) -> usize {
-        self.n_candidates
+    /// How much the log-odds of each candidate begin above the same start for all: the trees cannot tell apart the
+    /// candidates of one leaf, nor any where nothing could be learned, and then p and votes decide.
+    pub(super) fn nudges(&self) -> impl Iterator<Item = f32> {
+        let both = self.column(P).iter().zip(self.column(VOTE_SHARE));
+        both.map(|(p, votes)| NUDGE * (p + votes))
     }
 
     /// One column.

@@ -20,6 +20,8 @@ const RATE: f64 = 0.1;
 pub(crate) struct Examples {
     columns: [Vec<f32>; N_COLUMNS],
     relevant: Vec<bool>,
+    /// Where its log-odds begin, besides the start of all.
+    nudges: Vec<f32>,
     /// The point of every candidate.
     points: Vec<u32>,
     n_points: usize,
@@ -32,6 +34,7 @@ impl Examples {
             column.extend_from_slice(evidence.column(at));
         }
         self.relevant.extend(relevant);
+        self.nudges.extend(evidence.nudges());
         self.points
             .resize(self.relevant.len(), self.n_points as u32);
         self.n_points += 1;
@@ -71,9 +74,11 @@ impl Examples {
         let mut scores = vec![0.0; self.relevant.len()];
         for Fold { left_out, judge } in &folds {
             for &row in left_out {
-                let trees = &judge.trees()[..n_trees];
-                let logit = trees.iter().map(|tree| self.leaf(tree, row as usize));
-                scores[row as usize] = sigmoid(logit.fold(judge.start(), |sum, leaf| sum + leaf));
+                let row = row as usize;
+                let leaves = judge.trees()[..n_trees].iter();
+                let leaves = leaves.map(|tree| self.leaf(tree, row));
+                let start = judge.start() + self.nudges[row];
+                scores[row] = sigmoid(leaves.fold(start, |sum, leaf| sum + leaf));
             }
         }
         let all: Vec<u32> = rows.collect();
@@ -85,7 +90,7 @@ impl Examples {
         let n_relevant = rows.iter().filter(|row| self.relevant[**row as usize]);
         let share = (n_relevant.count() as f64 + 0.5) / (rows.len() as f64 + 1.0);
         let start = (share / (1.0 - share)).ln() as f32;
-        let mut logits = vec![start; self.relevant.len()];
+        let mut logits: Vec<f32> = self.nudges.iter().map(|nudge| start + nudge).collect();
         let mut slopes = vec![(0.0, 0.0); self.relevant.len()];
         let mut leaves = vec![0u8; self.relevant.len()];
         let mut trees = Vec::with_capacity(n_trees);
@@ -112,7 +117,7 @@ impl Examples {
         for &row in &fold.left_out {
             let row = row as usize;
             let sign = if self.relevant[row] { 1.0 } else { -1.0 };
-            let mut logit = fold.judge.start();
+            let mut logit = fold.judge.start() + self.nudges[row];
             let leaves = fold.judge.trees().iter().map(|tree| self.leaf(tree, row));
             for (loss, leaf) in losses.iter_mut().zip(leaves.chain([0.0])) {
                 *loss += f64::from((-sign * logit).exp().ln_1p());
@@ -143,7 +148,7 @@ fn grow(columns: &[BinnedColumn], rows: &[u32], slopes: &[(f32, f32)], leaves: &
     let mut tree = Tree {
         columns: [0; DEPTH],
         // No value is above: nothing is asked.
-        thresholds: [f32::INFINITY; DEPTH],
+        thresholds: [f32::MAX; DEPTH],
         leaves: [0.0; N_LEAVES],
     };
     for level in 0..DEPTH {

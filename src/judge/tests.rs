@@ -1,3 +1,5 @@
+//! The judge against one candidate at a time, and on any number of threads.
+
 use super::*;
 use crate::on_threads;
 use crate::random::Random;
@@ -75,7 +77,7 @@ proptest! {
         judge.score(&evidence, &mut JudgeScratch::default(), &mut scores);
         prop_assert_eq!(scores.len(), n_candidates);
         for (at, &score) in scores.iter().enumerate() {
-            let mut logit = -1.0f32;
+            let mut logit = -1.0 + 0.02 * (evidence.column(0)[at] + evidence.column(12)[at]);
             for tree in &trees {
                 let bit = |level: usize| usize::from(evidence.column(tree.columns[level] as usize)[at] > tree.thresholds[level]) << level;
                 logit += tree.leaves[(0..DEPTH).map(bit).sum::<usize>()];
@@ -111,7 +113,7 @@ fn ranks_and_shares_are_within_the_text_and_never_infinite() {
 fn trees_that_ask_for_what_is_not_there_are_errors() {
     let tree = Tree {
         columns: [0; DEPTH],
-        thresholds: [f32::INFINITY; DEPTH],
+        thresholds: [f32::MAX; DEPTH],
         leaves: [0.0; 1 << DEPTH],
     };
     let with = |change: &dyn Fn(&mut Tree)| {

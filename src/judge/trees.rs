@@ -22,7 +22,7 @@ pub(crate) struct Tree {
 
 /// Boosted trees.
 ///
-/// Invariants: columns are below [`N_COLUMNS`], thresholds are not NaN, leaves and start are finite.
+/// Invariants: columns are below [`N_COLUMNS`], thresholds, leaves and start are finite.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Judge {
     /// Log-odds before any tree.
@@ -44,7 +44,7 @@ impl Judge {
     pub(crate) fn from_parts(start: f32, trees: Vec<Tree>) -> Result<Self> {
         let is_valid = |tree: &Tree| {
             tree.columns.iter().all(|&of| (of as usize) < N_COLUMNS)
-                && !tree.thresholds.iter().any(|at| at.is_nan())
+                && tree.thresholds.iter().all(|at| at.is_finite())
                 && tree.leaves.iter().all(|leaf| leaf.is_finite())
         };
         if start.is_finite() && trees.iter().all(is_valid) {
@@ -75,7 +75,7 @@ impl Judge {
         out: &mut Vec<f32>,
     ) {
         out.clear();
-        out.resize(evidence.n_candidates(), self.start);
+        out.extend(evidence.nudges().map(|nudge| self.start + nudge));
         for tree in &self.trees {
             tree.add_to(|column| evidence.column(column), out, &mut scratch.leaves);
         }

@@ -1,3 +1,5 @@
+//! The inverted index against all products.
+
 use super::postings::Neighbour;
 use super::*;
 use crate::ids::LabelId;

@@ -173,14 +173,14 @@ impl<'a> PreparedTraining<'a> {
         let history = trainer.history;
         let judges =
             calibration.is_some() && plan.config().calibration.kind == CalibrationKind::Judge;
-        let neighbours = judges.then(|| find_neighbours(split.all(), plan.config()));
+        let neighbours = find_neighbours(split.all(), plan.config());
         Predictor::new(PredictorParts {
             featurizer: self.featurizer,
             label_set: self.data.label_set().clone(),
             label_counts: count_labels(self.data.labels()),
             members,
             calibration,
-            neighbours: neighbours.flatten(),
+            neighbours,
             names: names.filter(|_| judges),
             plan,
             record: TrainingRecord { data, history },

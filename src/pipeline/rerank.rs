@@ -101,11 +101,10 @@ pub(super) fn train_ranker(
     })
 }
 
-/// The texts by their words, for the judge.
+/// The texts by their words, for the judge and for explanations.
 pub(super) fn find_neighbours(points: &LabelledPoints<'_>, config: &Config) -> Option<Neighbours> {
     let (features, labels) = (&points.points.features, &points.labels);
-    let calibration = &config.calibration;
-    let is_wanted = calibration.neighbours && calibration.kind == CalibrationKind::Judge;
+    let is_wanted = config.calibration.neighbours;
     is_wanted.then(|| Neighbours::new(features, labels, points.n_texts))
 }
 

@@ -136,10 +136,8 @@ impl Member {
         places.sort_unstable();
         places.dedup_by_key(|place| place.0);
         let n_listed = listed.len() as u32;
-        let mut n_candidates = listed.len() as u32;
         for (label, place) in places.iter_mut().filter(|place| n_listed <= place.1) {
-            *place = n_candidates;
-            n_candidates += 1;
+            *place = listed.len() as u32;
             listed.push(Scored {
                 label: LabelId(*label),
                 score: 0.0,
