@@ -4,12 +4,13 @@
 
 use rayon::prelude::*;
 
+use super::evidence::DIRECTIONS;
 use super::trees::N_LEAVES;
 
 /// Most bins of a column.
 const MAX_BINS: usize = 64;
 /// Added to the curvature of a leaf: leaves with little evidence say little.
-pub(super) const SHRINKAGE: f64 = 5.0;
+const SHRINKAGE: f64 = 5.0;
 
 /// One column in bins: a row's bin is the number of thresholds below its value.
 pub(super) struct BinnedColumn {
@@ -122,6 +123,7 @@ impl Rows<'_> {
             bins.iter().for_each(|&bin| all.add(bin));
         }
         let whole: f64 = all[..self.n_leaves].iter().map(|leaf| leaf.gain()).sum();
+        let direction = f64::from(DIRECTIONS[column]);
         let mut below = [Slope::default(); N_LEAVES];
         let mut best: Option<Question> = None;
         for threshold in 0..binned.thresholds.len() {
@@ -132,7 +134,12 @@ impl Rows<'_> {
                     gradient: all[leaf].gradient - below[leaf].gradient,
                     curvature: all[leaf].curvature - below[leaf].curvature,
                 };
-                gain += below[leaf].gain() + above.gain();
+                let step = above.value() - below[leaf].value();
+                gain += if direction * step < 0.0 {
+                    all[leaf].gain()
+                } else {
+                    below[leaf].gain() + above.gain()
+                };
             }
             if best.map_or(1e-9, |best| best.gain) < gain {
                 best = Some(Question {

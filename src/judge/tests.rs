@@ -127,3 +127,51 @@ fn trees_that_ask_for_what_is_not_there_are_errors() {
     assert!(with(&|tree| tree.leaves[3] = f32::INFINITY).is_err());
     assert!(Judge::from_parts(f32::NAN, vec![]).is_err());
 }
+
+#[test]
+fn more_votes_never_lower_a_score() {
+    // Votes are misleading here: those with many are wrong.
+    let mut examples = Examples::default();
+    let mut random = Random::new(5, "misleading", 0);
+    let mut evidence = Evidence::default();
+    for _ in 0..200 {
+        let clues: Vec<Clues> = (0..10)
+            .map(|_| Clues {
+                p: random.f32(),
+                vote: random.f32(),
+                margin: random.normal(),
+                ..Clues::default()
+            })
+            .collect();
+        evidence.fill(TextClues::default(), &clues);
+        examples.push(
+            &evidence,
+            clues.iter().map(|clue| clue.vote < 0.3 || clue.p > 0.9),
+        );
+    }
+    let (judge, _) = examples.fit().unwrap();
+    let mut scores = Vec::new();
+    for _ in 0..100 {
+        let clue = Clues {
+            p: random.f32(),
+            vote: random.f32(),
+            margin: random.normal(),
+            ..Clues::default()
+        };
+        let others = [Clues {
+            p: 1.0,
+            vote: 1.0,
+            ..clue
+        }];
+        let mut score = |clue: Clues| {
+            evidence.fill(TextClues::default(), &[clue, others[0]]);
+            judge.score(&evidence, &mut JudgeScratch::default(), &mut scores);
+            scores[0]
+        };
+        let more = Clues {
+            vote: clue.vote + 0.2 * (1.0 - clue.vote),
+            ..clue
+        };
+        assert!(score(clue) <= score(more));
+    }
+}

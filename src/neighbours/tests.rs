@@ -64,7 +64,7 @@ fn labels_of_neighbours_get_their_squared_cosines() {
     let mut votes = Vec::new();
     let bow: (&[u32], &[f32]) = (&[0, 7], &[0.5, 0.5]);
     index
-        .votes(bow, None, &mut NeighbourScratch::default(), &mut votes)
+        .votes(bow, &mut NeighbourScratch::default(), &mut votes)
         .unwrap();
     let vote = |label, score, nearest| Vote {
         label: LabelId(label),
@@ -72,9 +72,6 @@ fn labels_of_neighbours_get_their_squared_cosines() {
         nearest,
     };
     assert_eq!(votes, [vote(4, 0.25 + 0.09, 0.5), vote(1, 0.09, 0.3)]);
-    let scratch = &mut NeighbourScratch::default();
-    index.votes(bow, Some(0), scratch, &mut votes).unwrap();
-    assert_eq!(votes, [vote(1, 0.09, 0.3), vote(4, 0.09, 0.3)]);
 }
 
 #[test]

@@ -69,25 +69,20 @@ impl Neighbours {
         &self.labels
     }
 
-    /// The votes of a text's nearest points, best first, ties to the lower label; a training point does not vote for
-    /// itself if it is `left_out`.
+    /// The votes of a text's nearest points, best first, ties to the lower label.
     ///
     /// # Errors
     /// As [`Postings::nearest`].
     pub(crate) fn votes(
         &self,
         bow: (&[u32], &[f32]),
-        left_out: Option<u32>,
         scratch: &mut NeighbourScratch,
         votes: &mut Vec<Vote>,
     ) -> Result<()> {
-        let n_left_out = usize::from(left_out.is_some());
-        self.postings
-            .nearest(bow, N_NEIGHBOURS + n_left_out, scratch)?;
+        self.postings.nearest(bow, N_NEIGHBOURS, scratch)?;
         let NeighbourScratch { found, labels, .. } = scratch;
         labels.clear();
-        found.retain(|neighbour| Some(neighbour.row) != left_out);
-        for neighbour in found.iter().take(N_NEIGHBOURS) {
+        for neighbour in found.iter() {
             let of_point = self.labels.row(neighbour.row as usize).0;
             labels.extend(of_point.iter().map(|&label| (label, neighbour.cosine)));
         }

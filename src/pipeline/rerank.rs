@@ -14,9 +14,7 @@ use crate::ids::Scored;
 use crate::judge::Examples;
 use crate::matrix::Matrix;
 use crate::neighbours::{NeighbourScratch, Neighbours};
-use crate::predict::{
-    CHUNK, Level, MAX_VOTES, Member, MemberScratch, Position, Search, Verdict, Witnesses,
-};
+use crate::predict::{CHUNK, Level, Member, MemberScratch, Position, Search, Verdict, Witnesses};
 use crate::ranker::{CandidateLists, Ranker, RankerProblem};
 
 /// Trains the ranker of a member on its own candidates of the training points.
@@ -35,7 +33,6 @@ pub(super) fn train_ranker(
     } else {
         0
     };
-    let neighbours = find_neighbours(train, plan.config());
     // N×d
     let mut embeddings = Matrix::zeros(n_points, dim);
     let mut candidates = CandidateLists::with_capacity(n_points, search.n_candidates);
@@ -49,27 +46,10 @@ pub(super) fn train_ranker(
             .par_chunks(CHUNK)
             .zip(outs.into_par_iter())
             .map_init(
-                || {
-                    (
-                        MemberScratch::new(&member.model),
-                        NeighbourScratch::default(),
-                    )
-                },
-                |(scratch, of_neighbours), (rows, out)| {
+                || MemberScratch::new(&member.model),
+                |scratch, (rows, out)| {
                     let points = train.points.points();
-                    let mut lists = network.candidates(points, rows, &search, scratch)?;
-                    if let Some(neighbours) = &neighbours {
-                        let mut votes = Vec::new();
-                        for (&row, list) in rows.iter().zip(&mut lists) {
-                            let bow = points.features.row(row as usize);
-                            neighbours.votes(bow, Some(row), of_neighbours, &mut votes)?;
-                            let voted = votes.iter().take(MAX_VOTES);
-                            list.extend(voted.map(|vote| Scored {
-                                label: vote.label,
-                                score: 0.0,
-                            }));
-                        }
-                    }
+                    let lists = network.candidates(points, rows, &search, scratch)?;
                     if dim > 0 {
                         out.copy_from_slice(scratch.embeddings.values());
                     }

@@ -9,7 +9,7 @@ use crate::judge::{Clues, Evidence, Judge, JudgeScratch, TextClues};
 use crate::neighbours::{NameMatch, Names, NeighbourScratch, Neighbours, Vote};
 
 /// Labels that the neighbours bring at most.
-pub(crate) const MAX_VOTES: usize = 50;
+const MAX_VOTES: usize = 50;
 /// Labels that the names bring at most.
 const MAX_NAMES: usize = 20;
 
@@ -61,7 +61,7 @@ impl Witnesses<'_> {
             ..Testimony::default()
         };
         if let Some(neighbours) = self.neighbours {
-            neighbours.votes(bow, None, scratch, &mut testimony.votes)?;
+            neighbours.votes(bow, scratch, &mut testimony.votes)?;
         }
         if let Some(names) = self.names {
             names.matches(bow, scratch, &mut testimony.names)?;

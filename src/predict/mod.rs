@@ -15,7 +15,7 @@ pub use inputs::Inputs;
 pub use level::Level;
 
 pub(crate) use integrity::Integrity;
-pub(crate) use judging::{Expert, MAX_VOTES, Testimony, Witnesses};
+pub(crate) use judging::{Expert, Testimony, Witnesses};
 pub(crate) use member::{Member, MemberScratch, Position, Search, Verdict};
 pub(crate) use parts::{EnsembleCalibration, PredictorParts, TrainingRecord};
 

@@ -35,7 +35,7 @@ impl From<&RankerConfig> for RankerOptions {
             max_iterations: 100,
             bias: 1.0,
             threshold: 0.1,
-            n_candidates: usize::MAX,
+            n_candidates: config.n_candidates,
             use_embedding: config.use_embedding,
         }
     }
