@@ -124,6 +124,16 @@ fn no_text_to_predict_for_and_no_filter_breaks_its_reader() {
 }
 
 #[test]
+fn no_list_of_labels_breaks_its_reader() {
+    check("labels", 5_000);
+}
+
+#[test]
+fn data_through_a_pipe_is_read_as_from_memory() {
+    check("pipes", 3_000);
+}
+
+#[test]
 fn no_forged_model_breaks_the_loader() {
     check("model", 1_500);
 }

@@ -84,6 +84,7 @@ enum Verb {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let console = resolve(&cli.common);
+    memory::return_what_is_freed();
     bus_error::explain();
     let outcome = set_threads(cli.common.threads, &console)
         .and_then(|()| listen(&cli.verb))

@@ -1,4 +1,17 @@
-//! Memory: the peak of the process, and sizes as text.
+//! Memory: how the allocator returns it, the peak of the process, and sizes as text.
+
+/// Makes the allocator return large blocks to the system as soon as they are freed.
+///
+/// By default, glibc keeps blocks of up to 32 MiB once one such block was freed, and the second of two trainings cannot
+/// use the holes that the first one left: its peak was a fifth higher (debian-deps, 10,000 points).
+pub(crate) fn return_what_is_freed() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    #[allow(unsafe_code)]
+    // SAFETY: a constant setting of the allocator, before there are threads.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 1 << 20);
+    }
+}
 
 /// Peak resident memory of the process so far, in bytes; None where the system does not report it.
 pub(crate) fn peak_rss() -> Option<u64> {

@@ -110,7 +110,6 @@ fn write_plan(
         ("parameters", estimate.parameters),
         ("AdamW moments", estimate.moments),
         ("step buffers", estimate.step),
-        ("kept by the allocator", estimate.held_back),
         ("ranker (after training)", estimate.ranker),
         ("finished members", estimate.members),
     ] {

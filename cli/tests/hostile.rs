@@ -370,7 +370,7 @@ fn messages_have_no_words_of_the_programming_language() {
     for (content, expected) in [
         (
             "dim = \"a\"",
-            "\"a\" instead of an integer of at least 0 for encoder.dim",
+            "\"a\" instead of an integer of at least 0 in encoder.dim",
         ),
         ("kind = 3", "encoder.kind"),
         ("kind = \"x\"", "\"x\" instead of"),

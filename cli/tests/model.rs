@@ -259,7 +259,7 @@ fn a_wrong_path_or_a_wrong_file_is_named() {
     let settings = write(dir.path(), "settings.toml", "[stage1]\nepoch = 3\n");
     let ran = train(&data, &model, &["--config", &settings]);
     assert_eq!(ran.code, Some(1));
-    let names_both = ran.stderr.contains("settings.toml") && ran.stderr.contains("`epoch`");
+    let names_both = ran.stderr.contains("settings.toml") && ran.stderr.contains("\"epoch\"");
     assert!(names_both, "{}", ran.stderr);
 
     let ran = run(["predict", &data, &data]);

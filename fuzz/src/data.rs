@@ -3,11 +3,13 @@
 use std::cell::OnceCell;
 use std::fs;
 use std::io::{Cursor, Write};
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
 use elias::data::{
-    Dataset, Format, LabelSet, Part, PredictionShape, ReadOptions, TextInputs, Texts, read,
-    read_bytes, read_filter_pairs, read_npz, read_predictions, write,
+    Dataset, Format, LabelSet, Part, PredictionShape, ReadOptions, Summary, TextInputs, Texts,
+    read, read_bytes, read_filter_pairs, read_label_list, read_npz, read_predictions, write,
+    write_label_list,
 };
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
@@ -124,6 +126,35 @@ pub fn predictions(bytes: &[u8]) {
         assert_eq!(rows.len(), usize::from(n_points));
         let is_ranked = |pair: &[elias::Scored]| pair[1].score <= pair[0].score;
         assert!(rows.iter().all(|row| row.windows(2).all(is_ranked)));
+    }
+}
+
+/// A list of label names; what was read once is the same after it was written.
+pub fn labels(bytes: &[u8]) {
+    if let Some(labels) = told(read_label_list(&in_file(bytes))) {
+        let path = place().with_extension("labels.txt");
+        write_label_list(&path, &labels).expect("a small file can be written");
+        let again = read_label_list(&path).expect("what was written can be read");
+        assert_eq!(again, labels);
+    }
+}
+
+/// A data set that comes through a pipe, which can be read once: the same as from memory.
+pub fn pipes(bytes: &[u8]) {
+    let (reader, mut writer) = std::io::pipe().expect("there are pipes");
+    // More would fill the pipe, whose reader comes later.
+    let bytes = &bytes[..bytes.len().min(4096)];
+    writer.write_all(bytes).expect("the pipe has room");
+    drop(writer);
+    let path = format!("/dev/fd/{}", reader.as_raw_fd());
+    let options = ReadOptions::default();
+    let piped = told(read(path.as_ref(), &options));
+    let expected = told(read_bytes("input", bytes, &options));
+    let texts =
+        |read: &Option<(Dataset, Summary)>| read.as_ref().map(|(data, _)| data.texts().cloned());
+    assert_eq!(texts(&piped), texts(&expected));
+    if let Some((dataset, _)) = piped {
+        check_dataset(&dataset);
     }
 }
 
@@ -348,4 +379,15 @@ pub fn inputs_seeds() -> Vec<Vec<u8>> {
         "id,title,content\n1,\"a\nb\",c\n2,d\n",
     ];
     contents.map(|content| content.as_bytes().to_vec()).to_vec()
+}
+
+pub fn labels_seeds() -> Vec<Vec<u8>> {
+    let contents = ["a\nb\n", "one\\ntwo\n\\\\n\n\nends\\r\n", "é\r\n<b> c\n\\"];
+    contents.map(|content| content.as_bytes().to_vec()).to_vec()
+}
+
+/// As for files, without the byte that chooses the format.
+pub fn pipes_seeds() -> Vec<Vec<u8>> {
+    let seeds = lines_seeds().into_iter();
+    seeds.map(|seed| seed[1..].to_vec()).collect()
 }

@@ -25,7 +25,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 9] = [
     Target {
         name: "lines",
         run: data::lines,
@@ -50,6 +50,16 @@ pub const TARGETS: [Target; 7] = [
         name: "inputs",
         run: data::inputs,
         seeds: data::inputs_seeds,
+    },
+    Target {
+        name: "labels",
+        run: data::labels,
+        seeds: data::labels_seeds,
+    },
+    Target {
+        name: "pipes",
+        run: data::pipes,
+        seeds: data::pipes_seeds,
     },
     Target {
         name: "model",

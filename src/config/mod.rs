@@ -193,7 +193,7 @@ fn found_by_parser(error: &toml::de::Error) -> String {
     let message = error.to_string();
     let key = message.lines().find_map(|line| line.strip_prefix("in `"));
     match key {
-        Some(key) => format!("{found} for {}", key.trim_end_matches('`')),
+        Some(key) => format!("{found} in {}", key.trim_end_matches('`')),
         None => found,
     }
 }

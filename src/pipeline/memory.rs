@@ -1,7 +1,8 @@
 //! How much memory a training will take, before anything large is allocated.
 //!
 //! Every part counts its own bytes; this file alone adds them up. Clustering, training and the ranker do not overlap,
-//! so only the largest of the three counts. `docs/performance.md` compares the sum with measured peaks.
+//! so only the largest of the three counts. What is freed is taken to be gone, which holds where the allocator returns it
+//! to the system, as the command line asks it to. `docs/performance.md` compares the sum with measured peaks.
 
 use crate::classifiers::{CoarseRows, LabelClassifiers};
 use crate::clustering;
@@ -29,8 +30,6 @@ pub struct MemoryEstimate {
     pub moments: usize,
     /// Buffers of a training step.
     pub step: usize,
-    /// What the allocator does not return after features and clustering.
-    pub held_back: usize,
     /// Candidates, embeddings and weights while the ranker is trained, when the moments are gone.
     pub ranker: usize,
     /// Finished members of an ensemble.
@@ -40,8 +39,8 @@ pub struct MemoryEstimate {
 impl MemoryEstimate {
     /// The most that is in use at once.
     pub fn total(&self) -> usize {
-        let training = self.parameters + self.moments + self.step + self.held_back;
-        let ranker = self.parameters + self.ranker + self.held_back;
+        let training = self.parameters + self.moments + self.step;
+        let ranker = self.parameters + self.ranker;
         let largest = training.max(self.clustering).max(ranker);
         let parts = self.program + self.data + self.features + largest;
         parts.saturating_add(self.members)
@@ -56,7 +55,7 @@ const PROGRAM: usize = 12 << 20;
 pub(super) struct DataSizes {
     /// Bytes of all texts, those for validation included.
     pub(super) n_text_bytes: usize,
-    /// Entries of the feature matrices.
+    /// Entries of the feature matrices, the copy of the points that are not held out included.
     pub(super) n_feature_entries: usize,
     /// Entries of the label matrices.
     pub(super) n_label_entries: usize,
@@ -134,11 +133,8 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
         // Rows of their own before they are one matrix.
         ranker = coarse + CandidateLists::n_bytes(n_candidates) + embeddings + 2 * ranker_weights;
     }
-    // The points that are not held out are a copy beside all of them.
-    let calibration = &config.calibration;
-    let n_copies = 1 + usize::from(calibration.enabled && calibration.refit);
     // Y, its renumbered copy, and the rows of it that are not held out.
-    let n_label_copies = 2 + usize::from(calibration.enabled);
+    let n_label_copies = 2 + usize::from(config.calibration.enabled);
     MemoryEstimate {
         program: PROGRAM,
         // 48 bytes per label for names and counts, 32 per point for offsets.
@@ -146,7 +142,7 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
             + n_label_copies * 8 * sizes.n_label_entries
             + 32 * sizes.n_points
             + 48 * n_labels,
-        features: n_copies * 8 * sizes.n_feature_entries
+        features: 8 * sizes.n_feature_entries
             + 8 * sizes.n_points
             + Vectorizer::n_bytes(n_words)
             + 4 * encoder.n_embedded,
@@ -154,8 +150,6 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
         parameters,
         moments,
         step,
-        // Many small rows leave holes; the share is what three data sets showed.
-        held_back: clustering * 4 / 5,
         ranker,
         members: (parameters + coarse + ranker_weights).saturating_mul(config.ensemble.members - 1),
     }

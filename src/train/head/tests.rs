@@ -66,9 +66,8 @@ impl Case {
         let n_labels = 3 + random.below(40);
         let n_points = 4 + random.below(SHARD);
         // Logits of about 1 and α from 2: where a wrong label has σ(z)·ŷ → 1, or one cluster all of the softmax but
-        // ŝ_c < 1, differences cancel in f32 beyond the tolerance of the comparison. Training leads away from the
-        // first, and the second needs α ≈ 1.
-        let scale = 1.0 / (dim as f64).sqrt();
+        // ŝ_c < 1, f32 has too few digits for the comparison. Training leads away from the first, α ≈ 1 is not used.
+        let scale = (dim as f64).sqrt().recip();
         let table = |random: &mut Random, n: usize, scale: f64| -> Vec<Vec<f64>> {
             let mut row = || {
                 (0..dim)
@@ -88,13 +87,7 @@ impl Case {
                 row.dedup();
             }
         }
-        let weight = |random: &mut Random| {
-            if is_learned {
-                f64::from(2.0 * random.f32())
-            } else {
-                0.0
-            }
-        };
+        let largest = if is_learned { 2.0 } else { 0.0 };
         Case {
             alpha: 2.0 + 4.0 * f64::from(random.f32()),
             beta: is_learned.then(|| 1.0 + 6.0 * f64::from(random.f32())),
@@ -103,7 +96,11 @@ impl Case {
             n_labels,
             a: edges
                 .iter()
-                .map(|row| row.iter().map(|_| weight(&mut random)).collect())
+                .map(|row| {
+                    row.iter()
+                        .map(|_| largest * f64::from(random.f32()))
+                        .collect()
+                })
                 .collect(),
             edges,
             phi: table(&mut random, n_points, 1.0),
