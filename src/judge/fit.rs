@@ -12,8 +12,10 @@ use crate::error::{Error, Result};
 const N_FOLDS: usize = 3;
 /// Most trees.
 const MAX_TREES: usize = 150;
-/// Rounds of putting the leaves of a tree in order.
-const MAX_ROUNDS: usize = 100;
+/// Rounds of putting the leaves of a tree in order, which come closer to it by a factor each.
+const MAX_ROUNDS: usize = 1000;
+/// Differences that count as none.
+const TOLERANCE: f64 = 1e-7;
 /// Share of a leaf's best value that a tree takes.
 const RATE: f64 = 0.1;
 
@@ -199,7 +201,7 @@ fn straighten(values: &mut [f64; N_LEAVES], sums: &[Slope; N_LEAVES], columns: &
             let direction = f64::from(DIRECTIONS[column as usize]);
             for low in (0..N_LEAVES).filter(|leaf| leaf & (1 << level) == 0) {
                 let high = low | 1 << level;
-                if direction * (values[high] - values[low]) < 0.0 {
+                if direction * (values[high] - values[low]) < -TOLERANCE {
                     let sum = weights[low] * values[low] + weights[high] * values[high];
                     let mean = sum / (weights[low] + weights[high]);
                     (values[low], values[high]) = (mean, mean);

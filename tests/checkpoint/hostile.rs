@@ -6,6 +6,9 @@ use elias::tools::verify;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+/// The paper's calibration.
+const TREE: &str = "calibration.kind=tree";
+
 fn sha256(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -52,7 +55,12 @@ fn check(result: Result<Predictor>, expected: &str) {
 
 #[track_caller]
 fn check_forged(change: impl FnOnce(&mut Value), expected: &str) {
-    let directory = saved_model();
+    check_forged_with(&[], change, expected);
+}
+
+#[track_caller]
+fn check_forged_with(settings: &[&str], change: impl FnOnce(&mut Value), expected: &str) {
+    let directory = saved_model_with(settings);
     let mut manifest = manifest(directory.path());
     change(&mut manifest);
     forge(directory.path(), &manifest);
@@ -61,7 +69,12 @@ fn check_forged(change: impl FnOnce(&mut Value), expected: &str) {
 
 #[track_caller]
 fn check_replaced(stem: &str, change: impl FnOnce(&mut Vec<u8>), expected: &str) {
-    let directory = saved_model();
+    let settings: &[&str] = match stem {
+        "tree-0" => &[TREE],
+        "names" => &["train.label_texts=on"],
+        _ => &[],
+    };
+    let directory = saved_model_with(settings);
     let name = file(directory.path(), stem);
     let mut bytes = fs::read(directory.path().join(name)).unwrap();
     change(&mut bytes);
@@ -144,7 +157,8 @@ fn a_manifest_of_another_kind_or_version_is_refused() {
         |m| m["members"][0]["ranker"]["weights"] = json!("absent"),
         "used but not listed",
     );
-    check_forged(
+    check_forged_with(
+        &[TREE],
         |m| m["members"][0]["calibrator"]["tree_weight"] = json!(-1.0),
         "calibration weight or power is -1",
     );
@@ -307,6 +321,13 @@ fn ids_out_of_range_and_broken_lists_are_refused() {
     check_replaced("ranker-0", set("ranker.words", u32::MAX), "ranker-0");
     check_replaced("tree-0", set("tree.right", u32::MAX), "decision tree");
     check_replaced("tree-0", set("tree.feature", 4), "splits feature 4 of 4");
+    check_replaced("judge-0", set("judge.columns", 20), "columns below 20");
+    for stem in ["neighbours", "names"] {
+        let named = |name: &str| -> &'static str { format!("{stem}.{name}").leak() };
+        check_replaced(stem, set(named("starts"), 1), "do not fit its postings");
+        check_replaced(stem, set(named("ends"), 1), "row offsets start with");
+        check_replaced(stem, set(named("columns"), u32::MAX), stem);
+    }
     check_replaced(
         "calibration",
         set("probabilities.score", 9.0f32.to_bits()),
@@ -336,6 +357,10 @@ fn weights_that_are_not_finite_are_refused() {
             ("ranker-0", "ranker.weight"),
             ("ranker-0", "ranker.intercept"),
             ("tree-0", "tree.probability"),
+            ("judge-0", "judge.thresholds"),
+            ("judge-0", "judge.leaves"),
+            ("neighbours", "neighbours.weights"),
+            ("names", "names.values"),
             ("calibration", "probabilities.score"),
         ] {
             let set = |bytes: &mut Vec<u8>| {

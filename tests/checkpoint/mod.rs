@@ -98,8 +98,17 @@ fn temporary() -> tempfile::TempDir {
 
 /// A small model in a directory of its own.
 fn saved_model() -> tempfile::TempDir {
+    saved_model_with(&[])
+}
+
+/// A small model with other settings.
+fn saved_model_with(settings: &[&str]) -> tempfile::TempDir {
     let directory = temporary();
-    train(&dataset(120)).save(directory.path()).unwrap();
+    let config = settings.iter().fold(config(), |config, setting| {
+        config.with_value(setting).unwrap()
+    });
+    let predictor = Trainer::new(config).train(&dataset(120)).unwrap();
+    predictor.save(directory.path()).unwrap();
     directory
 }
 
