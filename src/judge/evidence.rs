@@ -33,15 +33,6 @@ pub(crate) struct TextClues {
 /// Columns of the evidence.
 pub(crate) const N_COLUMNS: usize = 20;
 
-/// Which way each column may move a score: 1 up, -1 down, 0 either way. Whoever has more votes is not judged worse for
-/// it, whatever a few held-out points may suggest.
-pub(super) const DIRECTIONS: [i8; N_COLUMNS] = [
-    1, 0, 1, 1, 1, 0, 1, 1, // p, logit, margin, vote, nearest, frequency, name, contained
-    0, 1, 0, 1, 1, 1, // ŷ; shares of p, logit, margin, votes and name
-    -1, -1, -1, // ranks by p, margin and votes
-    0, 0, 0, // of the text
-];
-
 /// The columns of p and of the votes against the most votes.
 const P: usize = 0;
 const VOTE_SHARE: usize = 12;

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::evidence::{DIRECTIONS, Evidence, N_COLUMNS};
+use super::evidence::{Evidence, N_COLUMNS};
 use super::histogram::{BinnedColumn, Rows, Slope};
 use super::trees::{DEPTH, Judge, N_LEAVES, Tree};
 use crate::classifiers::sigmoid;
@@ -12,10 +12,6 @@ use crate::error::{Error, Result};
 const N_FOLDS: usize = 3;
 /// Most trees.
 const MAX_TREES: usize = 150;
-/// Rounds of putting the leaves of a tree in order, which come closer to it by a factor each.
-const MAX_ROUNDS: usize = 1000;
-/// Differences that count as none.
-const TOLERANCE: f64 = 1e-7;
 /// Share of a leaf's best value that a tree takes.
 const RATE: f64 = 0.1;
 
@@ -155,7 +151,6 @@ fn grow(columns: &[BinnedColumn], rows: &[u32], slopes: &[(f32, f32)], leaves: &
         thresholds: [f32::MAX; DEPTH],
         leaves: [0.0; N_LEAVES],
     };
-    let mut n_questions = 0;
     for level in 0..DEPTH {
         let growing = Rows {
             rows,
@@ -166,7 +161,6 @@ fn grow(columns: &[BinnedColumn], rows: &[u32], slopes: &[(f32, f32)], leaves: &
         let Some(question) = growing.best_question(columns) else {
             break;
         };
-        n_questions += 1;
         let column = &columns[question.column];
         tree.columns[level] = question.column as u32;
         tree.thresholds[level] = column.thresholds[question.threshold];
@@ -183,35 +177,6 @@ fn grow(columns: &[BinnedColumn], rows: &[u32], slopes: &[(f32, f32)], leaves: &
             curvature: f64::from(curvature),
         });
     }
-    let mut values = sums.map(Slope::value);
-    straighten(&mut values, &sums, &tree.columns[..n_questions]);
-    tree.leaves = values.map(|value| (RATE * value) as f32);
+    tree.leaves = sums.map(|sum| (RATE * sum.value()) as f32);
     tree
-}
-
-/// Makes leaves that differ in one answer alone differ the way its column may move a score: where they do not, both
-/// get their mean.
-fn straighten(values: &mut [f64; N_LEAVES], sums: &[Slope; N_LEAVES], columns: &[u32]) {
-    // A leaf that no row reached takes the value of the other.
-    let weights = sums.map(|sum| sum.curvature + 1e-9);
-    // A mean may put another pair in the wrong order; a tree that never gets straight says nothing.
-    for _ in 0..MAX_ROUNDS {
-        let mut is_straight = true;
-        for (level, &column) in columns.iter().enumerate() {
-            let direction = f64::from(DIRECTIONS[column as usize]);
-            for low in (0..N_LEAVES).filter(|leaf| leaf & (1 << level) == 0) {
-                let high = low | 1 << level;
-                if direction * (values[high] - values[low]) < -TOLERANCE {
-                    let sum = weights[low] * values[low] + weights[high] * values[high];
-                    let mean = sum / (weights[low] + weights[high]);
-                    (values[low], values[high]) = (mean, mean);
-                    is_straight = false;
-                }
-            }
-        }
-        if is_straight {
-            return;
-        }
-    }
-    values.fill(0.0);
 }

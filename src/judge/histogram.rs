@@ -4,7 +4,6 @@
 
 use rayon::prelude::*;
 
-use super::evidence::DIRECTIONS;
 use super::trees::N_LEAVES;
 
 /// Most bins of a column.
@@ -123,7 +122,6 @@ impl Rows<'_> {
             bins.iter().for_each(|&bin| all.add(bin));
         }
         let whole: f64 = all[..self.n_leaves].iter().map(|leaf| leaf.gain()).sum();
-        let direction = f64::from(DIRECTIONS[column]);
         let mut below = [Slope::default(); N_LEAVES];
         let mut best: Option<Question> = None;
         for threshold in 0..binned.thresholds.len() {
@@ -134,12 +132,7 @@ impl Rows<'_> {
                     gradient: all[leaf].gradient - below[leaf].gradient,
                     curvature: all[leaf].curvature - below[leaf].curvature,
                 };
-                let step = above.value() - below[leaf].value();
-                gain += if direction * step < 0.0 {
-                    all[leaf].gain()
-                } else {
-                    below[leaf].gain() + above.gain()
-                };
+                gain += below[leaf].gain() + above.gain();
             }
             if best.map_or(1e-9, |best| best.gain) < gain {
                 best = Some(Question {

@@ -98,16 +98,16 @@ fn temporary() -> tempfile::TempDir {
 
 /// A small model in a directory of its own.
 fn saved_model() -> tempfile::TempDir {
-    saved_model_with(&[])
+    saved_model_with(120, &[])
 }
 
-/// A small model with other settings.
-fn saved_model_with(settings: &[&str]) -> tempfile::TempDir {
+/// A small model of so many points with other settings.
+fn saved_model_with(n_points: usize, settings: &[&str]) -> tempfile::TempDir {
     let directory = temporary();
     let config = settings.iter().fold(config(), |config, setting| {
         config.with_value(setting).unwrap()
     });
-    let predictor = Trainer::new(config).train(&dataset(120)).unwrap();
+    let predictor = Trainer::new(config).train(&dataset(n_points)).unwrap();
     predictor.save(directory.path()).unwrap();
     directory
 }
