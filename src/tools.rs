@@ -1,8 +1,8 @@
 //! What the command line needs besides the main types: models on disk and plans.
 
 pub use crate::checkpoint::{
-    CheckedFile, Description, FileRecord, FileState, FilesCheck, check_files, describe,
-    is_unfinished, verify,
+    CheckedFile, Description, FileRecord, FileState, FilesCheck, check_files, check_not_in_use,
+    describe, is_unfinished, verify,
 };
 pub use crate::pipeline::MemoryEstimate;
 

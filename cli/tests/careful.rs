@@ -187,10 +187,11 @@ fn nobody_writes_into_the_directory_of_a_running_training() {
     }
     let (model, busy) = (model.to_str().unwrap(), busy.to_str().unwrap());
     let ran = run(["prune", model, "--out", busy, "--top-k", "2"]);
-    let second = train(&data, Path::new(busy), &["--overwrite"]);
+    let second = train(&data, Path::new(busy), &[]);
+    let replacing = train(&data, Path::new(busy), &["--overwrite"]);
     child.kill().unwrap();
     child.wait().unwrap();
-    for ran in [ran, second] {
+    for ran in [ran, second, replacing] {
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
         assert!(ran.stderr.contains("is writing"), "{}", ran.stderr);
     }

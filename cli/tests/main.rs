@@ -9,6 +9,7 @@ mod disk;
 mod evaluate;
 mod hostile;
 mod insight;
+mod memory;
 mod model;
 mod resume;
 mod shell;

@@ -35,7 +35,7 @@ mod v1_training;
 pub use check::{CheckedFile, FileState, FilesCheck, check_files};
 pub use files::FileRecord;
 pub use load::{describe, verify};
-pub use training::is_unfinished;
+pub use training::{check_not_in_use, is_unfinished};
 
 pub(crate) use kept_member::FinishedMember;
 pub(crate) use training::{Destination, Identity, SnapshotPace, Start, TrainingFolder};

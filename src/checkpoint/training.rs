@@ -23,6 +23,8 @@ use crate::train::{Array, Boundary, TrainState};
 
 /// The folder's name inside a model's directory.
 const FOLDER: &str = "checkpoint";
+/// The file in it that the writer holds.
+const LOCK: &str = "lock";
 /// The slots' names inside the folder.
 const SLOTS: [&str; 2] = ["slot-0", "slot-1"];
 /// The folder of finished members inside the folder.
@@ -135,6 +137,18 @@ pub fn is_unfinished(directory: &Path) -> bool {
     SLOTS.iter().chain([&MEMBERS]).any(holds)
 }
 
+/// That no process is writing into a directory.
+///
+/// # Errors
+/// [`Error::BadFile`] naming the lock of the process that is.
+pub fn check_not_in_use(directory: &Path) -> Result<()> {
+    let path = directory.join(FOLDER).join(LOCK);
+    if path.exists() {
+        Lock::take(&path)?;
+    }
+    Ok(())
+}
+
 /// The right to write into a directory, which one process has at a time.
 #[derive(Debug)]
 pub(super) struct WriteLock {
@@ -156,7 +170,7 @@ impl WriteLock {
             }
             Error::io(&folder, "create", error)
         })?;
-        let lock = Lock::take(&folder.join("lock"))?;
+        let lock = Lock::take(&folder.join(LOCK))?;
         Ok(WriteLock { folder, lock })
     }
 

@@ -233,6 +233,7 @@ impl Train {
     }
 
     fn check_out(&self, out: &Path) -> anyhow::Result<()> {
+        tools::check_not_in_use(out)?;
         let is_taken = out.exists() && !is_empty_directory(out);
         if is_taken && !self.overwrite && !self.resume {
             let problem = if tools::is_unfinished(out) {
