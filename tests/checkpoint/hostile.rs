@@ -71,7 +71,6 @@ fn check_forged_with(settings: &[&str], change: impl FnOnce(&mut Value), expecte
 fn check_replaced(stem: &str, change: impl FnOnce(&mut Vec<u8>), expected: &str) {
     let settings: &[&str] = match stem {
         "tree-0" => &[TREE],
-        "names" => &["train.label_texts=on"],
         "judge-0" => &["calibration.hold_out.n_points=100"],
         _ => &[],
     };

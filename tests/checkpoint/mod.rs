@@ -107,7 +107,9 @@ fn saved_model_with(n_points: usize, settings: &[&str]) -> tempfile::TempDir {
     let config = settings.iter().fold(config(), |config, setting| {
         config.with_value(setting).unwrap()
     });
-    let predictor = Trainer::new(config).train(&dataset(n_points)).unwrap();
+    let label_texts = (0..N_LABELS).map(|label| format!("word{label}"));
+    let data = dataset(n_points).with_label_texts(label_texts.collect());
+    let predictor = Trainer::new(config).train(&data.unwrap()).unwrap();
     predictor.save(directory.path()).unwrap();
     directory
 }
