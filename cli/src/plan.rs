@@ -111,6 +111,7 @@ fn write_plan(
         ("AdamW moments", estimate.moments),
         ("step buffers", estimate.step),
         ("ranker (after training)", estimate.ranker),
+        ("judge (after the ranker)", estimate.judge),
         ("finished members", estimate.members),
     ] {
         table.row([name.to_string(), size(n_bytes)]);

@@ -25,6 +25,12 @@ pub(crate) struct HoldOut {
 }
 
 impl HoldOut {
+    /// No more of so many points are held out.
+    pub(crate) fn most_points(n_points: usize, config: &HoldOutConfig) -> usize {
+        let share = (f64::from(MAX_SHARE) * n_points as f64) as usize;
+        config.n_points.min(share)
+    }
+
     /// Visits the points of `labels` (N×L) in random order and holds out each if all labels can do without it and its near
     /// duplicates among `features` (N×V), until min(`n_points`, [`MAX_SHARE`]·N) are held out, as many as
     /// [`MAX_SHARE`]·N are set aside, or none is left.
@@ -42,7 +48,7 @@ impl HoldOut {
     ) -> HoldOut {
         let n_points = labels.n_rows();
         let share = (f64::from(MAX_SHARE) * n_points as f64) as usize;
-        let wanted = config.n_points.min(share);
+        let wanted = HoldOut::most_points(n_points, config);
         let mut n_training = vec![0usize; labels.n_cols()];
         for &label in labels.indices() {
             n_training[label as usize] += 1;

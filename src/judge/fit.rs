@@ -28,6 +28,11 @@ pub(crate) struct Examples {
 }
 
 impl Examples {
+    /// Bytes of the evidence on so many candidates, in numbers and in bins, and of a judge being fitted on it.
+    pub(crate) fn n_bytes(n_candidates: usize) -> usize {
+        (5 * N_COLUMNS + 40) * n_candidates
+    }
+
     /// Adds the candidates of the next point.
     pub(crate) fn push(&mut self, evidence: &Evidence, relevant: impl Iterator<Item = bool>) {
         for (at, column) in self.columns.iter_mut().enumerate() {
@@ -57,8 +62,8 @@ impl Examples {
             .collect();
         let fold = |row: &u32| self.points[*row as usize] as usize % N_FOLDS;
         let rows = 0..self.relevant.len() as u32;
+        // One after the other: each uses all threads.
         let folds: Vec<Fold> = (0..N_FOLDS)
-            .into_par_iter()
             .map(|of| {
                 let (left_out, rows): (Vec<u32>, Vec<u32>) =
                     rows.clone().partition(|row| fold(row) == of);

@@ -31,6 +31,11 @@ pub(crate) struct Vote {
 }
 
 impl Neighbours {
+    /// Bytes of the index of so many entries of features and labels.
+    pub(crate) fn n_bytes(n_feature_entries: usize, n_label_entries: usize) -> usize {
+        8 * (n_feature_entries + n_label_entries)
+    }
+
     /// The first `n_points` of these points, with rows of length 1, and their labels.
     pub(crate) fn new(features: &CsrMatrix, labels: &CsrMatrix, n_points: usize) -> Self {
         let points: Vec<usize> = (0..n_points).collect();

@@ -1,15 +1,19 @@
 //! How much memory a training will take, before anything large is allocated.
 //!
-//! Every part counts its own bytes; this file alone adds them up. Clustering, training and the ranker do not overlap,
-//! so only the largest of the three counts. What is freed is taken to be gone, which holds where the allocator returns it
+//! Every part counts its own bytes; this file alone adds them up. Clustering, training, the ranker and the judge do not
+//! overlap, so only the largest of them counts. What is freed is taken to be gone, which holds where the allocator returns it
 //! to the system, as the command line asks it to. `docs/performance.md` compares the sum with measured peaks.
 
 use crate::classifiers::{CoarseRows, LabelClassifiers};
 use crate::clustering;
-use crate::config::{IndexMode, Plan};
+use crate::config::{CalibrationKind, IndexMode, Plan};
+use crate::data::HoldOut;
 use crate::encoder::{BagEncoder, EncoderSizes};
 use crate::features::Vectorizer;
 use crate::index::{Adjacency, ClusterClassifiers};
+use crate::judge::Examples;
+use crate::neighbours::Neighbours;
+use crate::predict::Member;
 use crate::ranker::{CandidateLists, Ranker};
 use crate::train;
 
@@ -32,6 +36,8 @@ pub struct MemoryEstimate {
     pub step: usize,
     /// Candidates, embeddings and weights while the ranker is trained, when the moments are gone.
     pub ranker: usize,
+    /// Evidence on the candidates of held-out points, and the points by their words, while the judge is fitted.
+    pub judge: usize,
     /// Finished members of an ensemble.
     pub members: usize,
 }
@@ -41,7 +47,8 @@ impl MemoryEstimate {
     pub fn total(&self) -> usize {
         let training = self.parameters + self.moments + self.step;
         let ranker = self.parameters + self.ranker;
-        let largest = training.max(self.clustering).max(ranker);
+        let judge = self.parameters + self.judge;
+        let largest = training.max(self.clustering).max(ranker).max(judge);
         let parts = self.program + self.data + self.features + largest;
         parts.saturating_add(self.members)
     }
@@ -133,6 +140,14 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
         // Rows of their own before they are one matrix.
         ranker = coarse + CandidateLists::n_bytes(n_candidates) + embeddings + 2 * ranker_weights;
     }
+    let mut judge = 0;
+    if config.calibration.enabled && config.calibration.kind == CalibrationKind::Judge {
+        let most = n_labels.min(config.ranker.n_candidates + Member::MAX_BROUGHT);
+        let n_candidates =
+            HoldOut::most_points(counts.n_points, &config.calibration.hold_out) * most;
+        let neighbours = Neighbours::n_bytes(sizes.n_feature_entries / 2, sizes.n_label_entries);
+        judge = coarse + ranker_weights + Examples::n_bytes(n_candidates) + neighbours;
+    }
     // Y, its renumbered copy, and the rows of it that are not held out.
     let n_label_copies = 2 + usize::from(config.calibration.enabled);
     MemoryEstimate {
@@ -151,6 +166,7 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
         moments,
         step,
         ranker,
+        judge,
         members: (parameters + coarse + ranker_weights).saturating_mul(config.ensemble.members - 1),
     }
 }

@@ -214,6 +214,12 @@ impl<'a> PreparedTraining<'a> {
         }
         // Validation points are assumed to be as long as the others.
         sizes.n_feature_entries += words_per_point * (sizes.n_points - n_points);
+        if let Some(texts) = &self.label_texts {
+            // Their own rows, and beside the points that train, once and again.
+            sizes.n_feature_entries += 3 * texts.features.nnz();
+            sizes.n_points += 2 * texts.len();
+            sizes.n_label_entries += texts.len();
+        }
         memory::estimate(&self.plan, &sizes)
     }
 

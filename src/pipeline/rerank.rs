@@ -1,6 +1,6 @@
 //! What ELIAS++ adds to a trained member: its ranker, and calibration on held-out points (paper, Section 3.5).
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use rayon::prelude::*;
 
@@ -180,23 +180,28 @@ fn fit_judge(
     witnesses: &Witnesses<'_>,
     plan: &Plan,
 ) -> Result<(Verdict, Lists)> {
-    let mut lists = list_all(member, held_out, plan, |point, list, scratch| {
-        let mut neighbours = NeighbourScratch::default();
-        let testimony = witnesses.testify(point.bow, &mut neighbours)?;
-        member.hear(point, list, &testimony, witnesses.frequencies, scratch);
-        Ok(scratch.evidence().clone())
-    })?;
     let mut examples = Examples::default();
-    for (point, (list, evidence)) in lists.iter().enumerate() {
-        let relevant = list.iter().map(|scored| held_out.has(point, scored.label));
-        examples.push(evidence, relevant);
+    let mut lists = Lists::new();
+    let n_points = held_out.points().len();
+    for first in (0..n_points).step_by(POINTS_PER_EVENT) {
+        let rows = first..n_points.min(first + POINTS_PER_EVENT);
+        let heard = list(member, held_out, rows, plan, |point, list, scratch| {
+            let mut neighbours = NeighbourScratch::default();
+            let testimony = witnesses.testify(point.bow, &mut neighbours)?;
+            member.hear(point, list, &testimony, witnesses.frequencies, scratch);
+            Ok(scratch.evidence().clone())
+        })?;
+        for (list, evidence) in heard {
+            let point = lists.len();
+            let relevant = list.iter().map(|scored| held_out.has(point, scored.label));
+            examples.push(&evidence, relevant);
+            lists.push(list);
+        }
     }
     let (judge, scores) = examples.fit()?;
-    let candidates = lists.iter_mut().flat_map(|(list, _)| list);
-    for (candidate, score) in candidates.zip(scores) {
+    for (candidate, score) in lists.iter_mut().flatten().zip(scores) {
         candidate.score = score;
     }
-    let lists = lists.into_iter().map(|(list, _)| list).collect();
     Ok((Verdict::Judge(judge), lists))
 }
 
@@ -208,7 +213,8 @@ fn fit_tree(
     plan: &Plan,
     mixing: Mixing,
 ) -> Result<(Verdict, Lists)> {
-    let mut lists = list_all(member, held_out, plan, |point, list, scratch| {
+    let rows = 0..held_out.points().len();
+    let mut lists = list(member, held_out, rows, plan, |point, list, scratch| {
         member.score_candidates(point, list, scratch);
         Ok(scratch.ranker_scores.clone())
     })?;
@@ -232,17 +238,18 @@ fn fit_tree(
     Ok((Verdict::Tree(calibrator), lists))
 }
 
-/// The candidates of every held-out point by p, and what else is wanted of them.
-fn list_all<T: Send>(
+/// The candidates of held-out points by p, and what else is wanted of them.
+fn list<T: Send>(
     member: &Member,
     held_out: &HeldOut<'_>,
+    rows: Range<usize>,
     plan: &Plan,
     look: impl Fn(Position<'_>, &mut Vec<Scored>, &mut MemberScratch) -> Result<T> + Sync,
 ) -> Result<Vec<(Vec<Scored>, T)>> {
     let search = Search::new(plan, 0, true);
     let network = member.network(Level::Stage2);
     let points = held_out.points();
-    let rows: Vec<u32> = (0..points.len() as u32).collect();
+    let rows: Vec<u32> = rows.map(|row| row as u32).collect();
     let chunks: Vec<Vec<_>> = rows
         .par_chunks(CHUNK)
         .map_init(

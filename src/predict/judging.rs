@@ -112,6 +112,9 @@ impl Testimony {
 }
 
 impl Member {
+    /// Candidates that witnesses bring at most.
+    pub(crate) const MAX_BROUGHT: usize = MAX_VOTES + MAX_NAMES;
+
     /// Adds the candidates of the witnesses to those of the index, and puts the evidence on all of them into the
     /// scratch.
     pub(crate) fn hear(

@@ -98,10 +98,12 @@ fn temporary() -> tempfile::TempDir {
 
 /// A small model in a directory of its own.
 fn saved_model() -> tempfile::TempDir {
-    saved_model_with(120, &[])
+    let directory = temporary();
+    train(&dataset(120)).save(directory.path()).unwrap();
+    directory
 }
 
-/// A small model of so many points with other settings.
+/// A small model of so many points with other settings, with label texts.
 fn saved_model_with(n_points: usize, settings: &[&str]) -> tempfile::TempDir {
     let directory = temporary();
     let config = settings.iter().fold(config(), |config, setting| {
