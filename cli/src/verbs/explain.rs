@@ -200,7 +200,7 @@ fn write_member(out: &mut impl Write, member: &MemberExplanation) -> io::Result<
     if let Some(judge) = &member.judge {
         writeln!(
             out,
-            "   judge {:.4}; without network {:.4}, ranker {:.4}, neighbours {:.4}, names {:.4}",
+            "   judge {:.3}; without network {:.3}, ranker {:.3}, votes {:.3}, names {:.3}",
             judge.score,
             judge.without_network,
             judge.without_ranker,
