@@ -111,6 +111,8 @@ pub enum Event {
         /// Number of trainings.
         n_members: usize,
     },
+    /// The checkpoints of an interrupted training are damaged: it starts at the beginning.
+    CheckpointsDamaged,
     /// A checkpoint was written; not part of a model's history, which has no times.
     Checkpoint {
         /// Time it took.

@@ -13,6 +13,18 @@ pub(crate) fn return_what_is_freed() {
     }
 }
 
+/// Memory and swap of the machine, in bytes; None where the system does not report it.
+pub(crate) fn of_machine() -> Option<usize> {
+    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let kibibytes = |name: &str| -> Option<usize> {
+        let mut lines = info.lines();
+        let line = lines.find_map(|line| line.strip_prefix(name))?;
+        line.trim().strip_suffix("kB")?.trim().parse().ok()
+    };
+    let swap = kibibytes("SwapTotal:").unwrap_or(0);
+    Some(1024 * (kibibytes("MemTotal:")? + swap))
+}
+
 /// Peak resident memory of the process so far, in bytes; None where the system does not report it.
 pub(crate) fn peak_rss() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;

@@ -5,6 +5,27 @@ use std::path::Path;
 
 use crate::ui::console::Misuse;
 
+/// Checks that a file to be written is not in the directory of a model that is read.
+///
+/// # Errors
+/// A [`Misuse`] if it is.
+pub(crate) fn check_outside(out: &Path, model: &Path) -> anyhow::Result<()> {
+    let parent = out.parent().filter(|parent| *parent != Path::new(""));
+    let parent = fs::canonicalize(parent.unwrap_or(Path::new(".")));
+    match (parent, fs::canonicalize(model)) {
+        (Ok(parent), Ok(model)) if parent == model => Err(is_input(out)),
+        _ => Ok(()),
+    }
+}
+
+fn is_input(out: &Path) -> anyhow::Error {
+    let name = out.display();
+    Misuse(format!(
+        "{name} is an input and an output: choose another output"
+    ))
+    .into()
+}
+
 /// Checks a file before it is written.
 ///
 /// # Errors
@@ -14,8 +35,7 @@ pub(crate) fn check(out: &Path, overwrite: bool, inputs: &[&Path]) -> anyhow::Re
     if let Ok(own) = fs::canonicalize(out) {
         let is_own = |input: &&&Path| fs::canonicalize(input).is_ok_and(|input| input == own);
         if inputs.iter().find(is_own).is_some() {
-            let problem = format!("{name} is an input and an output: choose another output");
-            return Err(Misuse(problem).into());
+            return Err(is_input(out));
         }
     }
     // Devices, such as /dev/null, are written to as they are.

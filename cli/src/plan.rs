@@ -126,7 +126,9 @@ pub(crate) fn advice(estimate: &MemoryEstimate) -> &'static str {
     let training = estimate.parameters + estimate.moments + estimate.step;
     let parameters = estimate.parameters + estimate.moments;
     let ranker = estimate.parameters + estimate.ranker;
-    if ranker > training.max(estimate.clustering) {
+    if estimate.members > training {
+        "train fewer members"
+    } else if ranker > training.max(estimate.clustering) {
         "lower ranker.n_candidates, or turn the ranker off with --ranker off"
     } else if estimate.clustering > training {
         "lower features.max_features or raise features.min_df: clustering needs the most"

@@ -40,7 +40,13 @@ impl Times {
     }
 
     /// Writes the times beside the model.
+    ///
+    /// # Errors
+    /// If a file of that name is something else.
     pub(crate) fn write(&self, model: &Path) -> io::Result<()> {
+        if path_of(model).exists() && Times::read(model).is_none() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
         fs::write(path_of(model), serde_json::to_vec_pretty(self)?)
     }
 }

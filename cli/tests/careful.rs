@@ -310,3 +310,116 @@ fn nonsense_values_are_refused_by_name() {
         assert!(named && !ran.stderr.contains("-2"), "{}", ran.stderr);
     }
 }
+
+#[test]
+fn a_command_never_replaces_what_it_reads() {
+    let (dir, data, model) = trained();
+    let model = model.to_str().unwrap();
+    let manifest = format!("{model}/manifest.json");
+    let commands: [&[&str]; 5] = [
+        &["convert", &data, "--to", "csv", "--out", &data],
+        &["predict", model, &data, "--out", &manifest],
+        &[
+            "predict",
+            model,
+            &data,
+            "--out",
+            &format!("{model}/new.jsonl"),
+        ],
+        &["report", model, &data, "--out", &manifest],
+        &["prune", model, "--threshold", "0.1", "--out", model],
+    ];
+    let before = std::fs::read(&manifest).unwrap();
+    for command in commands {
+        let ran = run(command.iter().chain(&["--overwrite"]));
+        assert_eq!(ran.code, Some(2), "{command:?}: {}", ran.stderr);
+        assert!(
+            ran.stderr.contains("is an input and an output"),
+            "{}",
+            ran.stderr
+        );
+    }
+    assert_eq!(std::fs::read(&manifest).unwrap(), before);
+    assert_eq!(std::fs::read_to_string(&data).unwrap(), lines(48));
+    drop(dir);
+}
+
+#[test]
+fn resuming_a_finished_training_leaves_another_one_that_was_interrupted() {
+    let (dir, data, model) = trained();
+    let other = write(dir.path(), "other.jsonl", &lines(400));
+    let more = [
+        "--overwrite",
+        "--checkpoint-every",
+        "0",
+        "--set",
+        "stage1.epochs=200",
+    ];
+    let mut child = Command::new(env!("CARGO_BIN_EXE_elias"))
+        .args(arguments(&other, &model, &more))
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let slot = model.join("checkpoint").join("slot-0");
+    while !slot.exists() && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(model.join("checkpoint").exists());
+    let ran = train(&data, &model, &["--set", "stage1.epochs=8", "--resume"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("the data has changed"),
+        "{}",
+        ran.stderr
+    );
+    assert!(model.join("checkpoint").exists());
+}
+
+#[test]
+fn a_training_larger_than_the_machine_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = write(dir.path(), "train.jsonl", &lines(48));
+    let model = dir.path().join("model");
+    let ran = train(&data, &model, &["--set", "encoder.dim=1000000000"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("this machine's memory"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!model.exists());
+}
+
+#[test]
+fn a_file_beside_the_model_that_is_not_its_times_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = write(dir.path(), "train.jsonl", &lines(48));
+    let precious = write(dir.path(), "model-times.json", "precious");
+    let ran = train(&data, &dir.path().join("model"), &[]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(std::fs::read_to_string(precious).unwrap(), "precious");
+}
+
+#[test]
+fn a_label_that_tsv_cannot_hold_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = lines(48).replace("\"fruit\"", "\"fruit\\tripe\"");
+    let data = write(dir.path(), "train.jsonl", &text);
+    let model = dir.path().join("model");
+    train(&data, &model, &[]);
+    let model = model.to_str().unwrap();
+    let ran = run([
+        "predict",
+        model,
+        &data,
+        "--output-format",
+        "tsv",
+        "--top-k",
+        "5",
+    ]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("tsv cannot hold"), "{}", ran.stderr);
+}

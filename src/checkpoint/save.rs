@@ -49,8 +49,7 @@ pub(super) fn save_locked(
     if existing == Existing::Keep && directory.join(MANIFEST).exists() {
         return Err(Error::BadFile {
             path: directory.into(),
-            problem: "it holds a model already: choose another directory, or ask to replace it"
-                .into(),
+            problem: "it holds a model already: choose another directory, or overwrite it".into(),
         });
     }
     // A damaged manifest may be replaced as well; its files are then unknown and stay.

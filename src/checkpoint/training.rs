@@ -201,6 +201,8 @@ pub(crate) struct TrainingFolder {
     generation: u64,
     /// The member that is being trained.
     member: usize,
+    /// Whether [`TrainingFolder::restore`] found checkpoints of which none could be read.
+    pub(crate) is_damaged: bool,
     clock: Clock,
 }
 
@@ -229,6 +231,7 @@ impl TrainingFolder {
             lock,
             generation: 0,
             member: 0,
+            is_damaged: false,
             clock: Clock {
                 begun: now,
                 last: now,
@@ -239,7 +242,7 @@ impl TrainingFolder {
         let keeps = destination.existing == Existing::Keep;
         let holds = |what: &str| Error::BadFile {
             path: directory.clone(),
-            problem: format!("it holds {what}, or ask to replace it"),
+            problem: format!("it holds {what}, or overwrite it"),
         };
         let is_model = directory.join(files::MANIFEST).exists();
         // A training beside a model was started to replace it, and may do so once it is resumed.
@@ -277,7 +280,14 @@ impl TrainingFolder {
                 && description.written_by == written_by()
                 && description.plan.config() == &self.identity.config
         });
-        self.destination.start == Start::Resume && is_same
+        self.destination.start == Start::Resume && is_same && !self.holds_another()
+    }
+
+    /// Whether another training than this one was interrupted here.
+    fn holds_another(&self) -> bool {
+        let slots = SLOTS.iter().map(|slot| self.folder.join(slot));
+        let mut snapshots = slots.filter_map(|slot| snapshot::read_manifest(&slot).ok()?);
+        snapshots.any(|snapshot| !self.identity.differences(&snapshot).is_empty())
     }
 
     /// The last whole snapshot of a member; none if its training starts at the beginning.
@@ -291,6 +301,7 @@ impl TrainingFolder {
         member: usize,
     ) -> Result<Option<TrainState>> {
         self.member = member;
+        self.is_damaged = SLOTS.iter().any(|slot| self.folder.join(slot).exists());
         let mut snapshots = Vec::new();
         for slot in SLOTS {
             let path = self.folder.join(slot);
@@ -309,16 +320,18 @@ impl TrainingFolder {
                 return Err(Error::BadFile {
                     path: self.folder.clone(),
                     problem: format!(
-                        "the interrupted training cannot be resumed: {}; undo that, or start again",
+                        "the interrupted training cannot be resumed: {}; undo that, or overwrite it",
                         differences.join("; ")
                     ),
                 });
             }
             if snapshot.member != member {
+                self.is_damaged = false;
                 continue;
             }
             if let Ok(state) = snapshot::read(path, snapshot, plan, origin) {
                 self.generation = snapshot.generation + 1;
+                self.is_damaged = false;
                 return Ok(Some(state));
             }
         }

@@ -148,7 +148,10 @@ pub(super) fn wire_history(history: &[Event]) -> Vec<WireEvent> {
         Event::CalibrationSkipped { n_points, n_needed } => {
             Some(WireEvent::CalibrationSkipped { n_points, n_needed })
         }
-        Event::PhaseStarted { .. } | Event::Step { .. } | Event::Checkpoint { .. } => None,
+        Event::PhaseStarted { .. }
+        | Event::Step { .. }
+        | Event::Checkpoint { .. }
+        | Event::CheckpointsDamaged => None,
     };
     history.iter().filter_map(keep).collect()
 }

@@ -108,7 +108,12 @@ impl MemberTrainer<'_, '_> {
         };
         let state = match folder.restore(plan, data.origin, run)? {
             Some(state) => state,
-            None => begin(data, plan, observer)?,
+            None => {
+                if folder.is_damaged {
+                    emit(observer, Event::CheckpointsDamaged)?;
+                }
+                begin(data, plan, observer)?
+            }
         };
         let mut keep = |state: &mut TrainState, boundary| {
             if let Some(duration) = folder.keep(state, boundary)? {

@@ -176,6 +176,10 @@ impl TrainingProgress {
                 );
                 self.info(state, &line);
             }
+            Event::CheckpointsDamaged => {
+                let line = "the checkpoints are damaged: this training starts at the beginning";
+                self.info(state, line);
+            }
             Event::Checkpoint { seconds } => {
                 state.checkpoints.count += 1;
                 state.checkpoints.seconds += seconds;

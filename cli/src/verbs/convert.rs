@@ -8,6 +8,7 @@ use clap::Args;
 use elias::data::{self, ConversionLoss, Dataset, Format, Part};
 use elias::tools::{self, TfIdf};
 
+use crate::outputs;
 use crate::reading;
 use crate::ui::console::Console;
 
@@ -68,6 +69,9 @@ impl Convert {
             Ok(mut entries) => entries.next().is_some(),
             Err(_) => self.out.exists(),
         };
+        if is_taken {
+            outputs::check(&self.out, true, &[&self.source])?;
+        }
         if is_taken && !self.overwrite {
             bail!(
                 "{} exists already: choose another path, or add --overwrite",

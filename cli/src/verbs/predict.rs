@@ -77,6 +77,7 @@ impl Predict {
     pub(crate) fn run(&self, console: &Console) -> anyhow::Result<()> {
         for out in self.out.iter().flat_map(|out| self.files(out)) {
             outputs::check(&out, self.overwrite, &[&self.input])?;
+            outputs::check_outside(&out, &self.model)?;
         }
         let predictor = models::load(&self.model)?;
         if let Some(reason) = models::why_no_probabilities(&predictor) {

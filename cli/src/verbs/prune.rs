@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use elias::insight::{Cut, prune};
 
-use crate::models;
 use crate::ui::console::{Console, Misuse};
 use crate::ui::count::count;
+use crate::{models, outputs};
 
 /// Remove weak edges from a model's index
 ///
@@ -38,6 +38,11 @@ pub(crate) struct Prune {
 
 impl Prune {
     pub(crate) fn run(&self, console: &Console) -> anyhow::Result<()> {
+        outputs::check(&self.out, true, &[&self.model])?;
+        if self.top_k == Some(0) {
+            let problem = "--top-k: expected at least 1, found 0";
+            return Err(Misuse(problem.into()).into());
+        }
         let cut = match (self.threshold, self.top_k) {
             (_, Some(k)) => Cut::TopK(k),
             (Some(threshold), None) if (0.0..=1.0).contains(&threshold) => {

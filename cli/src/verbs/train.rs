@@ -253,15 +253,18 @@ impl Train {
     }
 
     fn check_memory(&self, estimate: &MemoryEstimate) -> anyhow::Result<()> {
-        let Some(limit) = self.memory_limit else {
-            return Ok(());
+        let given = self.memory_limit;
+        let given = given.map(|limit| (limit * f64::from(1 << 30)) as usize);
+        let (limit, what) = match (given, memory::of_machine()) {
+            (Some(limit), _) => (limit, "the limit"),
+            (None, Some(bytes)) if !self.dry_run => (bytes, "this machine's memory"),
+            (None, _) => return Ok(()),
         };
-        let limit = (limit * f64::from(1 << 30)) as usize;
         if estimate.total() <= limit {
             return Ok(());
         }
         anyhow::bail!(
-            "training would need about {}, more than the limit of {}; {}",
+            "training would need about {}, more than {what} of {}; {}",
             memory::size(estimate.total()),
             memory::size(limit),
             plan::advice(estimate)

@@ -351,7 +351,12 @@ impl Point<'_> {
                 None => write!(out, "{}", self.row)?,
             }
             out.write_all(b"\t")?;
-            write_line_text(out, label_set.name(answer.label), b"\t")?;
+            let name = label_set.name(answer.label);
+            if name.contains(['\t', '\n', '\r']) {
+                let problem = format!("tsv cannot hold the label {name:?}: choose jsonl or csv");
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+            }
+            out.write_all(name.as_bytes())?;
             write!(out, "\t{}", answer.score)?;
             if let Some(probability) = probability.and_then(|of| of(answer.score)) {
                 write!(out, "\t{probability}")?;

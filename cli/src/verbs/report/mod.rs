@@ -55,6 +55,7 @@ pub(crate) struct Report {
 impl Report {
     pub(crate) fn run(&self, console: &Console) -> anyhow::Result<()> {
         outputs::check(&self.out, self.overwrite, &[&self.data])?;
+        outputs::check_outside(&self.out, &self.model)?;
         let started = Instant::now();
         let predictor = models::load(&self.model)?;
         let read = |path: &Path, part| {
