@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 
 use crate::command::{Ran, elias, run, write};
 
@@ -26,6 +26,18 @@ pub(crate) fn arguments(data: &str, out: &Path, more: &[&str]) -> Vec<String> {
     let fast = ["--set", "train.batch_size=4", "--set", "stage2.epochs=8"];
     let all = fixed.iter().chain(&fast).chain(more);
     all.map(|argument| (*argument).to_owned()).collect()
+}
+
+/// A training that has just printed a line with these words, and what it prints after it.
+pub(crate) fn training_at(words: &str, arguments: &[String]) -> (Child, BufReader<ChildStderr>) {
+    let mut child = elias(arguments).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains(words) {
+        line.clear();
+        assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "it ended early");
+    }
+    (child, stderr)
 }
 
 /// A directory with data and a model.
@@ -175,16 +187,7 @@ fn nobody_writes_into_the_directory_of_a_running_training() {
     let (dir, data, model) = trained();
     let busy = dir.path().join("busy");
     let endless = ["--set", "stage1.epochs=1000000"];
-    let mut child = elias(arguments(&data, &busy, &endless))
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stderr = BufReader::new(child.stderr.take().unwrap());
-    let mut line = String::new();
-    while !line.contains("epoch 1/") {
-        line.clear();
-        assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "it ended early");
-    }
+    let (mut child, _stderr) = training_at("epoch 1/", &arguments(&data, &busy, &endless));
     let (model, busy) = (model.to_str().unwrap(), busy.to_str().unwrap());
     let ran = run(["prune", model, "--out", busy, "--top-k", "2"]);
     let second = train(&data, Path::new(busy), &[]);

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::careful::{arguments, lines, train, trained};
+use crate::careful::{arguments, lines, train, trained, training_at};
 use crate::command::{elias, run, write};
 
 /// What the shell says of a script; `$1` is the binary, then the arguments.
@@ -302,16 +302,7 @@ fn a_finished_training_whose_place_was_taken_is_saved_beside_it() {
     let (dir, data, model) = trained();
     let taken = dir.path().join("taken");
     let more = ["--set", "stage1.epochs=300"];
-    let mut child = elias(arguments(&data, &taken, &more))
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stderr = BufReader::new(child.stderr.take().unwrap());
-    let mut line = String::new();
-    while !line.contains("epoch 2/") {
-        line.clear();
-        assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "it ended early");
-    }
+    let (mut child, mut stderr) = training_at("epoch 2/", &arguments(&data, &taken, &more));
     let mut files: Vec<PathBuf> = fs::read_dir(&model)
         .unwrap()
         .map(|entry| entry.unwrap().path())

@@ -217,7 +217,7 @@ impl Dataset {
     }
 
     /// What is known about the labels besides their names, where it was given.
-    pub fn label_texts(&self) -> Option<&Texts> {
+    pub(crate) fn label_texts(&self) -> Option<&Texts> {
         self.label_texts.as_ref()
     }
 

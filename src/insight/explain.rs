@@ -149,7 +149,8 @@ pub fn explain(
         .collect();
     let witnesses = predictor.witnesses();
     let bow = point.features.row(0);
-    let testimony = witnesses.testify(bow, &mut NeighbourScratch::default())?;
+    let mut scratch = MemberScratch::new(&predictor.members()[0].model);
+    let testimony = witnesses.testify(bow, &mut scratch)?;
     let hearings = predictor
         .members()
         .iter()
@@ -192,7 +193,6 @@ pub fn explain(
 
 /// What a member's judge heard of one text.
 struct Hearing<'a> {
-    member: &'a Member,
     judge: &'a Judge,
     testimony: &'a Testimony,
     candidates: Vec<Scored>,
@@ -219,9 +219,8 @@ impl<'a> Hearing<'a> {
         let frequencies = predictor.witnesses().frequencies;
         let point = Position { bow, slot: 0 };
         member.hear(point, &mut candidates, testimony, frequencies, &mut scratch);
-        member.judge(judge, &mut candidates, &mut scratch)?;
+        scratch.judge(judge, &mut candidates)?;
         Ok(Some(Hearing {
-            member,
             judge,
             testimony,
             candidates,
@@ -233,9 +232,8 @@ impl<'a> Hearing<'a> {
         let mut candidates = self.candidates.iter();
         let place = candidates.position(|candidate| candidate.label == label)?;
         let without = |expert| {
-            let (testimony, scratch) = (self.testimony, &self.scratch);
-            self.member
-                .score_without(expert, self.judge, place, testimony, scratch)
+            let (judge, testimony) = (self.judge, self.testimony);
+            self.scratch.score_without(expert, judge, place, testimony)
         };
         Some(JudgeExplanation {
             score: self.candidates[place].score,

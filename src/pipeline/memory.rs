@@ -145,6 +145,7 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
         let most = n_labels.min(config.ranker.n_candidates + Member::MAX_BROUGHT);
         let n_candidates =
             HoldOut::most_points(counts.n_points, &config.calibration.hold_out) * most;
+        // Half of the entries are a copy.
         let neighbours = Neighbours::n_bytes(sizes.n_feature_entries / 2, sizes.n_label_entries);
         judge = coarse + ranker_weights + Examples::n_bytes(n_candidates) + neighbours;
     }

@@ -177,7 +177,7 @@ impl<'a> PreparedTraining<'a> {
         Predictor::new(PredictorParts {
             featurizer: self.featurizer,
             label_set: self.data.label_set().clone(),
-            label_counts: count_labels(self.data.labels()),
+            label_counts: count_labels(self.data.labels(), self.data.n_points()),
             members,
             calibration,
             neighbours,

@@ -13,7 +13,7 @@ use crate::events::{Event, Observer, POINTS_PER_EVENT, Phase, Steps};
 use crate::ids::Scored;
 use crate::judge::Examples;
 use crate::matrix::Matrix;
-use crate::neighbours::{NeighbourScratch, Neighbours};
+use crate::neighbours::Neighbours;
 use crate::predict::{CHUNK, Level, Member, MemberScratch, Position, Search, Verdict, Witnesses};
 use crate::ranker::{CandidateLists, Ranker, RankerProblem};
 
@@ -186,8 +186,7 @@ fn fit_judge(
     for first in (0..n_points).step_by(POINTS_PER_EVENT) {
         let rows = first..n_points.min(first + POINTS_PER_EVENT);
         let heard = list(member, held_out, rows, plan, |point, list, scratch| {
-            let mut neighbours = NeighbourScratch::default();
-            let testimony = witnesses.testify(point.bow, &mut neighbours)?;
+            let testimony = witnesses.testify(point.bow, scratch)?;
             member.hear(point, list, &testimony, witnesses.frequencies, scratch);
             Ok(scratch.evidence().clone())
         })?;

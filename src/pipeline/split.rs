@@ -111,11 +111,7 @@ impl<'a> LabelledPoints<'a> {
 
     /// Number of texts of each label.
     pub(super) fn label_counts(&self) -> Vec<u32> {
-        let mut counts = vec![0; self.labels.n_cols()];
-        let n_entries = self.labels.indptr()[self.n_texts];
-        let columns = self.labels.indices()[..n_entries].iter();
-        columns.for_each(|&label| counts[label as usize] += 1);
-        counts
+        count_labels(&self.labels, self.n_texts)
     }
 }
 
@@ -155,10 +151,10 @@ impl LabelPoints {
     }
 }
 
-/// Number of points of each label.
-pub(super) fn count_labels(labels: &CsrMatrix) -> Vec<u32> {
+/// Number of the first `n_points` that have each label.
+pub(super) fn count_labels(labels: &CsrMatrix, n_points: usize) -> Vec<u32> {
     let mut counts = vec![0; labels.n_cols()];
-    let columns = labels.indices().iter();
+    let columns = labels.indices()[..labels.indptr()[n_points]].iter();
     columns.for_each(|&label| counts[label as usize] += 1);
     counts
 }

@@ -38,6 +38,7 @@ pub(crate) struct Testimony {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct JudgingScratch {
     clues: Vec<Clues>,
+    neighbours: NeighbourScratch,
     judge: JudgeScratch,
     scores: Vec<f32>,
     /// Candidates by label, with their places in the list.
@@ -54,8 +55,9 @@ impl Witnesses<'_> {
     pub(crate) fn testify(
         &self,
         bow: (&[u32], &[f32]),
-        scratch: &mut NeighbourScratch,
+        scratch: &mut MemberScratch,
     ) -> Result<Testimony> {
+        let scratch = &mut scratch.judging.neighbours;
         let mut testimony = Testimony {
             n_words: bow.0.len(),
             ..Testimony::default()
@@ -183,29 +185,27 @@ impl Member {
         }
         evidence.fill(testimony.text_clues(), clues);
     }
+}
 
+impl MemberScratch {
     /// Replaces the scores of candidates by those of a judge, after [`Member::hear`]; the order is left as it was.
     ///
     /// # Errors
     /// [`crate::Error::CannotPredict`] if a score is not finite.
-    pub(crate) fn judge(
-        &self,
-        judge: &Judge,
-        listed: &mut [Scored],
-        scratch: &mut MemberScratch,
-    ) -> Result<()> {
+    pub(crate) fn judge(&mut self, judge: &Judge, listed: &mut [Scored]) -> Result<()> {
         let JudgingScratch {
             judge: buffers,
             scores,
             evidence,
             ..
-        } = &mut scratch.judging;
+        } = &mut self.judging;
         judge.score(evidence, buffers, scores);
         for (scored, &score) in listed.iter_mut().zip(&*scores) {
             scored.score = score;
         }
         check_finite(&[], listed)
     }
+
     /// The score of the candidate at a place had an expert said nothing, after [`Member::hear`].
     pub(crate) fn score_without(
         &self,
@@ -213,9 +213,8 @@ impl Member {
         judge: &Judge,
         place: usize,
         testimony: &Testimony,
-        scratch: &MemberScratch,
     ) -> f32 {
-        let mut clues = scratch.judging.clues.clone();
+        let mut clues = self.judging.clues.clone();
         clues.iter_mut().for_each(|clues| expert.silence(clues));
         let (mut evidence, mut scores) = (Evidence::default(), Vec::new());
         evidence.fill(testimony.text_clues(), &clues);

@@ -31,7 +31,6 @@ use crate::events::Event;
 use crate::features::{FeatureScratch, Featurizer, PointSet, Points};
 use crate::ids::{LabelId, Scored};
 use crate::matrix::top_k;
-use crate::neighbours::NeighbourScratch;
 use crate::pool::Pool;
 
 use member::Scoring;
@@ -87,7 +86,6 @@ impl From<usize> for Query {
 struct Scratch {
     member: MemberScratch,
     features: FeatureScratch,
-    neighbours: NeighbourScratch,
     merger: Merger,
 }
 
@@ -301,7 +299,7 @@ impl Predictor {
         let bow = |row: u32| points.features.row(row as usize);
         let testimonies: Vec<Testimony> = if is_judged {
             let rows = rows.iter();
-            rows.map(|&row| witnesses.testify(bow(row), &mut scratch.neighbours))
+            rows.map(|&row| witnesses.testify(bow(row), &mut scratch.member))
                 .collect::<Result<_>>()?
         } else {
             Vec::new()
@@ -318,7 +316,7 @@ impl Predictor {
                     Some(Verdict::Judge(judge)) if is_judged => {
                         let testimony = &testimonies[slot];
                         member.hear(point, candidates, testimony, scoring.frequencies, buffers);
-                        member.judge(judge, candidates, buffers)?;
+                        buffers.judge(judge, candidates)?;
                     }
                     _ if reranks => member.rescore(point, &scoring, candidates, buffers)?,
                     _ => {}
@@ -356,7 +354,6 @@ impl Predictor {
         let new = || Scratch {
             member: MemberScratch::new(&self.parts.members[0].model),
             features: FeatureScratch::default(),
-            neighbours: NeighbourScratch::default(),
             merger: Merger::default(),
         };
         self.scratch.with(new, work)

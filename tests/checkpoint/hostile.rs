@@ -60,7 +60,7 @@ fn check_forged(change: impl FnOnce(&mut Value), expected: &str) {
 
 #[track_caller]
 fn check_forged_with(settings: &[&str], change: impl FnOnce(&mut Value), expected: &str) {
-    let directory = saved_model_with(120, settings);
+    let directory = saved_model_with(settings);
     let mut manifest = manifest(directory.path());
     change(&mut manifest);
     forge(directory.path(), &manifest);
@@ -71,12 +71,9 @@ fn check_forged_with(settings: &[&str], change: impl FnOnce(&mut Value), expecte
 fn check_replaced(stem: &str, change: impl FnOnce(&mut Vec<u8>), expected: &str) {
     let settings: &[&str] = match stem {
         "tree-0" => &[TREE],
-        "judge-0" => &["calibration.hold_out.n_points=100"],
         _ => &[],
     };
-    // From a hundred held-out points a judge learns something.
-    let n_points = if stem == "judge-0" { 1000 } else { 120 };
-    let directory = saved_model_with(n_points, settings);
+    let directory = saved_model_with(settings);
     let name = file(directory.path(), stem);
     let mut bytes = fs::read(directory.path().join(name)).unwrap();
     change(&mut bytes);

@@ -103,14 +103,14 @@ fn saved_model() -> tempfile::TempDir {
     directory
 }
 
-/// A small model of so many points with other settings, with label texts.
-fn saved_model_with(n_points: usize, settings: &[&str]) -> tempfile::TempDir {
+/// A small model with other settings, and with label texts.
+fn saved_model_with(settings: &[&str]) -> tempfile::TempDir {
     let directory = temporary();
     let config = settings.iter().fold(config(), |config, setting| {
         config.with_value(setting).unwrap()
     });
     let label_texts = (0..N_LABELS).map(|label| format!("word{label}"));
-    let data = dataset(n_points).with_label_texts(label_texts.collect());
+    let data = dataset(120).with_label_texts(label_texts.collect());
     let predictor = Trainer::new(config).train(&data.unwrap()).unwrap();
     predictor.save(directory.path()).unwrap();
     directory

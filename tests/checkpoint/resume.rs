@@ -174,11 +174,17 @@ fn a_torn_last_write_leads_back_to_the_snapshot_before() {
                         damage(&path, fs::read(&path).unwrap());
                     }
                 }
-                train_to(&directory, resuming, &ignore).unwrap();
+                let is_told = Mutex::new(false);
+                let observer = |event: &Event| {
+                    *is_told.lock().unwrap() |= *event == Event::CheckpointsDamaged;
+                    ControlFlow::Continue(())
+                };
+                train_to(&directory, resuming, &observer).unwrap();
                 assert!(
                     contents(&directory) == expected,
                     "{ending}, {n_slots} slots"
                 );
+                assert_eq!(*is_told.lock().unwrap(), n_slots == 2, "{ending}");
                 n_tried += 1;
             }
         }
