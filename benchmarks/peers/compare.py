@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """One table of elias and its peers: quality, training time, prediction time, model size, peak memory.
 
-    python3 benchmarks/peers/compare.py [DATA ...] [--systems elias,xr-linear,parabel,bonsai,napkinxc,fasttext] [--work DIR]
+    python3 benchmarks/peers/compare.py [DATA ...] [--systems elias,xr-linear,parabel,bonsai,napkinxc,fasttext]
+                                        [--label-names] [--work DIR]
 
-DATA: directories with train.jsonl.gz and test.jsonl.gz. Makes its own virtual environment in the user's cache
+DATA: directories with train.jsonl.gz and test.jsonl.gz (or without .gz). Makes its own virtual environment in the user's cache
 directory (libpecos 1.2.8 with scipy < 1.11, omikuji 0.5.2, napkinxc 0.7.2, fasttext, scikit-learn). Every system gets
 the same split; those that take features get the same tf-idf (scikit-learn's, equal to elias's to 1e-7). Each runs in
 a process of its own, on two threads; all answers (100 a text) are measured by `elias evaluate --predictions`.
 Peers have their recommended settings and the obvious knob tuned: beam 20 for XR-Linear, three trees for omikuji and
-napkinXC, 25 epochs with word pairs for fastText (one against all up to 4,000 labels, its tree beyond). With --work,
+napkinXC, 25 epochs with word pairs for fastText (one against all up to 4,000 labels, its tree beyond). With
+--label-names peers get what elias takes by itself: the name of every label as one more training point. With --work,
 figures (and elias's models) are kept there, and what is there already is not measured again.
 """
 
@@ -17,6 +19,7 @@ import gzip
 import json
 import os
 import pathlib
+import re
 import resource
 import subprocess
 import sys
@@ -27,7 +30,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
 from common import DATA, build_elias, enter_environment
 
-SETS = [str(DATA / name) for name in ("debian-deps", "tibkat-en", "tibcore-4k", "acl-authors", "bibtex")]
+SETS = [str(DATA / name) for name in ("debian-deps", "tibkat-en", "tibcore-4k", "acl-authors", "gutenberg-lcsh", "bibtex")]
 PACKAGES = ["libpecos==1.2.8", "scipy<1.11", "numpy<2", "omikuji==0.5.2", "napkinxc==0.7.2", "fasttext", "scikit-learn"]
 SYSTEMS = ["elias", "xr-linear", "parabel", "bonsai", "napkinxc", "fasttext"]
 COLUMNS = ["p@1", "p@3", "p@5", "ndcg@3", "ndcg@5", "psp@1", "psp@3", "psp@5", "r@10", "r@20", "r@100"]
@@ -35,15 +38,28 @@ K = 100
 
 
 def read(data, part):
-    with gzip.open(pathlib.Path(data) / f"{part}.jsonl.gz", "rt", encoding="utf-8") as lines:
+    path = pathlib.Path(data) / f"{part}.jsonl.gz"
+    plain = path.with_suffix("")
+    with open(plain, encoding="utf-8") if plain.exists() else gzip.open(path, "rt", encoding="utf-8") as lines:
         points = [json.loads(line) for line in lines]
     return [point["text"] for point in points], [point["labels"] for point in points]
+
+
+def words_of_name(name):
+    """A name without its codes, identifiers also cut into words: the rule of src/data/label_texts.rs."""
+    words = []
+    for part in name.split():
+        n_letters, n_digits = sum(map(str.isalpha, part)), sum(map(str.isdigit, part))
+        if n_letters > n_digits and "://" not in part:
+            cut = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", part).replace("_", " ")
+            words += [part, cut] if cut != part else [part]
+    return " ".join(words)
 
 
 class Problem:
     """The split as tf-idf and label matrices."""
 
-    def __init__(self, data):
+    def __init__(self, data, with_names):
         import numpy
         from scipy.sparse import csr_matrix
         from sklearn.feature_extraction.text import TfidfVectorizer
@@ -51,6 +67,11 @@ class Problem:
 
         train_texts, train_labels = read(data, "train")
         test_texts, _ = read(data, "test")
+        if with_names:
+            names = sorted({label for labels in train_labels for label in labels})
+            named = [(words_of_name(name), [name]) for name in names if words_of_name(name)]
+            train_texts = train_texts + [text for text, _ in named]
+            train_labels = train_labels + [labels for _, labels in named]
         vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=2, dtype=numpy.float32)
         self.train_texts, self.test_texts = train_texts, test_texts
         self.train = csr_matrix(vectorizer.fit_transform(train_texts), dtype=numpy.float32)
@@ -168,9 +189,9 @@ def fasttext(problem, work):
     return map(ids, answers), training, predicting
 
 
-def run_peer(system, data, out):
+def run_peer(system, data, out, with_names):
     """In a process of its own: trains, predicts, writes answers and figures."""
-    problem = Problem(data)
+    problem = Problem(data, with_names)
     peer = {"xr-linear": xr_linear, "parabel": parabel, "bonsai": bonsai, "napkinxc": napkinxc, "fasttext": fasttext}
     with tempfile.TemporaryDirectory() as work:
         work = pathlib.Path(work)
@@ -214,8 +235,9 @@ def measured_run(command):
     return time.time() - before, usage.ru_maxrss / 1e3
 
 
-def measure_peer(elias, system, data, out):
-    subprocess.run([sys.executable, __file__, "--run", system, data, out], check=True)
+def measure_peer(elias, system, data, out, with_names):
+    more = ["--label-names"] if with_names else []
+    subprocess.run([sys.executable, __file__, "--run", system, data, out, *more], check=True)
     command = [elias, "evaluate", "--predictions", f"{out}.jsonl", data, "--json", "--quiet"]
     measured = subprocess.run(command, check=True, capture_output=True)
     return {**json.loads(measured.stdout), **json.loads(pathlib.Path(f"{out}.json").read_text())}
@@ -226,12 +248,13 @@ def main():
     parser.add_argument("data", nargs="*", default=SETS)
     parser.add_argument("--systems", default=",".join(SYSTEMS))
     parser.add_argument("--set", action="append", default=[], help="passed on to elias train")
+    parser.add_argument("--label-names", action="store_true", help="label names are training points of the peers, too")
     parser.add_argument("--work", help="where figures and models are kept; temporary unless given")
     parser.add_argument("--run", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     enter_environment("peers", PACKAGES)
     if arguments.run:
-        run_peer(*arguments.run)
+        run_peer(*arguments.run, arguments.label_names)
         return
     elias = build_elias()
     more = [word for setting in arguments.set for word in ("--set", setting)]
@@ -244,19 +267,21 @@ def main():
             print("| system | " + " | ".join(COLUMNS) + " | training s | ms a point | model MB | peak MB |")
             print("|---" * (len(COLUMNS) + 5) + "|")
             for system in arguments.systems.split(","):
-                kept = work / f"{name}-{system}.figures.json"
+                with_names = arguments.label_names and system != "elias"
+                row = f"{system} + names" if with_names else system
+                out = str(work / f"{name}-{row}").replace(" ", "")
+                kept = pathlib.Path(f"{out}.figures.json")
                 if not kept.exists():
-                    out = str(work / f"{name}-{system}")
                     if system == "elias":
                         figures = run_elias(elias, data, out, more)
                     else:
-                        figures = measure_peer(elias, system, data, out)
+                        figures = measure_peer(elias, system, data, out, with_names)
                     kept.write_text(json.dumps(figures))
                 figures = json.loads(kept.read_text())
                 cells = [f"{figures[column]:.2f}" for column in COLUMNS]
                 cells += [f"{figures['training_s']:.0f}", f"{figures['ms_per_point']:.2f}"]
                 cells += [f"{figures['model_mb']:.0f}", f"{figures['peak_mb']:.0f}"]
-                print(f"| {system} | " + " | ".join(cells) + " |", flush=True)
+                print(f"| {row} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":
