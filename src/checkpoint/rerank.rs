@@ -1,18 +1,42 @@
 //! Rankers and calibration as tensors.
 
+use bytemuck::allocation::cast_vec;
+
 use super::tensors::{Tensor, TensorFile, Values};
 use crate::calibration::{DecisionTree, Isotonic, TreeNode};
 use crate::config::RankerLoss;
 use crate::error::Result;
 use crate::matrix::{CsrMatrix, Matrix};
 use crate::predict::EnsembleCalibration;
-use crate::ranker::{Ranker, RankerParts};
+use crate::ranker::{ClusterLevel, Ranker, RankerParts};
 
 /// Features of a calibration tree: p, q, p·q and f.
 const N_TREE_FEATURES: usize = 4;
 
-/// Writes a ranker; `indptr` are its row offsets.
-pub(super) fn ranker_tensors<'a>(ranker: &'a Ranker, indptr: &'a [u64]) -> Vec<Tensor<'a>> {
+/// Row offsets of a ranker's matrices.
+pub(super) struct RankerOffsets {
+    words: Vec<u64>,
+    clusters: Vec<u64>,
+}
+
+impl From<&Ranker> for RankerOffsets {
+    fn from(ranker: &Ranker) -> Self {
+        let of = |matrix: &CsrMatrix| matrix.indptr().iter().map(|&end| end as u64).collect();
+        RankerOffsets {
+            words: of(&ranker.parts().words),
+            clusters: ranker
+                .clusters()
+                .map(|c| of(c.parts().1))
+                .unwrap_or_default(),
+        }
+    }
+}
+
+/// Writes a ranker.
+pub(super) fn ranker_tensors<'a>(
+    ranker: &'a Ranker,
+    offsets: &'a RankerOffsets,
+) -> Vec<Tensor<'a>> {
     let RankerParts {
         words,
         dense,
@@ -20,7 +44,7 @@ pub(super) fn ranker_tensors<'a>(ranker: &'a Ranker, indptr: &'a [u64]) -> Vec<T
         ..
     } = ranker.parts();
     let mut tensors = vec![
-        Tensor::list("ranker.indptr", Values::U64(indptr)),
+        Tensor::list("ranker.indptr", Values::U64(&offsets.words)),
         Tensor::list("ranker.words", Values::U32(words.indices())),
         Tensor::list("ranker.word_weight", Values::F32(words.values())),
         Tensor::list("ranker.intercept", Values::F32(intercepts)),
@@ -28,6 +52,17 @@ pub(super) fn ranker_tensors<'a>(ranker: &'a Ranker, indptr: &'a [u64]) -> Vec<T
     if dense.n_cols() > 0 {
         let shape = (dense.n_rows(), dense.n_cols());
         tensors.push(Tensor::matrix("ranker.weight", shape, dense.values()));
+    }
+    if let Some(clusters) = ranker.clusters() {
+        let (cluster_of, weights, intercepts) = clusters.parts();
+        let cluster_of = bytemuck::cast_slice(cluster_of);
+        tensors.extend([
+            Tensor::list("ranker.cluster_of", Values::U32(cluster_of)),
+            Tensor::list("ranker.clusters.indptr", Values::U64(&offsets.clusters)),
+            Tensor::list("ranker.clusters.columns", Values::U32(weights.indices())),
+            Tensor::list("ranker.clusters.weight", Values::F32(weights.values())),
+            Tensor::list("ranker.clusters.intercept", Values::F32(intercepts)),
+        ]);
     }
     tensors
 }
@@ -64,13 +99,32 @@ pub(super) fn read_ranker(
         0 => Matrix::zeros(n_labels, 0),
         dim => file.matrix("ranker.weight", (n_labels, dim))?,
     };
+    let clusters = match file.has("ranker.cluster_of") {
+        true => Some(read_clusters(file, shape)?),
+        false => None,
+    };
     let indptr = indptr.iter().map(|&end| end as usize).collect();
     Ranker::from_parts(RankerParts {
         loss,
         words: CsrMatrix::new(indptr, columns, weights, n_words)?,
         dense,
         intercepts,
+        clusters,
     })
+}
+
+fn read_clusters(file: &mut TensorFile, shape: RankerShape) -> Result<ClusterLevel> {
+    let n_clusters = file.len("ranker.clusters.intercept")?;
+    let n_weights = file.len("ranker.clusters.columns")?;
+    let cluster_of = file.numbers("ranker.cluster_of", shape.n_labels)?;
+    let n_offsets = shape.n_words.saturating_add(1);
+    let indptr = file.large_numbers("ranker.clusters.indptr", n_offsets)?;
+    let columns = file.numbers("ranker.clusters.columns", n_weights)?;
+    let weights = file.floats("ranker.clusters.weight", n_weights)?;
+    let intercepts = file.floats("ranker.clusters.intercept", n_clusters)?;
+    let indptr = indptr.iter().map(|&end| end as usize).collect();
+    let weights = CsrMatrix::new(indptr, columns, weights, n_clusters)?;
+    ClusterLevel::from_parts(cast_vec(cluster_of), weights, intercepts)
 }
 
 /// A tree, column by column.

@@ -146,12 +146,11 @@ fn classifier_tensors(classifiers: &LabelClassifiers) -> Vec<Tensor<'_>> {
 }
 
 fn write_ranker(writer: &mut Writer, stem: &str, ranker: &Ranker) -> Result<v1::Ranker> {
-    let parts = ranker.parts();
-    let indptr: Vec<u64> = parts.words.indptr().iter().map(|&end| end as u64).collect();
+    let offsets = rerank::RankerOffsets::from(ranker);
     Ok(v1::Ranker {
-        loss: parts.loss,
+        loss: ranker.parts().loss,
         uses_embedding: ranker.n_dense() > 0,
-        weights: write_tensors(writer, stem, rerank::ranker_tensors(ranker, &indptr))?,
+        weights: write_tensors(writer, stem, rerank::ranker_tensors(ranker, &offsets))?,
     })
 }
 

@@ -26,7 +26,7 @@ pub use index::{IndexConfig, IndexMode};
 pub use optim::{OptimConfig, SecondMoments};
 pub(crate) use plan::Decided;
 pub use plan::{DataCounts, Plan, default_n_clusters};
-pub use ranker::{RankerConfig, RankerLoss};
+pub use ranker::{RankerConfig, RankerLoss, RankerNegatives};
 pub(crate) use removed::migrate;
 pub use stage::{
     LabelPrecision, LabelTexts, LearningRates, LossConfig, Reduction, StageConfig, TrainConfig,

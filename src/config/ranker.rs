@@ -13,6 +13,17 @@ pub enum RankerLoss {
     Logistic,
 }
 
+/// Which points are negatives of a label.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RankerNegatives {
+    /// Points that have another label of its cluster; clusters get classifiers of their own, as in linear trees.
+    #[default]
+    Clusters,
+    /// Points that have it among their best candidates (paper).
+    Candidates,
+}
+
 /// The sparse ranker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -21,9 +32,11 @@ pub struct RankerConfig {
     pub enabled: bool,
     /// Loss of the classifiers.
     pub loss: RankerLoss,
+    /// Which points are negatives (paper: candidates).
+    pub negatives: RankerNegatives,
     /// C: weight of the loss against ½‖w‖² (released code: 1).
     pub cost: f32,
-    /// Candidates per point, which train the ranker and are re-ranked by it (paper: 100).
+    /// Candidates of the network per text, which are re-ranked (paper: 100).
     pub n_candidates: usize,
     /// Whether the ranker reads the embedding φ/‖φ‖ besides the words (paper: true).
     pub use_embedding: bool,
@@ -34,6 +47,7 @@ impl Default for RankerConfig {
         RankerConfig {
             enabled: true,
             loss: RankerLoss::SquaredHinge,
+            negatives: RankerNegatives::Clusters,
             cost: 0.5,
             n_candidates: 100,
             use_embedding: false,

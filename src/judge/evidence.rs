@@ -9,6 +9,10 @@ pub(crate) struct Clues {
     pub(crate) logit: f32,
     /// The ranker's margin.
     pub(crate) margin: f32,
+    /// The margin of its cluster.
+    pub(crate) cluster: f32,
+    /// ln of the ranker's scores of its cluster and of itself.
+    pub(crate) path: f32,
     /// The neighbours' votes for it.
     pub(crate) vote: f32,
     /// Cosine of the nearest neighbour that has it.
@@ -31,7 +35,7 @@ pub(crate) struct TextClues {
 }
 
 /// Columns of the evidence.
-pub(crate) const N_COLUMNS: usize = 20;
+pub(crate) const N_COLUMNS: usize = 24;
 
 /// The columns of p and of the votes against the most votes.
 const P: usize = 0;
@@ -74,6 +78,11 @@ impl Evidence {
         self.own(clues, |_| text.nearest);
         let best = clues.iter().map(|clue| clue.p).fold(0.0, f32::max);
         self.own(clues, |_| best);
+        // Models may predate these.
+        self.own(clues, |clue| clue.cluster);
+        self.own(clues, |clue| clue.path);
+        self.shared(clues, |clue| clue.path, |own, best| own - best);
+        self.rank(clues, |clue| clue.path);
         for value in &mut self.values {
             // A share of nothing, or an overflow.
             if !value.is_finite() {

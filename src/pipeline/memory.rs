@@ -6,7 +6,7 @@
 
 use crate::classifiers::{CoarseRows, LabelClassifiers};
 use crate::clustering;
-use crate::config::{CalibrationKind, IndexMode, Plan};
+use crate::config::{CalibrationKind, IndexMode, Plan, RankerNegatives};
 use crate::data::HoldOut;
 use crate::encoder::{BagEncoder, EncoderSizes};
 use crate::features::Vectorizer;
@@ -136,9 +136,13 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
         // About as many words keep a weight as the points of a label have words.
         ranker_weights = Ranker::n_bytes(n_labels, sizes.n_centroid_entries, ranker_dim);
         let n_candidates = config.ranker.n_candidates.min(n_labels) * counts.n_points;
+        let negatives = match config.ranker.negatives {
+            RankerNegatives::Clusters => Ranker::n_point_bytes(sizes.n_label_entries),
+            RankerNegatives::Candidates => CandidateLists::n_bytes(n_candidates),
+        };
         let embeddings = 4 * counts.n_points * ranker_dim;
         // Rows of their own before they are one matrix.
-        ranker = coarse + CandidateLists::n_bytes(n_candidates) + embeddings + 2 * ranker_weights;
+        ranker = coarse + negatives + embeddings + 2 * ranker_weights;
     }
     let mut judge = 0;
     if config.calibration.enabled && config.calibration.kind == CalibrationKind::Judge {

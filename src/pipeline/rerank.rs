@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::split::{HeldOut, LabelledPoints};
 use crate::calibration::{Calibrator, CandidateScores, Isotonic, Mixing, TREE_LIMITS};
-use crate::config::{CalibrationKind, Config, Plan};
+use crate::config::{CalibrationKind, Config, Plan, RankerNegatives};
 use crate::ensemble::Merger;
 use crate::error::Result;
 use crate::events::{Event, Observer, POINTS_PER_EVENT, Phase, Steps};
@@ -15,9 +15,9 @@ use crate::judge::Examples;
 use crate::matrix::Matrix;
 use crate::neighbours::Neighbours;
 use crate::predict::{CHUNK, Level, Member, MemberScratch, Position, Search, Verdict, Witnesses};
-use crate::ranker::{CandidateLists, Ranker, RankerProblem};
+use crate::ranker::{CandidateLists, Negatives, Ranker, RankerProblem};
 
-/// Trains the ranker of a member on its own candidates of the training points.
+/// Trains the ranker of a member.
 pub(super) fn train_ranker(
     member: &Member,
     train: &LabelledPoints<'_>,
@@ -25,15 +25,57 @@ pub(super) fn train_ranker(
     observer: &dyn Observer,
 ) -> Result<Ranker> {
     let config = &plan.config().ranker;
+    let cluster_of = match config.negatives {
+        RankerNegatives::Clusters => member.cluster_of(),
+        RankerNegatives::Candidates => None,
+    };
+    // What the network makes of the points is asked for only where it is needed.
+    let look = match &cluster_of {
+        Some(_) if !config.use_embedding => PointsSeen::default(),
+        _ => see_points(member, train, plan, observer)?,
+    };
+    let problem = RankerProblem {
+        bow: &train.points.features,
+        dense: config.use_embedding.then_some(&look.embeddings),
+        labels: &train.labels,
+        negatives: match &cluster_of {
+            Some(cluster_of) => Negatives::Clusters(cluster_of),
+            None => Negatives::Candidates(&look.candidates),
+        },
+    };
+    let mut progress = Steps::start(Phase::Ranker, train.labels.n_cols(), observer)?;
+    let seed = plan.config().train.seed;
+    Ranker::train(&problem, &config.into(), seed, |n_done, _| {
+        match progress.advance(n_done - progress.done) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    })
+}
+
+/// What a network makes of points.
+#[derive(Default)]
+struct PointsSeen {
+    candidates: CandidateLists,
+    /// N×d, if the ranker reads embeddings.
+    embeddings: Matrix,
+}
+
+/// Candidates and embeddings of the training points.
+fn see_points(
+    member: &Member,
+    train: &LabelledPoints<'_>,
+    plan: &Plan,
+    observer: &dyn Observer,
+) -> Result<PointsSeen> {
     let n_points = train.points.len();
     let search = Search::new(plan, 0, true);
     let network = member.network(Level::Stage2);
-    let dim = if config.use_embedding {
+    let dim = if plan.config().ranker.use_embedding {
         member.encoder.dim()
     } else {
         0
     };
-    // N×d
     let mut embeddings = Matrix::zeros(n_points, dim);
     let mut candidates = CandidateLists::with_capacity(n_points, search.n_candidates);
     let mut progress = Steps::start(Phase::Candidates, n_points, observer)?;
@@ -65,19 +107,9 @@ pub(super) fn train_ranker(
         }
         progress.advance(rows.len())?;
     }
-    let problem = RankerProblem {
-        bow: &train.points.features,
-        dense: (dim > 0).then_some(&embeddings),
-        labels: &train.labels,
-        candidates: &candidates,
-    };
-    let mut progress = Steps::start(Phase::Ranker, train.labels.n_cols(), observer)?;
-    let seed = plan.config().train.seed;
-    Ranker::train(&problem, &config.into(), seed, |n_done, _| {
-        match progress.advance(n_done - progress.done) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(()),
-        }
+    Ok(PointsSeen {
+        candidates,
+        embeddings,
     })
 }
 

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::ids::{LabelId, Scored};
 use crate::judge::{Clues, Evidence, Judge, JudgeScratch, TextClues};
 use crate::neighbours::{NameMatch, Names, NeighbourScratch, Neighbours, Vote};
+use crate::ranker::Ranker;
 
 /// Labels that the neighbours bring at most.
 const MAX_VOTES: usize = 50;
@@ -41,6 +42,8 @@ pub(crate) struct JudgingScratch {
     neighbours: NeighbourScratch,
     judge: JudgeScratch,
     scores: Vec<f32>,
+    /// The ranker's margins of the clusters.
+    clusters: Vec<f32>,
     /// Candidates by label, with their places in the list.
     places: Vec<(u32, u32)>,
     /// The evidence on the candidates that were heard last.
@@ -86,7 +89,7 @@ impl Expert {
     fn silence(self, clues: &mut Clues) {
         match self {
             Expert::Network => (clues.p, clues.logit) = (0.0, 0.0),
-            Expert::Ranker => clues.margin = 0.0,
+            Expert::Ranker => (clues.margin, clues.cluster, clues.path) = (0.0, 0.0, 0.0),
             Expert::Neighbours => (clues.vote, clues.nearest) = (0.0, 0.0),
             Expert::Names => (clues.name, clues.contained) = (0.0, 0.0),
         }
@@ -153,18 +156,26 @@ impl Member {
         let embedding = scratch.embeddings.row(point.slot);
         let JudgingScratch {
             clues,
+            clusters: cluster_margins,
             places,
             evidence,
             ..
         } = &mut scratch.judging;
+        let clusters = self.ranker.as_ref().and_then(Ranker::clusters);
+        if let Some(clusters) = clusters {
+            clusters.score(point.bow, cluster_margins);
+        }
         let classifiers = &self.model.classifiers;
         clues.clear();
         for (scored, &margin) in listed.iter().zip(&scratch.ranker_scores) {
             let row = self.model.numbering.row(scored.label).idx();
+            let cluster = clusters.map(|of| cluster_margins[of.of(scored.label).idx()]);
             clues.push(Clues {
                 p: scored.score,
                 logit: classifiers.weights.dot(row, embedding) + classifiers.bias[row],
                 margin,
+                cluster: cluster.unwrap_or(0.0),
+                path: cluster.map_or(0.0, |cluster| log_score(cluster) + log_score(margin)),
                 frequency: frequencies[scored.label.idx()] as f32,
                 ..Clues::default()
             });
@@ -185,6 +196,11 @@ impl Member {
         }
         evidence.fill(testimony.text_clues(), clues);
     }
+}
+
+/// ln q of a margin under squared hinge loss, as linear trees have it.
+fn log_score(margin: f32) -> f32 {
+    -(1.0 - margin).max(0.0).powi(3)
 }
 
 impl MemberScratch {

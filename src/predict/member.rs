@@ -7,7 +7,7 @@ use crate::config::Plan;
 use crate::encoder::{Encoder, TrainableEncoder};
 use crate::error::{Error, Result};
 use crate::features::Points;
-use crate::ids::{LabelId, Scored};
+use crate::ids::{ClusterId, LabelId, Scored};
 use crate::index::ShortlistOptions;
 use crate::judge::{Evidence, Judge};
 use crate::matrix::Matrix;
@@ -200,6 +200,18 @@ impl Member {
                 model: &self.model,
             },
         }
+    }
+
+    /// The cluster of each label in stage 1; `None` in models that predate it.
+    pub(crate) fn cluster_of(&self) -> Option<Vec<ClusterId>> {
+        let edges = self.stage1.edges.as_ref()?;
+        let mut cluster_of = vec![ClusterId(0); self.model.numbering.labels().len()];
+        for cluster in (0..edges.n_clusters() as u32).map(ClusterId) {
+            for &row in &edges.rows()[edges.range(cluster)] {
+                cluster_of[self.model.numbering.label(row).idx()] = cluster;
+            }
+        }
+        Some(cluster_of)
     }
 
     /// q of candidates, into the scratch; 1 without a ranker.

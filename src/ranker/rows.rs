@@ -9,7 +9,7 @@ use crate::kernels::Kernels;
 use crate::matrix::{CsrMatrix, Matrix};
 
 use super::RankerProblem;
-use super::candidates::TrainingPoints;
+use super::training_points::TrainingPoints;
 
 /// 1/‖bow‖ and 1/‖φ‖ of every point; 0 for a zero row.
 pub(super) struct InverseNorms {

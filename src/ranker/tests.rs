@@ -3,12 +3,13 @@
 use std::ops::ControlFlow;
 
 use crate::config::RankerLoss;
-use crate::ids::LabelId;
+use crate::ids::{ClusterId, LabelId};
 use crate::matrix::{CsrBuilder, CsrMatrix, Matrix};
 use crate::on_threads;
 use crate::random::Random;
 use crate::ranker::{
-    CandidateLists, PointView, Ranker, RankerOptions, RankerParts, RankerProblem, RankerScratch,
+    CandidateLists, ClusterLevel, Negatives, PointView, Ranker, RankerOptions, RankerParts,
+    RankerProblem, RankerScratch,
 };
 
 /// A random problem with a planted signal: label l likes word l.
@@ -74,7 +75,7 @@ impl Problem {
             bow: &self.bow,
             dense: Some(&self.dense),
             labels: &self.labels,
-            candidates: &self.candidates,
+            negatives: Negatives::Candidates(&self.candidates),
         }
     }
 
@@ -109,6 +110,13 @@ impl Problem {
         words.extend(dense);
         words.push(bias.into());
         words
+    }
+
+    /// [bow/‖bow‖, 0, bias] of a point, dense.
+    fn word_features(&self, point_idx: usize, bias: f32) -> Vec<f64> {
+        let mut features = self.features(point_idx, bias);
+        features[N_WORDS..N_WORDS + N_DENSE].fill(0.0);
+        features
     }
 
     /// Every training point of a label.
@@ -336,6 +344,60 @@ fn scores_are_the_margins_of_dense_features() {
 }
 
 #[test]
+fn clusters_have_classifiers_of_their_own_against_all_points() {
+    let problem = problem(120, 9, 3);
+    let cluster_of = [0, 1, 2, 0, 1, 2, 0, 1, 2].map(ClusterId);
+    let config = RankerOptions {
+        use_embedding: false,
+        ..exact(RankerLoss::SquaredHinge)
+    };
+    let view = RankerProblem {
+        negatives: Negatives::Clusters(&cluster_of),
+        ..problem.view()
+    };
+    let train = || Ranker::train(&view, &config, 42, |_, _| ControlFlow::Continue(())).unwrap();
+    let ranker = on_threads(1, train);
+    assert_eq!(ranker, on_threads(8, train));
+    let clusters = ranker.clusters().unwrap();
+    let (of_labels, weights, intercepts) = clusters.parts();
+    assert_eq!(of_labels, cluster_of);
+    let by_cluster = weights.transpose();
+    let mut margins = Vec::new();
+    for cluster in 0..3 {
+        let has = |row: usize, wanted: fn(u32, u32) -> bool| {
+            let labels = problem.labels.row(row).0;
+            labels.iter().any(|&label| wanted(label % 3, cluster))
+        };
+        let rows = (0..120).filter(|&row| has(row, |_, _| true));
+        let points: Vec<TrainingPoint> = rows
+            .map(|row| TrainingPoint {
+                features: problem.word_features(row, config.bias),
+                sign: if has(row, |of, wanted| of == wanted) {
+                    1.0
+                } else {
+                    -1.0
+                },
+                cost: config.cost_positive.into(),
+            })
+            .collect();
+        let mut dense = vec![0.0; N_WORDS + N_DENSE + 1];
+        let (words, values) = by_cluster.row(cluster as usize);
+        for (&word, &value) in words.iter().zip(values) {
+            dense[word as usize] = value.into();
+        }
+        dense[N_WORDS + N_DENSE] = f64::from(intercepts[cluster as usize] / config.bias);
+        let reached = objective(&points, config.loss, &dense);
+        let least = least_objective(&points, config.loss);
+        assert!(reached <= least * 1.001, "reached {reached}, least {least}");
+        for row in 0..120 {
+            clusters.score(problem.bow.row(row), &mut margins);
+            let expected = inner(&problem.word_features(row, config.bias), &dense);
+            assert!((f64::from(margins[cluster as usize]) - expected).abs() < 1e-4);
+        }
+    }
+}
+
+#[test]
 fn unknown_words_and_empty_texts_score_by_the_intercept() {
     let problem = problem(50, 3, 4);
     let ranker = problem.train(&RankerOptions {
@@ -410,6 +472,13 @@ fn parts_that_do_not_fit_together_are_errors() {
         |parts| parts.dense = Matrix::zeros(2, 5),
         "2 embedding rows",
     );
+    check(
+        |parts| {
+            let weights = CsrMatrix::new(vec![0], vec![], vec![], 0).unwrap();
+            parts.clusters = ClusterLevel::from_parts(vec![], weights, vec![]).ok();
+        },
+        "clusters of 0 labels",
+    );
     check(|parts| parts.intercepts[1] = f32::NAN, "not finite");
     check(
         |parts| parts.dense.values_mut()[0] = f32::INFINITY,
@@ -444,9 +513,16 @@ fn problems_whose_parts_do_not_fit_together_are_errors() {
     );
     check(
         RankerProblem {
-            candidates: &other.candidates,
+            negatives: Negatives::Candidates(&other.candidates),
             ..view
         },
         "19 candidate lists",
+    );
+    check(
+        RankerProblem {
+            negatives: Negatives::Clusters(&[ClusterId(0)]),
+            ..view
+        },
+        "clusters of 1 labels",
     );
 }

@@ -13,9 +13,10 @@ use crate::error::{Error, Result};
 use crate::matrix::{CsrBuilder, CsrMatrix, Matrix};
 use crate::random::Random;
 
-use super::candidates::{CandidateLists, LabelPoints};
+use super::clusters::ClusterLevel;
 use super::rows::{InverseNorms, LabelProblem, RowScratch};
 use super::solver::Solver;
+use super::training_points::{LabelPoints, Negatives};
 use super::weights::{Ranker, RankerParts};
 
 /// Labels between two progress reports.
@@ -33,8 +34,8 @@ pub(crate) struct RankerProblem<'a> {
     pub dense: Option<&'a Matrix>,
     /// Y, N×L: every stored entry is relevant.
     pub labels: &'a CsrMatrix,
-    /// The model's best labels of every point.
-    pub candidates: &'a CandidateLists,
+    /// Which points are negatives.
+    pub negatives: Negatives<'a>,
 }
 
 impl RankerProblem<'_> {
@@ -45,9 +46,13 @@ impl RankerProblem<'_> {
 
     fn validate(&self) -> Result<()> {
         let n_points = self.labels.n_rows();
+        let n_lists = match self.negatives {
+            Negatives::Candidates(lists) => lists.len(),
+            Negatives::Clusters(_) => n_points,
+        };
         let counts = [
             ("word rows", self.bow.n_rows()),
-            ("candidate lists", self.candidates.len()),
+            ("candidate lists", n_lists),
             ("embeddings", self.dense.map_or(n_points, Matrix::n_rows)),
         ];
         for (what, count) in counts {
@@ -82,6 +87,7 @@ struct TrainedLabel {
 struct LabelScratch {
     rows: RowScratch,
     solver: Solver,
+    points: Vec<u32>,
 }
 
 impl LabelScratch {
@@ -89,12 +95,14 @@ impl LabelScratch {
         LabelScratch {
             rows: RowScratch::new(MAX_COPIED_BYTES),
             solver: Solver::default(),
+            points: Vec::new(),
         }
     }
 }
 
 impl Ranker {
-    /// Trains a classifier for every label, on the current rayon pool.
+    /// Trains a classifier for every label, and for every cluster if negatives come from clusters, on the current
+    /// rayon pool.
     ///
     /// `progress` gets the number of labels done and the number of all labels, and may stop the training. `seed`
     /// orders the solver's visits; the same seed gives the same weights on any number of threads. A label without
@@ -107,8 +115,23 @@ impl Ranker {
         problem: &RankerProblem<'_>,
         config: &RankerOptions,
         seed: u64,
-        mut progress: impl FnMut(usize, usize) -> ControlFlow<()>,
+        progress: impl FnMut(usize, usize) -> ControlFlow<()>,
     ) -> Result<Ranker> {
+        let mut parts = Ranker::train_level(problem, config, seed, "ranker", progress)?;
+        if let Negatives::Clusters(cluster_of) = problem.negatives {
+            parts.clusters = Some(ClusterLevel::train(problem, cluster_of, config, seed)?);
+        }
+        Ranker::from_parts(parts)
+    }
+
+    /// Trains a classifier for every column of the problem's labels, with random numbers of their own.
+    pub(super) fn train_level(
+        problem: &RankerProblem<'_>,
+        config: &RankerOptions,
+        seed: u64,
+        stream: &str,
+        mut progress: impl FnMut(usize, usize) -> ControlFlow<()>,
+    ) -> Result<RankerParts> {
         let problem = RankerProblem {
             dense: problem.dense.filter(|_| config.use_embedding),
             ..*problem
@@ -116,12 +139,11 @@ impl Ranker {
         problem.validate()?;
         let norms = InverseNorms::new(problem.bow, problem.dense);
         let label_points =
-            LabelPoints::invert(problem.candidates, problem.labels, config.n_candidates)?;
+            LabelPoints::new(problem.labels, problem.negatives, config.n_candidates)?;
         let n_labels = label_points.n_labels();
 
         let mut largest_first: Vec<u32> = (0..n_labels as u32).collect();
-        largest_first
-            .sort_by_key(|&label| std::cmp::Reverse(label_points.get(label as usize).points.len()));
+        largest_first.sort_by_key(|&label| std::cmp::Reverse(label_points.size(label as usize)));
         let mut trained: Vec<Option<TrainedLabel>> = Vec::new();
         trained.resize_with(n_labels, || None);
         let mut n_done = 0;
@@ -130,8 +152,8 @@ impl Ranker {
                 .par_iter()
                 .with_max_len(1)
                 .map_init(LabelScratch::new, |scratch, &label| {
-                    let points = label_points.get(label as usize);
-                    let mut random = Random::new(seed, "ranker", u64::from(label));
+                    let points = label_points.get(label as usize, &mut scratch.points);
+                    let mut random = Random::new(seed, stream, u64::from(label));
                     let prepared = scratch.rows.prepare(&problem, &norms, points, config.bias);
                     train_label(prepared, config, &mut random, &mut scratch.solver)
                 })
@@ -183,7 +205,7 @@ fn assemble(
     trained: Vec<Option<TrainedLabel>>,
     problem: &RankerProblem<'_>,
     config: &RankerOptions,
-) -> Result<Ranker> {
+) -> Result<RankerParts> {
     let n_labels = trained.len();
     let n_kept = trained.iter().flatten().map(|row| row.words.len()).sum();
     let mut words = CsrBuilder::with_capacity(n_labels, n_kept);
@@ -194,11 +216,12 @@ fn assemble(
         dense.row_mut(label_idx).copy_from_slice(&row.dense);
         intercepts.push(row.intercept);
     }
-    Ranker::from_parts(RankerParts {
+    Ok(RankerParts {
         loss: config.loss,
         words: words.finish(problem.bow.n_cols())?,
         dense,
         intercepts,
+        clusters: None,
     })
 }
 
@@ -212,10 +235,16 @@ mod tests {
             threshold: 0.0,
             ..RankerOptions::default()
         };
-        let label_points = LabelPoints::invert(problem.candidates, problem.labels, 100).unwrap();
+        let label_points = LabelPoints::new(problem.labels, problem.negatives, 100).unwrap();
+        let mut buffer = Vec::new();
         let mut rows = RowScratch::new(max_copied_bytes);
         let norms = InverseNorms::new(problem.bow, problem.dense);
-        let prepared = rows.prepare(problem, &norms, label_points.get(0), config.bias);
+        let prepared = rows.prepare(
+            problem,
+            &norms,
+            label_points.get(0, &mut buffer),
+            config.bias,
+        );
         let mut random = Random::new(1, "layouts", 0);
         train_label(prepared, &config, &mut random, &mut Solver::default())
     }
@@ -224,7 +253,7 @@ mod tests {
     fn copied_rows_and_rows_in_place_give_the_same_classifier() {
         let mut bow = CsrBuilder::default();
         let mut labels = CsrBuilder::default();
-        let mut candidates = CandidateLists::default();
+        let mut candidates = crate::ranker::CandidateLists::default();
         let mut dense = Matrix::zeros(30, 3);
         let mut random = Random::new(1, "problem", 0);
         for point_idx in 0..30 {
@@ -243,7 +272,7 @@ mod tests {
             bow: &bow,
             dense: Some(&dense),
             labels: &labels,
-            candidates: &candidates,
+            negatives: Negatives::Candidates(&candidates),
         };
         let (in_place, copied) = (solve(&problem, 0), solve(&problem, usize::MAX));
         assert!(!in_place.words.is_empty());

@@ -3,6 +3,7 @@
 //! Word weights are sparse rows, sorted by word; embedding weights are a dense matrix, since few of them are small.
 //! Scoring a label reads its whole row, so its words and weights are contiguous.
 
+use super::ClusterLevel;
 use crate::config::RankerLoss;
 use crate::error::{Error, Result};
 use crate::ids::LabelId;
@@ -27,6 +28,8 @@ pub(crate) struct RankerParts {
     pub dense: Matrix,
     /// Intercepts, L.
     pub intercepts: Vec<f32>,
+    /// The level above the labels, if their negatives come from clusters.
+    pub clusters: Option<ClusterLevel>,
 }
 
 /// The classifier of one label.
@@ -41,6 +44,11 @@ impl Ranker {
     /// Bytes of so many word weights, and of embedding weights of this size.
     pub(crate) fn n_bytes(n_labels: usize, n_weights: usize, n_dense: usize) -> usize {
         8 * n_weights + 4 * n_labels * n_dense
+    }
+
+    /// Bytes of the points of each label and of each cluster while it is trained, with so many labels of points.
+    pub(crate) fn n_point_bytes(n_label_entries: usize) -> usize {
+        24 * n_label_entries
     }
 
     /// A ranker from its parts.
@@ -59,6 +67,16 @@ impl Ranker {
                 )));
             }
         }
+        if let Some((of, weights, _)) = parts.clusters.as_ref().map(ClusterLevel::parts)
+            && (of.len(), weights.n_rows()) != (n_labels, parts.words.n_cols())
+        {
+            return Err(Error::InvalidModel(format!(
+                "the ranker has clusters of {} labels and {} words, not of {n_labels} and {}",
+                of.len(),
+                weights.n_rows(),
+                parts.words.n_cols()
+            )));
+        }
         let finite = |values: &[f32]| values.iter().all(|value| value.is_finite());
         if !finite(parts.dense.values()) || !finite(&parts.intercepts) {
             return Err(Error::InvalidModel(
@@ -71,6 +89,11 @@ impl Ranker {
     /// The parts.
     pub(crate) fn parts(&self) -> &RankerParts {
         &self.parts
+    }
+
+    /// The level above the labels, if there is one.
+    pub(crate) fn clusters(&self) -> Option<&ClusterLevel> {
+        self.parts.clusters.as_ref()
     }
 
     /// Number of labels, L.

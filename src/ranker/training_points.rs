@@ -1,0 +1,251 @@
+//! Which points train which label.
+//!
+//! A label's positives are the points that have it. Its negatives are the points that have it among their best
+//! candidates (paper), or those that have another label of its cluster, as in a linear tree. This file does not use
+//! features.
+
+use std::num::NonZeroU32;
+
+use super::CandidateLists;
+use crate::error::{Error, Result};
+use crate::ids::{ClusterId, LabelId};
+use crate::matrix::{CsrBuilder, CsrMatrix};
+
+/// Where the negatives of a label come from.
+#[derive(Clone, Copy)]
+pub(crate) enum Negatives<'a> {
+    /// Points that have it among their candidates.
+    Candidates(&'a CandidateLists),
+    /// Points that have a label of its cluster; the cluster of each label.
+    Clusters(&'a [ClusterId]),
+}
+
+/// For every label the training points of its classifier.
+pub(super) struct LabelPoints<'a> {
+    /// The points of each label, L×N.
+    positives: CsrMatrix,
+    others: Others<'a>,
+}
+
+enum Others<'a> {
+    /// The negatives of each label, one after the other.
+    Lists {
+        indptr: Vec<usize>,
+        points: Vec<u32>,
+    },
+    /// The cluster of each label, and the points of each cluster, C×N.
+    Clusters {
+        cluster_of: &'a [ClusterId],
+        points: CsrMatrix,
+    },
+}
+
+/// The training points of one label.
+#[derive(Clone, Copy)]
+pub(super) struct TrainingPoints<'a> {
+    /// Positives, ascending; then negatives, ascending.
+    pub(super) points: &'a [u32],
+    /// Number of positives.
+    pub(super) n_positive: usize,
+}
+
+impl<'a> LabelPoints<'a> {
+    /// The training points of the columns of `labels`; at most `n_candidates` of every list count.
+    ///
+    /// # Errors
+    /// [`Error::CannotTrain`] if a candidate is not a column of `labels`, or a label has no cluster.
+    pub(super) fn new(
+        labels: &CsrMatrix,
+        negatives: Negatives<'a>,
+        n_candidates: usize,
+    ) -> Result<Self> {
+        let others = match negatives {
+            Negatives::Candidates(lists) => invert(lists, labels, n_candidates)?,
+            Negatives::Clusters(cluster_of) => {
+                if cluster_of.len() != labels.n_cols() {
+                    return Err(Error::CannotTrain(format!(
+                        "clusters of {} labels, there are {}",
+                        cluster_of.len(),
+                        labels.n_cols()
+                    )));
+                }
+                Others::Clusters {
+                    cluster_of,
+                    points: clusters_of_points(labels, cluster_of)?.transpose(),
+                }
+            }
+        };
+        Ok(LabelPoints {
+            positives: labels.transpose(),
+            others,
+        })
+    }
+
+    /// Number of labels.
+    pub(super) fn n_labels(&self) -> usize {
+        self.positives.n_rows()
+    }
+
+    /// About how many training points a label has.
+    pub(super) fn size(&self, label_idx: usize) -> usize {
+        match &self.others {
+            Others::Lists { indptr, .. } => {
+                self.positives.row(label_idx).0.len() + indptr[label_idx + 1] - indptr[label_idx]
+            }
+            Others::Clusters { cluster_of, points } => {
+                points.row(cluster_of[label_idx].idx()).0.len()
+            }
+        }
+    }
+
+    /// The training points of one label, in a buffer.
+    pub(super) fn get<'b>(&self, label_idx: usize, buffer: &'b mut Vec<u32>) -> TrainingPoints<'b> {
+        let positives = self.positives.row(label_idx).0;
+        buffer.clear();
+        buffer.extend_from_slice(positives);
+        match &self.others {
+            Others::Lists { indptr, points } => {
+                buffer.extend_from_slice(&points[indptr[label_idx]..indptr[label_idx + 1]]);
+            }
+            Others::Clusters { cluster_of, points } => {
+                let of_cluster = points.row(cluster_of[label_idx].idx()).0;
+                let mut positives = positives.iter().peekable();
+                // Both ascend, and every positive is a point of the cluster.
+                let is_negative = |point: &&u32| positives.next_if_eq(point).is_none();
+                buffer.extend(of_cluster.iter().filter(is_negative));
+            }
+        }
+        TrainingPoints {
+            points: buffer,
+            n_positive: positives.len(),
+        }
+    }
+}
+
+/// The clusters that the labels of each point are in, N×C.
+///
+/// # Errors
+/// [`Error::InvalidMatrix`] if there are too many clusters.
+pub(super) fn clusters_of_points(
+    labels: &CsrMatrix,
+    cluster_of: &[ClusterId],
+) -> Result<CsrMatrix> {
+    let n_clusters = cluster_of.iter().map(|cluster| cluster.idx() + 1).max();
+    let mut builder = CsrBuilder::default();
+    let mut clusters = Vec::new();
+    for point_idx in 0..labels.n_rows() {
+        clusters.clear();
+        let of_labels = labels.row(point_idx).0.iter();
+        clusters.extend(of_labels.map(|&label| cluster_of[label as usize].0));
+        clusters.sort_unstable();
+        clusters.dedup();
+        builder.push_row(clusters.iter().map(|&cluster| (cluster, 1.0)));
+    }
+    builder.finish(n_clusters.unwrap_or(0))
+}
+
+/// Inverts the first `n_candidates` of every list, by counting. Duplicates in a list count once.
+fn invert<'a>(
+    candidates: &CandidateLists,
+    labels: &CsrMatrix,
+    n_candidates: usize,
+) -> Result<Others<'a>> {
+    let n_labels = labels.n_cols();
+    if let Some(label) = candidates.highest().filter(|label| n_labels <= label.idx()) {
+        return Err(Error::CannotTrain(format!(
+            "candidate label {} is out of range, there are {n_labels} labels",
+            label.0
+        )));
+    }
+    let mut indptr = vec![0usize; n_labels + 1];
+    for_each_negative(candidates, labels, n_candidates, |_, label| {
+        indptr[label.idx() + 1] += 1;
+    });
+    for label_idx in 0..n_labels {
+        indptr[label_idx + 1] += indptr[label_idx];
+    }
+    let mut points = vec![0u32; indptr[n_labels]];
+    let mut next: Vec<usize> = indptr[..n_labels].to_vec();
+    for_each_negative(candidates, labels, n_candidates, |point_idx, label| {
+        points[next[label.idx()]] = point_idx as u32;
+        next[label.idx()] += 1;
+    });
+    Ok(Others::Lists { indptr, points })
+}
+
+/// Visits every (point, candidate) pair that is a negative, each once, points ascending.
+fn for_each_negative(
+    candidates: &CandidateLists,
+    labels: &CsrMatrix,
+    n_candidates: usize,
+    mut visit: impl FnMut(usize, LabelId),
+) {
+    // The last point that visited a label: detects positives and duplicates without sorting.
+    let mut visited_by: Vec<Option<NonZeroU32>> = vec![None; labels.n_cols()];
+    for point_idx in 0..candidates.len() {
+        let mark = NonZeroU32::new(point_idx as u32 + 1);
+        for &label in labels.row(point_idx).0 {
+            visited_by[label as usize] = mark;
+        }
+        for &label in candidates.get(point_idx).iter().take(n_candidates) {
+            if visited_by[label.idx()] != mark {
+                visited_by[label.idx()] = mark;
+                visit(point_idx, label);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lists(of: &[&[u32]]) -> CandidateLists {
+        let mut lists = CandidateLists::default();
+        for labels in of {
+            lists.push(labels.iter().copied().map(LabelId));
+        }
+        lists
+    }
+
+    fn all(points: &LabelPoints<'_>) -> Vec<(Vec<u32>, usize)> {
+        let mut buffer = Vec::new();
+        let mut get = |label_idx| {
+            let points = points.get(label_idx, &mut buffer);
+            (points.points.to_vec(), points.n_positive)
+        };
+        (0..points.n_labels()).map(&mut get).collect()
+    }
+
+    #[test]
+    fn candidates_are_inverted_with_positives_first() {
+        // Point 0 has label 2, which is not a candidate; point 1 has label 0, a candidate twice.
+        let labels = CsrMatrix::new(vec![0, 1, 2, 2], vec![2, 0], vec![1.0, 1.0], 3).unwrap();
+        let candidates = lists(&[&[1, 0, 2], &[0, 0, 2], &[2, 1, 2]]);
+        let points = LabelPoints::new(&labels, Negatives::Candidates(&candidates), 2).unwrap();
+        let expected = [(vec![1, 0], 1), (vec![0, 2], 0), (vec![0, 2], 1)];
+        assert_eq!(all(&points), expected);
+    }
+
+    #[test]
+    fn negatives_are_the_other_points_of_the_cluster() {
+        // Labels 0 and 2 are in cluster 1, label 1 in cluster 0; point 3 has no label.
+        let labels = CsrMatrix::new(vec![0, 2, 3, 4, 4], vec![0, 2, 1, 2], vec![1.0; 4], 3);
+        let cluster_of = [1, 0, 1].map(ClusterId);
+        let negatives = Negatives::Clusters(&cluster_of);
+        let points = LabelPoints::new(&labels.unwrap(), negatives, 0).unwrap();
+        let expected = [(vec![0, 2], 1), (vec![1], 1), (vec![0, 2], 2)];
+        assert_eq!(all(&points), expected);
+    }
+
+    #[test]
+    fn what_does_not_fit_the_labels_is_an_error() {
+        let labels = CsrMatrix::new(vec![0, 0], vec![], vec![], 3).unwrap();
+        for label in [3, u32::MAX] {
+            let lists = lists(&[&[label]]);
+            assert!(LabelPoints::new(&labels, Negatives::Candidates(&lists), 9).is_err());
+        }
+        let clusters = Negatives::Clusters(&[ClusterId(0)]);
+        assert!(LabelPoints::new(&labels, clusters, 9).is_err());
+    }
+}
