@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::evidence::{Evidence, N_COLUMNS};
-use super::histogram::{BinnedColumn, Rows, Slope};
+use super::histogram::{BinnedColumn, Histograms, Rows, Slope};
 use super::trees::{DEPTH, Judge, N_LEAVES, Tree};
 use crate::classifiers::sigmoid;
 use crate::error::{Error, Result};
@@ -31,6 +31,11 @@ impl Examples {
     /// Bytes of the evidence on so many candidates, in numbers and in bins, and of a judge being fitted on it.
     pub(crate) fn n_bytes(n_candidates: usize) -> usize {
         (5 * N_COLUMNS + 40) * n_candidates
+    }
+
+    /// Bytes of the evidence on so many candidates before it is added.
+    pub(crate) fn n_heard_bytes(n_candidates: usize) -> usize {
+        4 * N_COLUMNS * n_candidates
     }
 
     /// Adds the candidates of the next point.
@@ -156,14 +161,9 @@ fn grow(columns: &[BinnedColumn], rows: &[u32], slopes: &[(f32, f32)], leaves: &
         thresholds: [f32::MAX; DEPTH],
         leaves: [0.0; N_LEAVES],
     };
+    let mut histograms = Histograms::new(columns, rows, &Rows { slopes, leaves });
     for level in 0..DEPTH {
-        let growing = Rows {
-            rows,
-            slopes,
-            leaves,
-            n_leaves: 1 << level,
-        };
-        let Some(question) = growing.best_question(columns) else {
+        let Some(question) = histograms.best_question(columns) else {
             break;
         };
         let column = &columns[question.column];
@@ -172,6 +172,9 @@ fn grow(columns: &[BinnedColumn], rows: &[u32], slopes: &[(f32, f32)], leaves: &
         for &row in rows {
             let is_above = column.is_above(row as usize, question.threshold);
             leaves[row as usize] |= u8::from(is_above) << level;
+        }
+        if level + 1 < DEPTH {
+            histograms.divide(columns, rows, level, &Rows { slopes, leaves });
         }
     }
     let mut sums = [Slope::default(); N_LEAVES];

@@ -79,22 +79,76 @@ pub(super) struct Question {
     gain: f64,
 }
 
+/// Derivatives by leaf and bin of one column.
+type Sums = Vec<[Slope; MAX_BINS]>;
+
 /// The rows of a tree in growth.
 pub(super) struct Rows<'a> {
-    /// Rows that count, ascending.
-    pub(super) rows: &'a [u32],
     /// gradient and curvature of every row.
     pub(super) slopes: &'a [(f32, f32)],
     /// The leaf of every row so far.
     pub(super) leaves: &'a [u8],
-    pub(super) n_leaves: usize,
 }
 
-impl Rows<'_> {
+/// The derivatives of all columns, from level to level.
+///
+/// A question divides every leaf; only the half with fewer rows is counted, and the rest of the leaf is the other half.
+pub(super) struct Histograms {
+    columns: Vec<Sums>,
+}
+
+impl Histograms {
+    /// One leaf with all rows, which are ascending.
+    pub(super) fn new(columns: &[BinnedColumn], rows: &[u32], of: &Rows<'_>) -> Self {
+        let count = |column| of.count(column, rows, 1);
+        Histograms {
+            columns: columns.par_iter().map(count).collect(),
+        }
+    }
+
+    /// Divides every leaf by the question of a level, which the leaves of the rows have answered already.
+    pub(super) fn divide(
+        &mut self,
+        columns: &[BinnedColumn],
+        rows: &[u32],
+        level: usize,
+        of: &Rows<'_>,
+    ) {
+        let is_above = |row: &u32| of.leaves[*row as usize] >> level & 1 == 1;
+        let n_above = rows.iter().filter(|row| is_above(row)).count();
+        let counts_above = n_above < rows.len() - n_above;
+        let fewer = rows
+            .iter()
+            .copied()
+            .filter(|row| is_above(row) == counts_above);
+        let fewer: Vec<u32> = fewer.collect();
+        let n_leaves = 1 << level;
+        self.columns
+            .par_iter_mut()
+            .zip(columns)
+            .for_each(|(sums, column)| {
+                let mut counted = of.count(column, &fewer, 2 * n_leaves);
+                let (below, above) = counted.split_at_mut(n_leaves);
+                let (few, rest) = if counts_above {
+                    (above, below)
+                } else {
+                    (below, above)
+                };
+                for ((rest, few), whole) in rest.iter_mut().zip(few).zip(&*sums) {
+                    for ((rest, few), whole) in rest.iter_mut().zip(few).zip(whole) {
+                        rest.gradient = whole.gradient - few.gradient;
+                        rest.curvature = whole.curvature - few.curvature;
+                    }
+                }
+                *sums = counted;
+            });
+    }
+
     /// The question that gains most, if any gains; ties to the first column and threshold.
     pub(super) fn best_question(&self, columns: &[BinnedColumn]) -> Option<Question> {
-        let best = |(column, binned)| self.best_of_column(column, binned);
-        let of_columns: Vec<_> = columns.par_iter().enumerate().map(best).collect();
+        let best = |(column, (sums, binned))| best_of_column(column, sums, binned);
+        let columns = self.columns.par_iter().zip(columns).enumerate();
+        let of_columns: Vec<_> = columns.map(best).collect();
         let mut best: Option<Question> = None;
         for question in of_columns.into_iter().flatten() {
             if best.is_none_or(|best| best.gain < question.gain) {
@@ -103,45 +157,49 @@ impl Rows<'_> {
         }
         best
     }
+}
 
-    fn best_of_column(&self, column: usize, binned: &BinnedColumn) -> Option<Question> {
-        let mut sums = [[Slope::default(); MAX_BINS]; N_LEAVES / 2];
-        for &row in self.rows {
+impl Rows<'_> {
+    /// Derivatives of some rows by leaf and bin.
+    fn count(&self, column: &BinnedColumn, rows: &[u32], n_leaves: usize) -> Sums {
+        let mut sums = vec![[Slope::default(); MAX_BINS]; n_leaves];
+        for &row in rows {
             let row = row as usize;
-            let leaf = self.leaves[row] as usize % (N_LEAVES / 2);
-            let bin = binned.bins[row] as usize % MAX_BINS;
             let (gradient, curvature) = self.slopes[row];
-            sums[leaf][bin].add(Slope {
+            sums[self.leaves[row] as usize][column.bins[row] as usize].add(Slope {
                 gradient: f64::from(gradient),
                 curvature: f64::from(curvature),
             });
         }
-        let sums = &sums[..self.n_leaves];
-        let mut all = [Slope::default(); N_LEAVES];
-        for (all, bins) in all.iter_mut().zip(sums) {
-            bins.iter().for_each(|&bin| all.add(bin));
-        }
-        let whole: f64 = all[..self.n_leaves].iter().map(|leaf| leaf.gain()).sum();
-        let mut below = [Slope::default(); N_LEAVES];
-        let mut best: Option<Question> = None;
-        for threshold in 0..binned.thresholds.len() {
-            let mut gain = -whole;
-            for (leaf, bins) in sums.iter().enumerate() {
-                below[leaf].add(bins[threshold]);
-                let above = Slope {
-                    gradient: all[leaf].gradient - below[leaf].gradient,
-                    curvature: all[leaf].curvature - below[leaf].curvature,
-                };
-                gain += below[leaf].gain() + above.gain();
-            }
-            if best.map_or(1e-9, |best| best.gain) < gain {
-                best = Some(Question {
-                    column,
-                    threshold,
-                    gain,
-                });
-            }
-        }
-        best
+        sums
     }
+}
+
+fn best_of_column(column: usize, sums: &Sums, binned: &BinnedColumn) -> Option<Question> {
+    let mut all = [Slope::default(); N_LEAVES];
+    for (all, bins) in all.iter_mut().zip(sums) {
+        bins.iter().for_each(|&bin| all.add(bin));
+    }
+    let whole: f64 = all[..sums.len()].iter().map(|leaf| leaf.gain()).sum();
+    let mut below = [Slope::default(); N_LEAVES];
+    let mut best: Option<Question> = None;
+    for threshold in 0..binned.thresholds.len() {
+        let mut gain = -whole;
+        for (leaf, bins) in sums.iter().enumerate() {
+            below[leaf].add(bins[threshold]);
+            let above = Slope {
+                gradient: all[leaf].gradient - below[leaf].gradient,
+                curvature: all[leaf].curvature - below[leaf].curvature,
+            };
+            gain += below[leaf].gain() + above.gain();
+        }
+        if best.map_or(1e-9, |best| best.gain) < gain {
+            best = Some(Question {
+                column,
+                threshold,
+                gain,
+            });
+        }
+    }
+    best
 }

@@ -60,6 +60,7 @@ impl MemberTrainer<'_, '_> {
     ) -> Result<FinishedMember> {
         let data = TrainingData {
             points: points.points.points(),
+            n_texts: points.n_texts,
             labels: &points.labels,
             validation: self.validation,
             origin: self.origin,

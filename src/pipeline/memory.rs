@@ -9,6 +9,7 @@ use crate::clustering;
 use crate::config::{CalibrationKind, IndexMode, Plan, RankerNegatives};
 use crate::data::HoldOut;
 use crate::encoder::{BagEncoder, EncoderSizes};
+use crate::events::POINTS_PER_EVENT;
 use crate::features::Vectorizer;
 use crate::index::{Adjacency, ClusterClassifiers};
 use crate::judge::Examples;
@@ -147,11 +148,12 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
     let mut judge = 0;
     if config.calibration.enabled && config.calibration.kind == CalibrationKind::Judge {
         let most = n_labels.min(config.ranker.n_candidates + Member::MAX_BROUGHT);
-        let n_candidates =
-            HoldOut::most_points(counts.n_points, &config.calibration.hold_out) * most;
+        let n_points = HoldOut::most_points(counts.n_points, &config.calibration.hold_out);
         // Half of the entries are a copy.
         let neighbours = Neighbours::n_bytes(sizes.n_feature_entries / 2, sizes.n_label_entries);
-        judge = coarse + ranker_weights + Examples::n_bytes(n_candidates) + neighbours;
+        let examples = Examples::n_bytes(n_points * most);
+        let heard = Examples::n_heard_bytes(n_points.min(POINTS_PER_EVENT) * most);
+        judge = coarse + ranker_weights + examples + heard + neighbours;
     }
     // Y, its renumbered copy, and the rows of it that are not held out.
     let n_label_copies = 2 + usize::from(config.calibration.enabled);

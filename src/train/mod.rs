@@ -47,6 +47,8 @@ pub(crate) struct ValidationPoints<'a> {
 pub(crate) struct TrainingData<'a> {
     /// The points.
     pub points: Points<'a>,
+    /// Those that are texts of the data; label texts come after them.
+    pub n_texts: usize,
     /// Y, N×L.
     pub labels: &'a CsrMatrix,
     /// Points to validate on.

@@ -22,6 +22,8 @@ use crate::random::Random;
 const CHUNK: usize = 64;
 /// Epochs between validations.
 const VALIDATE_EVERY: usize = 2;
+/// A label text is visited once in so many epochs: it costs as much as any text, and there may be as many.
+const LABEL_TEXT_EVERY: usize = 3;
 /// Negatives with a lower shortlist score ŷ are not scored in training: their gradient is at most ŷ.
 const SCORE_FLOOR: f32 = 1e-4;
 /// A negative whose |∂L/∂z| and |∂L/∂log ŷ| are both lower passes no gradient: it is below Adam's noise.
@@ -38,6 +40,13 @@ pub(super) struct Stage<'a> {
     pub(super) observer: &'a dyn Observer,
 }
 
+/// The label texts that an epoch visits, always equally many.
+fn label_texts_of(epoch: usize, label_texts: &[u32]) -> impl Iterator<Item = u32> {
+    let n_visited = label_texts.len().div_ceil(LABEL_TEXT_EVERY);
+    let next = label_texts.iter().copied().cycle().skip(epoch * n_visited);
+    next.take(n_visited)
+}
+
 impl Stage<'_> {
     /// Runs the rest of a stage, from the state's position.
     pub(super) fn run(
@@ -48,13 +57,14 @@ impl Stage<'_> {
     ) -> Result<()> {
         let phase = state.position.phase;
         let batch_size = self.plan.config().train.batch_size;
-        let n_batches = self.rows.len().div_ceil(batch_size);
+        let n_visited = self.n_visited();
+        let n_batches = n_visited.div_ceil(batch_size);
         let n_steps = n_batches * config.epochs;
         emit(self.observer, Event::PhaseStarted { phase, n_steps })?;
         let schedule = Schedule::new(n_steps);
         let mut head = Head::new(state.model.classifiers.n_labels());
         let mut buffers = StepBuffers::default();
-        let mut order = self.rows.to_vec();
+        let mut order = Vec::with_capacity(n_visited);
         let mut emitted = Ok(());
         while state.position.step < n_steps {
             let epoch = state.position.step / n_batches;
@@ -78,9 +88,25 @@ impl Stage<'_> {
         keep(state, Boundary::PhaseEnd)
     }
 
+    /// Points to train on that are texts, and those that are label texts.
+    fn kinds(&self) -> (&[u32], &[u32]) {
+        let n_texts = self.data.n_texts as u32;
+        let first = self.rows.partition_point(|&row| row < n_texts);
+        self.rows.split_at(first)
+    }
+
+    /// Points of an epoch.
+    fn n_visited(&self) -> usize {
+        let (texts, label_texts) = self.kinds();
+        texts.len() + label_texts.len().div_ceil(LABEL_TEXT_EVERY)
+    }
+
     /// The order of the points in an epoch.
-    fn shuffle(&self, phase: Phase, epoch: usize, order: &mut [u32]) {
-        order.copy_from_slice(self.rows);
+    fn shuffle(&self, phase: Phase, epoch: usize, order: &mut Vec<u32>) {
+        let (texts, label_texts) = self.kinds();
+        order.clear();
+        order.extend_from_slice(texts);
+        order.extend(label_texts_of(epoch, label_texts));
         let seed = self.plan.config().train.seed;
         Random::new(seed, phase.name(), epoch as u64).shuffle(order);
     }
@@ -422,6 +448,30 @@ impl EpochSums {
             classification_loss: self.classification / n_points,
             shortlist_loss: self.shortlist / n_points,
             labels_scored: self.n_pairs as f64 / n_points,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_label_text_is_visited_once_in_three_epochs() {
+        for n_texts in [0, 1, 3, 7, 100] {
+            let texts: Vec<u32> = (50..50 + n_texts).collect();
+            let epochs: Vec<Vec<u32>> = (0..6)
+                .map(|at| label_texts_of(at, &texts).collect())
+                .collect();
+            let n_visited = epochs[0].len();
+            assert!(epochs.iter().all(|epoch| epoch.len() == n_visited));
+            assert!(n_visited <= n_texts.div_ceil(3) as usize);
+            for three in [&epochs[..3], &epochs[3..]] {
+                let mut seen = three.concat();
+                seen.sort_unstable();
+                seen.dedup();
+                assert_eq!(seen, texts);
+            }
         }
     }
 }
