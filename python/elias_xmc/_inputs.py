@@ -5,6 +5,7 @@ NumPy and SciPy are imported only where someone gives a matrix.
 
 from __future__ import annotations
 
+import operator
 import os
 import sys
 from typing import Any
@@ -13,7 +14,17 @@ from ._elias import Core, Dataset
 from ._errors import EliasValueError
 from ._types import Labels, PathLike
 
-__all__ = ["as_list", "csr_parts", "is_matrix", "is_path", "make_dataset", "points_of"]
+__all__ = [
+    "as_list",
+    "csr_parts",
+    "is_matrix",
+    "is_path",
+    "make_dataset",
+    "options_of",
+    "path_of",
+    "points_of",
+    "threads_of",
+]
 
 
 def is_path(value: object) -> bool:
@@ -36,11 +47,11 @@ def csr_parts(matrix: Any, what: str = "the matrix") -> tuple[Any, Any, Any, int
     if not hasattr(matrix, "tocsr"):
         array = numpy.asarray(matrix)
         if array.dtype.kind not in "biuf" or array.ndim != 2:
-            raise EliasValueError(f"{what}: found an array of {array.dtype} with {array.ndim} dimensions, expected numbers in rows and columns")
+            raise _not_numbers(what, array)
         matrix = csr_matrix(array)
     rows = matrix.tocsr()
     if rows.ndim != 2 or rows.dtype.kind not in "biuf":
-        raise EliasValueError(f"{what}: found {rows.dtype} in {rows.ndim} dimensions, expected numbers in rows and columns")
+        raise _not_numbers(what, rows)
     # The flag may be out of date in a matrix whose arrays were changed, so look.
     rows = rows.__class__((rows.data, rows.indices, rows.indptr), shape=rows.shape)
     if not rows.has_canonical_format:
@@ -49,6 +60,11 @@ def csr_parts(matrix: Any, what: str = "the matrix") -> tuple[Any, Any, Any, int
     with numpy.errstate(over="ignore"):
         data = rows.data.astype(numpy.float32, copy=False)
     return rows.indptr, rows.indices, data, rows.shape[1]
+
+
+def _not_numbers(what: str, array: Any) -> EliasValueError:
+    found = f"{array.dtype} in {array.ndim} dimensions"
+    return EliasValueError(f"{what}: found {found}, expected numbers in rows and columns")
 
 
 def as_list(values: Any, what: str) -> list[Any]:
@@ -89,7 +105,7 @@ def make_dataset(
         columns = dict(reading or {})
         text_column = columns.pop("text_column", None) or []
         columns["text_columns"] = [text_column] if isinstance(text_column, str) else list(text_column)
-        return Dataset.read(os.fspath(points), part, known=known, threads=threads, **columns)
+        return Dataset.read(os.fspath(points), part, known=known, threads=threads_of(threads), **columns)
     if any(value is not None for value in (reading or {}).values()):
         raise EliasValueError("format, text_column, label_column and label_separator are for a path")
     if labels is None:
@@ -105,3 +121,17 @@ def make_dataset(
 
 def path_of(path: PathLike) -> str:
     return os.fspath(path)
+
+
+def options_of(k: int, threshold: float, stage: str | None, threads: int | None) -> dict[str, Any]:
+    """The options of a prediction, as the Rust half takes them."""
+    return {
+        "k": max(-1, min(operator.index(k), sys.maxsize)),
+        "threshold": float(threshold),
+        "stage": None if stage is None else str(stage),
+        "threads": threads_of(threads),
+    }
+
+
+def threads_of(threads: int | None) -> int | None:
+    return None if threads is None else max(0, min(operator.index(threads), sys.maxsize))

@@ -7,9 +7,9 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, overload
 
-from ._elias import Core
+from ._elias import Core, predict_arrow
 from ._errors import EliasValueError
-from ._inputs import make_dataset, path_of, points_of
+from ._inputs import make_dataset, options_of, path_of, points_of, threads_of
 from ._types import Labels, PathLike, Prediction
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Model:
         answers with a part of the model: stage1, stage2, ranker, calibrated or ensemble. Lists are answered on
         `threads` threads, by default one per core, and without Python's lock.
         """
-        options = {"k": k, "threshold": threshold, "stage": stage, "threads": threads}
+        options = options_of(k, threshold, stage, threads)
         if isinstance(texts, str):
             return self._core.predict_one(texts, options)
         return self._core.predict(points_of(texts), options)
@@ -119,16 +119,45 @@ class Model:
         """
         from scipy.sparse import csr_matrix
 
-        options = {"k": k, "threshold": threshold, "stage": stage, "threads": threads}
+        options = options_of(k, threshold, stage, threads)
         points = [texts] if isinstance(texts, str) else points_of(texts)
-        indptr, indices, data = self._core.predict_csr(points, options, probabilities)
+        indptr, indices, data = self._core.predict_csr(points, options, bool(probabilities))
         return csr_matrix((data, indices, indptr), shape=(len(indptr) - 1, self._core.n_labels), copy=False)
+
+    def predict_arrow(
+        self,
+        batch: Any,
+        k: int = 10,
+        *,
+        column: str | None = None,
+        threshold: float = 0.0,
+        stage: str | None = None,
+        threads: int | None = None,
+    ) -> Any:
+        """The `k` best labels of each text of an Arrow batch: the columns `labels`, `scores` and `probabilities`.
+
+        `batch` is a record batch, a table or a data frame with the texts in `column` (by default `text`, or the only
+        one), or an array of strings: anything with Arrow's PyCapsule interface. What comes out is a record batch of
+        pyarrow or a data frame of polars if that came in, else an object with the PyCapsule interface.
+        """
+        options = options_of(k, threshold, stage, threads)
+        answers = predict_arrow(self._core, batch, options, column)
+        library = type(batch).__module__.partition(".")[0]
+        if library == "pyarrow":
+            import pyarrow
+
+            return pyarrow.record_batch(answers)
+        if library == "polars":
+            import polars
+
+            return polars.DataFrame(answers)
+        return answers
 
     def explain(self, text: str, k: int = 3) -> dict[str, Any]:
         """Why a text gets its labels: clusters, edges, words and votes behind each answer, as `elias explain --json`."""
         if not isinstance(text, str):
             raise EliasValueError(f"text: found {type(text).__name__}, expected a string")
-        return json.loads(self._core.explain(text, k))
+        return json.loads(self._core.explain(text, options_of(k, 0.0, None, None)["k"]))
 
     def inspect(self) -> dict[str, Any]:
         """Sizes, settings, history and the state of the index, as `elias inspect --json`."""
@@ -154,7 +183,7 @@ class Model:
         """
         data = self._test(texts, labels, label_names, threads, reading)
         pairs = [(int(row), int(label)) for row, label in filter]
-        return json.loads(self._core.evaluate(data, propensity, pairs, by_decile, latency, stage, threads))
+        return json.loads(self._core.evaluate(data, propensity, pairs, by_decile, latency, stage, threads_of(threads)))
 
     def report(
         self,
@@ -181,7 +210,7 @@ class Model:
         if train is not None:
             pair = train if isinstance(train, tuple) else (train, None)
             points = make_dataset(*pair, part="train", label_names=label_names, known=self._core, threads=threads)
-        self._core.report(out, test, points, threads)
+        self._core.report(out, test, points, threads_of(threads))
 
     def save(self, path: PathLike, *, overwrite: bool = False) -> Model:
         """Writes the model to a directory and returns the model that is there."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from . import _elias
-from ._inputs import make_dataset, path_of
+from ._inputs import make_dataset, path_of, threads_of
 from ._model import Model
 from ._progress import observer
 from ._settings import make_settings
@@ -75,9 +76,9 @@ def train(
         "out": None if out is None else path_of(out),
         "resume": bool(resume),
         "overwrite": bool(overwrite),
-        "checkpoint_every": checkpoint_every,
-        "memory_limit": memory_limit,
-        "threads": threads,
+        "checkpoint_every": None if checkpoint_every is None else float(checkpoint_every),
+        "memory_limit": None if memory_limit is None else max(0, min(int(memory_limit), sys.maxsize)),
+        "threads": threads_of(threads),
     }
     held_out = None
     if validation is not None:

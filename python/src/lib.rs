@@ -19,7 +19,7 @@ mod train;
 #[pyo3::pymodule]
 mod _elias {
     #[pymodule_export]
-    use crate::arrow::ArrowBatch;
+    use crate::arrow::{ArrowBatch, predict_arrow};
     #[pymodule_export]
     use crate::dataset::Dataset;
     #[pymodule_export]

@@ -34,9 +34,9 @@ pub(crate) struct Core {
 #[pyo3(from_item_all)]
 pub(crate) struct Options {
     k: i64,
-    threshold: f32,
+    pub(crate) threshold: f32,
     stage: Option<String>,
-    threads: Option<usize>,
+    pub(crate) threads: Option<usize>,
 }
 
 /// Texts, or sparse features.
@@ -82,10 +82,10 @@ impl Points {
 
 #[pymethods]
 impl Core {
-    /// Maps a model from its directory.
+    /// Maps a model from its directory; of one that is temporary, the path is forgotten.
     #[staticmethod]
-    #[pyo3(signature = (path, verify=false))]
-    fn load(py: Python<'_>, path: PathBuf, verify: bool) -> PyResult<Self> {
+    #[pyo3(signature = (path, verify=false, temporary=false))]
+    fn load(py: Python<'_>, path: PathBuf, verify: bool, temporary: bool) -> PyResult<Self> {
         let predictor = run(py, None, || {
             let metadata = std::fs::metadata(&path);
             metadata.map_err(|error| missing(&path, error))?;
@@ -100,10 +100,11 @@ impl Core {
                 false => Predictor::load(&path)?,
             })
         })?;
-        Ok(Core::new(predictor, Some(&path)))
+        let path = Some(path.as_path()).filter(|_| !temporary);
+        Ok(Core::new(predictor, path))
     }
 
-    /// Writes the model to a directory, which becomes its own.
+    /// Writes the model to a directory.
     fn save(&self, py: Python<'_>, path: PathBuf, overwrite: bool) -> PyResult<()> {
         run(py, None, || {
             Ok(match overwrite {

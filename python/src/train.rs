@@ -11,6 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use elias::config::DataCounts;
+use elias::data;
 use elias::{Config, Error, Event, Predictor, Trainer, tools};
 use elias_cli::shared;
 use pyo3::prelude::*;
@@ -80,6 +81,10 @@ fn check(config: &Config, run: &Run) -> Result<(), Failure> {
         };
     };
     tools::check_not_in_use(out)?;
+    let parent = out.parent().filter(|parent| *parent != Path::new(""));
+    if let Some(Err(error)) = parent.map(std::fs::metadata) {
+        return Err(data::missing(out, error).into());
+    }
     if !run.overwrite && !run.resume && is_taken(out) {
         let problem = if tools::is_unfinished(out) {
             "contains an unfinished training: resume=True continues it, overwrite=True discards it"
