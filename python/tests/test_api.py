@@ -261,11 +261,10 @@ assert not heavy, heavy
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_readme_and_the_guide_run(tmp_path, monkeypatch):
-    root = pathlib.Path(__file__).parents[2]
+@pytest.mark.parametrize("document", ["README.md", "docs/python.md"])
+def test_what_the_documents_show_runs(document, tmp_path, monkeypatch):
+    text = (pathlib.Path(__file__).parents[2] / document).read_text()
+    blocks = [part.split("```")[0] for part in text.split("```python\n")[1:]]
+    assert blocks
     monkeypatch.chdir(tmp_path)
-    for document in ("README.md", "docs/python.md"):
-        text = (root / document).read_text()
-        blocks = [part.split("```")[0] for part in text.split("```python\n")[1:]]
-        assert blocks, document
-        exec(compile("\n".join(blocks), document, "exec"), {"__name__": document})
+    exec(compile("\n".join(blocks), document, "exec"), {"__name__": document})
