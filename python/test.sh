@@ -19,4 +19,6 @@ ls -l target/wheels
 root=$PWD
 cd target/python
 "$python" -m pytest -q -p no:cacheprovider "$root/python/tests" "$@"
+"$python" -m mypy --config-file "$root/python/pyproject.toml" -p elias_xmc
+"$python" -m mypy.stubtest --concise elias_xmc._elias
 "$python" -m pytest -q -p no:cacheprovider --doctest-modules --doctest-ignore-import-errors --pyargs elias_xmc

@@ -264,7 +264,9 @@ fn front_ends_are_unsafe_only_where_they_talk_to_the_system_or_to_arrow() {
         "python/src/arrow.rs",
     ];
     let others = [files("cli/src", ".rs"), files("python/src", ".rs")].into_iter();
-    let others = others.flatten().filter(|path| !allowed.contains(&path.as_str()));
+    let others = others
+        .flatten()
+        .filter(|path| !allowed.contains(&path.as_str()));
     let problems: Vec<String> = others
         .filter(|path| read(path).contains("allow(unsafe_code)"))
         .map(|path| format!("{path} must not use unsafe code"))

@@ -146,9 +146,8 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
         found = self.model_.predict(self._points(X), k, threads=self._threads())
         if self._kind == LISTS:
             return found
-        column = {name: place for place, name in enumerate(self.model_.labels)}
-        named = lambda answer: answer._replace(label=self.classes_[column[answer.label]])
-        return [[named(answer) for answer in answers] for answers in found]
+        class_of = dict(zip(self.model_.labels, self.classes_))
+        return [[Prediction(class_of[label], *rest) for label, *rest in answers] for answers in found]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """P@1: how often the best label is right; for one class per point, the accuracy."""
@@ -301,10 +300,13 @@ def _are_lists(y: Any) -> bool:
     values = as_list(y, "y")
     if not values or not all(isinstance(value, (list, tuple, set, frozenset, Mapping, numpy.ndarray)) for value in values):
         return False
-    is_row = lambda value: isinstance(value, (list, tuple, numpy.ndarray)) and all(
-        isinstance(entry, (int, numpy.integer)) and entry in (0, 1) for entry in value
-    )
-    return not (len({len(value) for value in values}) == 1 and len(values[0]) > 1 and all(map(is_row, values)))
+    has_one_length = len({len(value) for value in values}) == 1 and len(values[0]) > 1
+    return not (has_one_length and all(map(_is_row, values)))
+
+
+def _is_row(value: Any) -> bool:
+    is_sequence = isinstance(value, (list, tuple, numpy.ndarray))
+    return is_sequence and all(isinstance(entry, (int, numpy.integer)) and entry in (0, 1) for entry in value)
 
 
 def _signature() -> inspect.Signature:

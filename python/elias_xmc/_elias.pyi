@@ -1,18 +1,22 @@
 """The Rust half; `elias_xmc` is what users call."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, final
 
 from ._types import Prediction
 
+__all__ = ["VERSION", "ArrowBatch", "Core", "Dataset", "commented_config", "metrics", "predict_arrow", "setting_keys", "train"]
+
 VERSION: str
 
+@final
 class ArrowBatch:
     def __len__(self) -> int: ...
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
+@final
 class Dataset:
     n_points: int
     n_labels: int
@@ -31,6 +35,7 @@ class Dataset:
     ) -> Dataset: ...
     def with_label_file(self, path: str) -> Dataset: ...
 
+@final
 class Core:
     path: Any
     takes_texts: bool

@@ -157,11 +157,12 @@ class Model:
         """Why a text gets its labels: clusters, edges, words and votes behind each answer, as `elias explain --json`."""
         if not isinstance(text, str):
             raise EliasValueError(f"text: found {type(text).__name__}, expected a string")
-        return json.loads(self._core.explain(text, options_of(k, 0.0, None, None)["k"]))
+        k = options_of(k, 0.0, None, None)["k"]
+        return _object(self._core.explain(text, k))
 
     def inspect(self) -> dict[str, Any]:
         """Sizes, settings, history and the state of the index, as `elias inspect --json`."""
-        return json.loads(self._core.inspect())
+        return _object(self._core.inspect())
 
     def evaluate(
         self,
@@ -183,7 +184,8 @@ class Model:
         """
         data = self._test(texts, labels, label_names, threads, reading)
         pairs = [(int(row), int(label)) for row, label in filter]
-        return json.loads(self._core.evaluate(data, propensity, pairs, by_decile, latency, stage, threads_of(threads)))
+        threads = threads_of(threads)
+        return _object(self._core.evaluate(data, propensity, pairs, by_decile, latency, stage, threads))
 
     def report(
         self,
@@ -236,3 +238,8 @@ class Model:
     def __repr__(self) -> str:
         where = "in memory" if self.path is None else repr(self.path)
         return f"<elias_xmc.Model {where}, {self.n_labels} labels>"
+
+
+def _object(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(text)
+    return found

@@ -140,8 +140,7 @@ fn labels_of_lists(
     let mut matrix = CsrBuilder::default();
     let mut row: Vec<(u32, f32)> = Vec::new();
     for (point_idx, labels) in rows.iter().enumerate() {
-        read_row(&labels, &mut label_set, &mut row)
-            .map_err(|problem| problem.at(labels.py(), point_idx))?;
+        read_row(&labels, &mut label_set, &mut row).map_err(|problem| problem.at(point_idx))?;
         // Of a label named twice, the higher relevance.
         row.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
         row.dedup_by_key(|(label, _)| *label);
@@ -166,7 +165,7 @@ impl From<PyErr> for RowProblem {
 }
 
 impl RowProblem {
-    fn at(self, _py: Python<'_>, point_idx: usize) -> PyErr {
+    fn at(self, point_idx: usize) -> PyErr {
         match self {
             RowProblem::Raised(error) => error,
             RowProblem::Unusable(problem) => {

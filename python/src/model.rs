@@ -95,10 +95,12 @@ impl Core {
                     "{name} is not a model: it has no manifest.json"
                 )));
             }
-            Ok(match verify {
-                true => tools::verify(&path)?,
-                false => Predictor::load(&path)?,
-            })
+            let loaded = if verify {
+                tools::verify(&path)
+            } else {
+                Predictor::load(&path)
+            };
+            Ok(loaded?)
         })?;
         let path = Some(path.as_path()).filter(|_| !temporary);
         Ok(Core::new(predictor, path))
@@ -107,10 +109,12 @@ impl Core {
     /// Writes the model to a directory.
     fn save(&self, py: Python<'_>, path: PathBuf, overwrite: bool) -> PyResult<()> {
         run(py, None, || {
-            Ok(match overwrite {
-                true => self.predictor.replace(&path)?,
-                false => self.predictor.save(&path)?,
-            })
+            let saved = if overwrite {
+                self.predictor.replace(&path)
+            } else {
+                self.predictor.save(&path)
+            };
+            Ok(saved?)
         })
     }
 
@@ -190,9 +194,9 @@ impl Core {
                 "the model has no probabilities: it was trained without calibration, or on too few points",
             ));
         }
-        let value = |score: f32| match probabilities {
-            true => self.predictor.probability(score).unwrap_or(score),
-            false => score,
+        let value = |score: f32| {
+            let probability = self.predictor.probability(score);
+            probability.filter(|_| probabilities).unwrap_or(score)
         };
         let mut rows: Option<Rows> = None;
         let n_points = self.in_batches(py, points, &options, |batch, query| {

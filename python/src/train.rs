@@ -75,10 +75,10 @@ fn check(config: &Config, run: &Run) -> Result<(), Failure> {
     };
     config.resolve(smallest)?;
     let Some(out) = &run.out else {
-        return match run.resume || run.overwrite {
-            true => Err(Failure::value("resume and overwrite need out")),
-            false => Ok(()),
-        };
+        if run.resume || run.overwrite {
+            return Err(Failure::value("resume and overwrite need out"));
+        }
+        return Ok(());
     };
     tools::check_not_in_use(out)?;
     let parent = out.parent().filter(|parent| *parent != Path::new(""));
@@ -121,10 +121,10 @@ impl Training<'_> {
                 // Nobody listens after the end.
                 let _ = events.send(event.clone());
             }
-            match must_stop.load(Ordering::Relaxed) {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
+            if must_stop.load(Ordering::Relaxed) {
+                return ControlFlow::Break(());
             }
+            ControlFlow::Continue(())
         };
         let mut trainer = Trainer::new(self.config.clone()).observer(&observer);
         if let Some(validation) = self.validation {
