@@ -56,7 +56,7 @@ class Model:
         """The names of all labels, in the order of the columns of `predict_csr`."""
         if self._labels is None:
             self._labels = self._core.labels()
-        return list(self._labels)
+        return self._labels
 
     @property
     def n_labels(self) -> int:

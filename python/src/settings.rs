@@ -8,7 +8,6 @@ use elias::config::EncoderKind;
 use elias::data::missing;
 use elias_cli::shared;
 use pyo3::prelude::*;
-use serde_json::Value;
 
 use crate::errors::Failure;
 
@@ -62,25 +61,27 @@ impl Settings {
     }
 }
 
-/// The dotted keys of all settings, in the order of `elias config`.
+/// The dotted keys of all settings, in the order of `elias config`, which shows those without a value, too.
 #[pyfunction]
-pub(crate) fn setting_keys() -> PyResult<Vec<String>> {
-    let config = serde_json::to_value(Config::default());
-    let config = config.map_err(|error| Failure::other(error.to_string()))?;
+pub(crate) fn setting_keys() -> Vec<String> {
+    let text = Config::default().to_commented_toml();
+    let mut section = "";
     let mut keys = Vec::new();
-    collect("", &config, &mut keys);
-    Ok(keys)
-}
-
-fn collect(prefix: &str, value: &Value, keys: &mut Vec<String>) {
-    let Value::Object(table) = value else {
-        keys.push(prefix.to_owned());
-        return;
-    };
-    for (key, value) in table {
-        let dot = if prefix.is_empty() { "" } else { "." };
-        collect(&format!("{prefix}{dot}{key}"), value, keys);
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix('[') {
+            section = name.trim_end_matches(']');
+            continue;
+        }
+        // `key = value`, or `# key =` where it is unset; explanations do not end in `=`.
+        let unset = line
+            .strip_prefix("# ")
+            .and_then(|line| line.strip_suffix(" ="));
+        let set = line.split_once(" = ").filter(|_| !line.starts_with('#'));
+        if let Some(key) = unset.or(set.map(|(key, _)| key)) {
+            keys.push(format!("{section}.{key}"));
+        }
     }
+    keys
 }
 
 /// All settings with their explanations, as TOML.

@@ -199,6 +199,18 @@ def test_settings_come_by_keyword_and_from_a_file(data, tmp_path):
     assert elias_xmc.config().count("[stage") == 4 and "transformer" in elias_xmc.config("frozen")
 
 
+def test_every_setting_is_a_keyword():
+    from elias_xmc._settings import keywords
+
+    text = elias_xmc.config()
+    lines = [line for line in text.splitlines() if not line.startswith("#") and " = " in line or line.endswith(" =")]
+    assert len(keywords()) == len(lines) >= 54
+    for keyword in ("features_max_features", "index_n_clusters", "stage1_rates_encoder", "calibration_hold_out_n_points"):
+        assert keyword in keywords()
+    model = elias_xmc.train(["a b", "c d"], [["x"], ["y"]], features_max_features=3, index_n_clusters=2, stage2_epochs=1)
+    assert model.inspect()["n_features"] == 3 and model.inspect()["n_clusters"] == 2
+
+
 def test_events_reach_a_callback_and_bars_are_drawn(data, capfd):
     events = []
     elias_xmc.train(*data, progress=events.append, **QUICK)
