@@ -7,7 +7,7 @@ use elias::bench::{Sgemm, median};
 use elias::config::{EncoderKind, IndexMode, Plan, StageConfig};
 use elias::tools::MemoryEstimate;
 
-use crate::memory::size;
+use crate::memory::{self, size};
 use crate::ui::count::count;
 use crate::ui::table::Table;
 
@@ -28,6 +28,26 @@ pub(crate) fn summary(plan: &Plan, estimate: &MemoryEstimate) -> String {
         plan.config().encoder.dim,
         size(estimate.total())
     )
+}
+
+/// Checks that a training fits into the memory that is allowed, or else into that of the machine.
+///
+/// # Errors
+/// The sizes and a remedy, if it does not.
+pub(crate) fn check_memory(estimate: &MemoryEstimate, given: Option<usize>) -> anyhow::Result<()> {
+    let (limit, what) = match (given, memory::of_machine()) {
+        (Some(limit), _) => (limit, "the limit"),
+        (None, Some(bytes)) => (bytes, "this machine's memory"),
+        (None, None) => return Ok(()),
+    };
+    anyhow::ensure!(
+        estimate.total() <= limit,
+        "training would need about {}, more than {what} of {}; {}",
+        size(estimate.total()),
+        size(limit),
+        advice(estimate)
+    );
+    Ok(())
 }
 
 /// Writes the whole plan as tables.
@@ -122,7 +142,7 @@ fn write_plan(
 }
 
 /// Which keys to change to save memory, the most effective first.
-pub(crate) fn advice(estimate: &MemoryEstimate) -> &'static str {
+fn advice(estimate: &MemoryEstimate) -> &'static str {
     let training = estimate.parameters + estimate.moments + estimate.step;
     let parameters = estimate.parameters + estimate.moments;
     let ranker = estimate.parameters + estimate.ranker;

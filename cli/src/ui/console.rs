@@ -78,7 +78,7 @@ impl Console {
 }
 
 /// The error and its causes on one line; a cause already at the end of the message is not repeated.
-fn error_message(error: &anyhow::Error) -> String {
+pub(crate) fn error_message(error: &anyhow::Error) -> String {
     let mut message = String::new();
     for cause in error.chain() {
         let cause = cause.to_string();

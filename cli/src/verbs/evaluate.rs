@@ -231,7 +231,7 @@ impl Evaluate {
 }
 
 /// Parses `A,B`, or the name of a common pair.
-fn parse_propensity(text: &str) -> Result<Propensity, String> {
+pub(crate) fn parse_propensity(text: &str) -> Result<Propensity, String> {
     match text {
         "default" => return Ok(Propensity::default()),
         "amazon" => return Ok(Propensity::AMAZON),

@@ -5,9 +5,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use elias::data::Part;
-use elias::insight::{AnswerExplanation, MemberExplanation, Neighbour, explain, neighbours};
+use elias::insight::{
+    AnswerExplanation, MemberExplanation, Neighbour, PointSet, explain, neighbours,
+};
 use elias::{Dataset, Predictor};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::ui::console::{Console, Misuse};
 use crate::ui::count::count;
@@ -56,44 +58,16 @@ impl Explain {
         if points.n_words() == 0 {
             console.info("the model knows no word of the text: the answers come from biases alone");
         }
-        let answers = explain(&predictor, &points, self.top_k)?;
+        let explanation = Explanation::of(&predictor, &points, self.top_k)?;
         predictor.check_files()?;
         let train = self.read_train(&predictor, console)?;
-        let near = neighbours(&predictor, &points, N_NEIGHBOURS)?;
-        let labels_of = |neighbour: &Neighbour| -> Vec<&str> {
-            let labels = neighbour.labels.iter();
-            labels
-                .map(|&label| predictor.labels().name(label))
-                .collect()
-        };
         let mut out = io::stdout().lock();
         if self.json {
-            let near = near.iter().map(|neighbour| {
-                json!({"point": neighbour.point, "similarity": neighbour.similarity,
-                       "text": text_of(train.as_ref(), neighbour.point),
-                       "labels": labels_of(neighbour)})
-            });
-            let near: Vec<_> = near.collect();
-            let object = json!({"text": self.text, "answers": answers, "neighbours": near});
+            let object = explanation.to_json(&self.text, train.as_ref());
             serde_json::to_writer_pretty(&mut out, &object)?;
             writeln!(out)?;
         } else {
-            for (place, answer) in answers.iter().enumerate() {
-                write_answer(&mut out, place + 1, answer)?;
-            }
-            if !near.is_empty() {
-                writeln!(out, "\ntraining points with similar words")?;
-            }
-            for neighbour in &near {
-                let place = format!("point {}", neighbour.point + 1);
-                let text = text_of(train.as_ref(), neighbour.point).unwrap_or(&place);
-                writeln!(out, "  {:.3} {}", neighbour.similarity, shorten(text, 70))?;
-                writeln!(
-                    out,
-                    "        {}",
-                    shorten(&labels_of(neighbour).join(", "), 70)
-                )?;
-            }
+            explanation.write(&mut out, train.as_ref())?;
         }
         out.flush()?;
         Ok(())
@@ -109,6 +83,61 @@ impl Explain {
         };
         let options = self.columns.options(Part::Train, Some(predictor.labels()));
         reading::read(console, path, options).map(Some)
+    }
+}
+
+/// The answers to a text and the training points near it.
+pub(crate) struct Explanation<'a> {
+    predictor: &'a Predictor,
+    answers: Vec<AnswerExplanation>,
+    near: Vec<Neighbour>,
+}
+
+impl<'a> Explanation<'a> {
+    /// Explains the best `k` answers to the one text in `points`.
+    pub(crate) fn of(
+        predictor: &'a Predictor,
+        points: &PointSet,
+        k: usize,
+    ) -> elias::Result<Explanation<'a>> {
+        Ok(Explanation {
+            predictor,
+            answers: explain(predictor, points, k)?,
+            near: neighbours(predictor, points, N_NEIGHBOURS)?,
+        })
+    }
+
+    pub(crate) fn to_json(&self, text: &str, train: Option<&Dataset>) -> Value {
+        let near = self.near.iter().map(|neighbour| {
+            json!({"point": neighbour.point, "similarity": neighbour.similarity,
+                   "text": text_of(train, neighbour.point),
+                   "labels": self.labels_of(neighbour)})
+        });
+        let near: Vec<_> = near.collect();
+        json!({"text": text, "answers": self.answers, "neighbours": near})
+    }
+
+    fn write(&self, out: &mut impl Write, train: Option<&Dataset>) -> io::Result<()> {
+        for (place, answer) in self.answers.iter().enumerate() {
+            write_answer(out, place + 1, answer)?;
+        }
+        if !self.near.is_empty() {
+            writeln!(out, "\ntraining points with similar words")?;
+        }
+        for neighbour in &self.near {
+            let place = format!("point {}", neighbour.point + 1);
+            let text = text_of(train, neighbour.point).unwrap_or(&place);
+            writeln!(out, "  {:.3} {}", neighbour.similarity, shorten(text, 70))?;
+            let labels = self.labels_of(neighbour).join(", ");
+            writeln!(out, "        {}", shorten(&labels, 70))?;
+        }
+        Ok(())
+    }
+
+    fn labels_of(&self, neighbour: &Neighbour) -> Vec<&str> {
+        let labels = neighbour.labels.iter();
+        let names = labels.map(|&label| self.predictor.labels().name(label));
+        names.collect()
     }
 }
 

@@ -43,17 +43,24 @@ impl Inspect {
             models::load(&self.model)?
         };
         let description = tools::describe(&self.model)?;
-        let members = 0..predictor.n_members();
-        let health: Vec<_> = members.map(|at| IndexHealth::of(&predictor, at)).collect();
+        let health = health_of_members(&predictor);
         let mut out = io::stdout().lock();
         if self.json {
-            write_json(&mut out, &description, &predictor, &health)?;
+            let object = to_json(&predictor, &health, Some(&description));
+            serde_json::to_writer_pretty(&mut out, &object)?;
+            writeln!(out)?;
         } else {
             write_tables(&mut out, &self.model, &description, &predictor, &health)?;
         }
         out.flush()?;
         Ok(())
     }
+}
+
+/// The state of every member's index.
+pub(crate) fn health_of_members(predictor: &Predictor) -> Vec<IndexHealth> {
+    let members = 0..predictor.n_members();
+    members.map(|at| IndexHealth::of(predictor, at)).collect()
 }
 
 fn write_tables(
@@ -230,25 +237,29 @@ fn write_health(out: &mut impl Write, of: &str, health: &IndexHealth) -> io::Res
     table.write(out)
 }
 
-fn write_json(
-    out: &mut impl Write,
-    description: &Description,
+/// A model as JSON; what only its files tell is null for a model that was not saved.
+pub(crate) fn to_json(
     predictor: &Predictor,
     health: &[IndexHealth],
-) -> anyhow::Result<()> {
-    let plan = &description.plan;
-    let files: serde_json::Map<String, Value> = description
-        .files
-        .iter()
-        .map(|(name, file)| (name.clone(), json!(file.bytes)))
-        .collect();
-    let object = json!({
-        "format_version": description.version,
-        "written_by": description.written_by,
-        "takes_texts": description.takes_texts,
-        "n_members": description.n_members,
+    description: Option<&Description>,
+) -> Value {
+    let plan = predictor.plan();
+    let files = description.map(|description| {
+        let files = description.files.iter();
+        let sizes = files.map(|(name, file)| (name.clone(), json!(file.bytes)));
+        sizes.collect::<serde_json::Map<_, _>>()
+    });
+    let n_bytes = description.map(|description| {
+        let files = description.files.values();
+        files.map(|file| file.bytes).sum::<u64>()
+    });
+    json!({
+        "format_version": description.map(|description| description.version),
+        "written_by": description.map(|description| &description.written_by),
+        "takes_texts": predictor.takes_texts(),
+        "n_members": predictor.n_members(),
         "parts": levels(predictor),
-        "n_points": description.data.n_points,
+        "n_points": predictor.training_data().n_points,
         "n_labels": plan.counts().n_labels,
         "n_features": plan.counts().n_features,
         "n_clusters": plan.n_clusters(),
@@ -257,14 +268,11 @@ fn write_json(
         "beam_size": plan.beam_size(),
         "shortlist_size": plan.shortlist_size(),
         "seed": plan.config().train.seed,
-        "bytes": description.files.values().map(|file| file.bytes).sum::<u64>(),
+        "bytes": n_bytes,
         "files": files,
-        "training": TrainingCurves::of(&description.history),
+        "training": TrainingCurves::of(predictor.history()),
         "index": health,
         "overlap_cutoffs": OVERLAP_CUTOFFS,
         "config": plan.config(),
-    });
-    serde_json::to_writer_pretty(&mut *out, &object)?;
-    writeln!(out)?;
-    Ok(())
+    })
 }

@@ -253,22 +253,12 @@ impl Train {
     }
 
     fn check_memory(&self, estimate: &MemoryEstimate) -> anyhow::Result<()> {
-        let given = self.memory_limit;
-        let given = given.map(|limit| (limit * f64::from(1 << 30)) as usize);
-        let (limit, what) = match (given, memory::of_machine()) {
-            (Some(limit), _) => (limit, "the limit"),
-            (None, Some(bytes)) if !self.dry_run => (bytes, "this machine's memory"),
-            (None, _) => return Ok(()),
-        };
-        if estimate.total() <= limit {
+        if self.dry_run && self.memory_limit.is_none() {
             return Ok(());
         }
-        anyhow::bail!(
-            "training would need about {}, more than {what} of {}; {}",
-            memory::size(estimate.total()),
-            memory::size(limit),
-            plan::advice(estimate)
-        );
+        let given = self.memory_limit;
+        let given = given.map(|limit| (limit * f64::from(1 << 30)) as usize);
+        plan::check_memory(estimate, given)
     }
 }
 

@@ -49,6 +49,8 @@ pub(super) struct Gatherer<'a> {
 
 impl Gatherer<'_> {
     pub(super) fn gather(&self, predictor: &Predictor) -> anyhow::Result<ReportData> {
+        // Figures of a damaged model must not get into the cache.
+        predictor.check_files()?;
         let description = tools::describe(self.model)?;
         let cache = Cache::new(self.model, &description, self.is_cached, self.console);
         let test_key = DataSummary::of(self.test).sha256;

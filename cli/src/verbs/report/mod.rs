@@ -16,9 +16,11 @@ use std::time::Instant;
 
 use anyhow::Context;
 use clap::Args;
+use elias::Dataset;
 use elias::data::{Part, Sink};
 
-use crate::ui::console::Console;
+use self::data::ReportData;
+use crate::ui::console::{Console, Verbosity};
 use crate::ui::svg;
 use crate::{memory, models, outputs, reading};
 
@@ -52,6 +54,34 @@ pub(crate) struct Report {
     no_cache: bool,
 }
 
+/// Writes the report on a model to a file, without messages.
+pub(crate) fn write(
+    model: &Path,
+    test: &Dataset,
+    train: Option<&Dataset>,
+    out: &Path,
+) -> anyhow::Result<()> {
+    let gatherer = gather::Gatherer {
+        model,
+        test,
+        train,
+        is_cached: true,
+        console: &Console::new(Verbosity::Quiet),
+    };
+    write_page(&gatherer.gather(&models::load(model)?)?, out)?;
+    Ok(())
+}
+
+/// Writes the page and returns its size in bytes.
+fn write_page(report: &ReportData, out: &Path) -> anyhow::Result<usize> {
+    let html = page::write(report);
+    let mut sink = Sink::create(out)?;
+    sink.write_all(html.as_bytes())
+        .with_context(|| format!("cannot write {}", out.display()))?;
+    sink.finish()?;
+    Ok(html.len())
+}
+
 impl Report {
     pub(crate) fn run(&self, console: &Console) -> anyhow::Result<()> {
         outputs::check(&self.out, self.overwrite, &[&self.data])?;
@@ -77,14 +107,8 @@ impl Report {
             is_cached: !self.no_cache,
             console,
         };
-        // Figures of a damaged model must not get into the cache.
-        predictor.check_files()?;
         let report = gatherer.gather(&predictor)?;
-        let html = page::write(&report);
-        let mut out = Sink::create(&self.out)?;
-        out.write_all(html.as_bytes())
-            .with_context(|| format!("cannot write {}", self.out.display()))?;
-        out.finish()?;
+        let n_bytes = write_page(&report, &self.out)?;
         if let Some(directory) = &self.figures {
             fs::create_dir_all(directory)
                 .with_context(|| format!("cannot create {}", directory.display()))?;
@@ -97,7 +121,7 @@ impl Report {
         console.info(format_args!(
             "report written to {} ({}, {:.1} s)",
             self.out.display(),
-            memory::size(html.len()),
+            memory::size(n_bytes),
             started.elapsed().as_secs_f64()
         ));
         Ok(())

@@ -1,0 +1,168 @@
+//! The `elias` command: parse, resolve, run, report.
+//!
+//! [`main`] is the whole program; [`shared`] is what other front ends have in common with it. One file per verb. Data goes to stdout, messages and progress to stderr. Exit codes: 0 done, 1 failed, 2 misused,
+//! 130 interrupted. A reader that closes the pipe early has what it wanted, so that is success.
+
+mod bundled;
+mod measuring;
+mod memory;
+mod models;
+mod outputs;
+mod plan;
+mod presets;
+mod read_ahead;
+mod reading;
+mod settings;
+pub mod shared;
+mod times;
+
+mod ui;
+mod verbs;
+
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::ui::bus_error;
+use crate::ui::console::{self, Console, Misuse, Verbosity};
+use crate::ui::interrupt::{self, Interrupted};
+use crate::verbs::{
+    bench, completions, config, convert, demo, evaluate, explain, inspect, predict, prune, report,
+    train,
+};
+
+/// Extreme multi-label classification: find the relevant labels of a text
+#[derive(Parser)]
+#[command(name = "elias", version, max_term_width = 100)]
+#[command(arg_required_else_help = true, subcommand_value_name = "VERB")]
+#[command(subcommand_help_heading = "Verbs")]
+// Without the blank line above the usage, it fits 24 lines.
+#[command(help_template = "{about-with-newline}{usage-heading} {usage}\n\n{all-args}")]
+struct Cli {
+    #[command(flatten)]
+    common: Common,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+/// Options of every verb.
+#[derive(Args)]
+struct Common {
+    /// Print errors only
+    #[arg(
+        short,
+        long,
+        global = true,
+        display_order = 100,
+        conflicts_with = "verbose"
+    )]
+    quiet: bool,
+    /// Print more details
+    #[arg(short, long, global = true, display_order = 101)]
+    verbose: bool,
+    /// Number of threads [default: all cores]
+    #[arg(long, global = true, display_order = 102, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+}
+
+/// The doc comment of each verb is its help.
+#[derive(Subcommand)]
+enum Verb {
+    Demo(demo::Demo),
+    Train(train::Train),
+    Predict(predict::Predict),
+    Evaluate(evaluate::Evaluate),
+    Explain(explain::Explain),
+    Inspect(inspect::Inspect),
+    Prune(prune::Prune),
+    Report(report::Report),
+    Convert(convert::Convert),
+    Config(config::ShowConfig),
+    Bench(bench::Bench),
+    Completions(completions::Completions),
+}
+
+/// Runs the command with the arguments of the process.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let console = resolve(&cli.common);
+    memory::return_what_is_freed();
+    bus_error::explain();
+    let outcome = set_threads(cli.common.threads, &console)
+        .and_then(|()| listen(&cli.verb))
+        .and_then(|()| run(cli.verb, &console));
+    conclude(outcome, &console)
+}
+
+fn resolve(common: &Common) -> Console {
+    Console::new(if common.quiet {
+        Verbosity::Quiet
+    } else if common.verbose {
+        Verbosity::Verbose
+    } else {
+        Verbosity::Normal
+    })
+}
+
+/// Threads per core beyond which more of them only cost time.
+const MAX_THREADS_PER_CORE: usize = 8;
+
+/// The library works on the caller's pool; the command is the caller.
+fn set_threads(asked: Option<u16>, console: &Console) -> anyhow::Result<()> {
+    let n_cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let from_environment = || std::env::var("RAYON_NUM_THREADS").ok()?.parse().ok();
+    let asked: Option<usize> = asked.map(usize::from).or_else(from_environment);
+    let asked = asked.filter(|&n_threads| n_threads > 0).unwrap_or(n_cores);
+    let n_threads = asked.min(MAX_THREADS_PER_CORE * n_cores);
+    if n_threads < asked {
+        console.info(format_args!("using {n_threads} threads instead of {asked}"));
+    }
+    let pool = || rayon::ThreadPoolBuilder::new();
+    let Err(error) = pool().num_threads(n_threads).build_global() else {
+        return Ok(());
+    };
+    console.info(format_args!("using one thread: {error}"));
+    pool().num_threads(1).use_current_thread().build_global()?;
+    Ok(())
+}
+
+/// Trainings listen for Ctrl-C themselves.
+fn listen(verb: &Verb) -> anyhow::Result<()> {
+    match verb {
+        Verb::Train(_) | Verb::Demo(_) | Verb::Bench(_) => Ok(()),
+        _ => interrupt::end_cleanly(),
+    }
+}
+
+fn run(verb: Verb, console: &Console) -> anyhow::Result<()> {
+    match verb {
+        Verb::Demo(demo) => demo.run(console),
+        Verb::Train(train) => train.run(console),
+        Verb::Predict(predict) => predict.run(console),
+        Verb::Evaluate(evaluate) => evaluate.run(console),
+        Verb::Explain(explain) => explain.run(console),
+        Verb::Inspect(inspect) => inspect.run(console),
+        Verb::Prune(prune) => prune.run(console),
+        Verb::Report(report) => report.run(console),
+        Verb::Convert(convert) => convert.run(console),
+        Verb::Config(config) => config.run(),
+        Verb::Bench(bench) => bench.run(console),
+        Verb::Completions(completions) => completions.run(),
+    }
+}
+
+fn conclude(outcome: anyhow::Result<()>, console: &Console) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if console::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if error.is::<Interrupted>() => {
+            console.info(&error);
+            ExitCode::from(interrupt::EXIT_CODE)
+        }
+        Err(error) => {
+            console.error(&error);
+            // The same exit code as for arguments that cannot be parsed.
+            ExitCode::from(if error.is::<Misuse>() { 2 } else { 1 })
+        }
+    }
+}

@@ -1,0 +1,52 @@
+"""Extreme multi-label classification on the CPU you own.
+
+>>> import elias_xmc
+>>> texts = ["ripe red apple", "fast red car", "ripe green pear", "fast green bike"]
+>>> labels = [["fruit", "red"], ["vehicle", "red"], ["fruit", "green"], ["vehicle", "green"]]
+>>> model = elias_xmc.train(texts, labels, stage1_epochs=50)  # few texts need many passes
+>>> model.predict("a ripe plum", k=1)[0].label
+'fruit'
+
+`train` makes a model, `load` opens one, `Model` answers; `EliasClassifier` has scikit-learn's verbs.
+Errors are `EliasError`, and `ValueError` or `FileNotFoundError` besides where Python has a word for the cause.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._elias import VERSION as __version__
+from ._errors import EliasError
+from ._model import Model, load
+from ._metrics import metrics
+from ._settings import config
+from ._train import train
+from ._types import Prediction
+
+if TYPE_CHECKING:
+    from ._classifier import EliasClassifier
+
+__all__ = [
+    "EliasClassifier",
+    "EliasError",
+    "Model",
+    "Prediction",
+    "__version__",
+    "config",
+    "load",
+    "metrics",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # scikit-learn is imported only by those who use it.
+    if name == "EliasClassifier":
+        from ._classifier import EliasClassifier
+
+        return EliasClassifier
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

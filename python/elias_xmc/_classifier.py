@@ -1,0 +1,320 @@
+"""`EliasClassifier`: the verbs of scikit-learn."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import tempfile
+from collections.abc import Mapping
+from typing import Any
+
+import numpy
+from scipy.sparse import csr_matrix, issparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d, validate_data
+
+from ._elias import Core
+from ._errors import EliasValueError
+from ._inputs import as_list, is_matrix
+from ._model import Model
+from ._settings import keywords
+from ._train import train
+from ._types import OnEvent, PathLike, Prediction
+
+__all__ = ["EliasClassifier"]
+
+#: What `y` was: one class per point, lists of labels, a sparse or a dense matrix of zeros and ones.
+CLASSES, LISTS, SPARSE, DENSE = "classes", "lists", "sparse", "dense"
+
+
+class EliasClassifier(ClassifierMixin, BaseEstimator):
+    """A multi-label classifier for texts or sparse features.
+
+    `fit` takes texts (a list or a column of strings) or a matrix of features, and as `y` lists of labels, a matrix of
+    zeros and ones, or one class per point. What `predict`, `predict_proba` and `decision_function` return follows `y`:
+    sparse matrices for lists and sparse matrices, arrays for dense ones; for one class per point, what scikit-learn's
+    classifiers return.
+
+    Parameters
+    ----------
+    top_k : labels per point in `predict_proba` and `decision_function`; the others are 0.
+    threshold : least probability of a predicted label; least score where the model is not calibrated.
+    out : directory of the model; by default it is kept in memory. `overwrite` replaces one that is there.
+    config, preset, encoder, progress : as for `elias_xmc.train`.
+    n_jobs : threads; by default one per core.
+    **settings : every setting of `elias config`, with `_` for `.`, such as `stage2_epochs`; None is the default.
+
+    Attributes
+    ----------
+    classes_ : the labels, in the order of the columns.
+    model_ : the `elias_xmc.Model`.
+
+    >>> texts = ["ripe red apple", "fast red car", "ripe green pear", "fast green bike"]
+    >>> labels = [["fruit", "red"], ["vehicle", "red"], ["fruit", "green"], ["vehicle", "green"]]
+    >>> classifier = EliasClassifier(stage1_epochs=50).fit(texts, labels)
+    >>> print(classifier.classes_)
+    ['fruit' 'green' 'red' 'vehicle']
+    >>> classifier.predict(["a ripe plum"]).toarray()
+    array([[1, 0, 0, 0]])
+    """
+
+    def __init__(
+        self,
+        *,
+        top_k: int = 100,
+        threshold: float = 0.5,
+        out: PathLike | None = None,
+        overwrite: bool = False,
+        config: PathLike | None = None,
+        preset: str | None = None,
+        encoder: PathLike | None = None,
+        progress: bool | OnEvent = False,
+        n_jobs: int | None = None,
+        **settings: Any,
+    ) -> None:
+        self.top_k = top_k
+        self.threshold = threshold
+        self.out = out
+        self.overwrite = overwrite
+        self.config = config
+        self.preset = preset
+        self.encoder = encoder
+        self.progress = progress
+        self.n_jobs = n_jobs
+        unknown = settings.keys() - keywords().keys()
+        if unknown:
+            raise TypeError(f"EliasClassifier() got an unexpected keyword argument {min(unknown)!r}")
+        for keyword in keywords():
+            setattr(self, keyword, settings.get(keyword))
+
+    def fit(self, X: Any, y: Any) -> EliasClassifier:
+        """Trains on texts or features."""
+        points = self._points(X, is_new=True)
+        matrix, names = self._targets(y)
+        check_consistent_length(points, matrix)
+        self.model_ = train(
+            points,
+            matrix,
+            label_names=names,
+            out=self.out,
+            overwrite=self.overwrite,
+            config=self.config,
+            preset=self.preset,
+            encoder=self.encoder,
+            progress=self.progress,
+            threads=self._threads(),
+            **{keyword: getattr(self, keyword) for keyword in keywords()},
+        )
+        return self
+
+    def decision_function(self, X: Any) -> Any:
+        """The scores of the `top_k` best labels; for two classes, the share of the second less that of the first."""
+        if self._kind_of_fitted() == CLASSES and len(self.classes_) == 2:
+            first, second = self.predict_proba(X).T
+            return second - first
+        scores = self._scores(X)
+        if self._kind == CLASSES:
+            return scores.toarray().astype(numpy.float64)
+        return scores if self._kind != DENSE else scores.toarray()
+
+    def predict_proba(self, X: Any) -> Any:
+        """The probabilities of the `top_k` best labels; scores where the model is not calibrated.
+
+        For one class per point, the scores of a point are scaled to sum to 1.
+        """
+        if self._kind_of_fitted() == CLASSES:
+            scores = self._scores(X).toarray().astype(numpy.float64)
+            sums = scores.sum(axis=1, keepdims=True)
+            even = numpy.full_like(scores, 1 / max(1, len(self.classes_)))
+            return numpy.divide(scores, sums, out=even, where=sums > 0)
+        found = self._scores(X, probabilities=self.model_.is_calibrated)
+        return found if self._kind != DENSE else found.toarray()
+
+    def predict(self, X: Any) -> Any:
+        """The labels of each point: a matrix of zeros and ones, or for one class per point the best one."""
+        if self._kind_of_fitted() == CLASSES:
+            # Ties go to the first class.
+            return self.classes_[self._scores(X).toarray().argmax(axis=1)]
+        found = self._scores(X, threshold=self.threshold)
+        found.data = numpy.ones(len(found.data), dtype=numpy.int64)
+        return found if self._kind != DENSE else found.toarray()
+
+    def predict_topk(self, X: Any, k: int = 5) -> list[list[Prediction]]:
+        """The `k` best labels of each point, best first, with score and probability."""
+        check_is_fitted(self)
+        found = self.model_.predict(self._points(X), k, threads=self._threads())
+        if self._kind == LISTS:
+            return found
+        class_of = dict(zip(self.model_.labels, self.classes_))
+        return [[Prediction(class_of[label], *rest) for label, *rest in answers] for answers in found]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """P@1: how often the best label is right; for one class per point, the accuracy."""
+        check_is_fitted(self)
+        best = [answers[0].label if answers else None for answers in self.predict_topk(X, k=1)]
+        truth = self._sets(y)
+        check_consistent_length(best, truth)
+        is_right = numpy.array([label in labels for label, labels in zip(best, truth)], dtype=float)
+        has_labels = numpy.array([bool(labels) for labels in truth], dtype=float)
+        weights = has_labels if sample_weight is None else has_labels * numpy.asarray(sample_weight, dtype=float)
+        return float(numpy.average(is_right, weights=weights)) if weights.sum() > 0 else 0.0
+
+    def _scores(self, X: Any, probabilities: bool = False, threshold: float = 0.0) -> csr_matrix:
+        check_is_fitted(self)
+        return self.model_.predict_csr(
+            self._points(X), self.top_k, probabilities=probabilities, threshold=threshold, threads=self._threads()
+        )
+
+    def _kind_of_fitted(self) -> str:
+        check_is_fitted(self)
+        return self._kind
+
+    def _threads(self) -> int | None:
+        """As joblib counts them: -1 is all cores, -2 all but one."""
+        if self.n_jobs is None or self.n_jobs > 0:
+            return self.n_jobs
+        return max(1, (os.cpu_count() or 1) + 1 + self.n_jobs)
+
+    def _points(self, X: Any, is_new: bool = False) -> Any:
+        """Texts as a list, features as a matrix of finite numbers."""
+        is_column = isinstance(X, (list, tuple)) or hasattr(X, "to_pylist") or getattr(X, "ndim", None) == 1
+        if is_column or hasattr(X, "to_list"):
+            values = as_list(X, "X")
+            if values and all(isinstance(value, str) for value in values):
+                return values
+        return validate_data(self, X, accept_sparse="csr", dtype=[numpy.float64, numpy.float32], reset=is_new)
+
+    def _targets(self, y: Any) -> tuple[csr_matrix, list[str]]:
+        """Y with the columns of `classes_`, and their names."""
+        if y is None:
+            raise EliasValueError("requires y to be passed, but the target y is None")
+        if issparse(y):
+            self._kind = SPARSE
+            matrix = check_array(y, accept_sparse="csr", input_name="y")
+            self.classes_ = numpy.arange(matrix.shape[1])
+        elif _are_lists(y):
+            self._kind = LISTS
+            rows = [list(labels) for labels in as_list(y, "y")]
+            self.classes_ = numpy.array(sorted({label for labels in rows for label in labels}))
+            matrix = self._matrix(rows, y)
+        else:
+            array = numpy.asarray(y)
+            if array.ndim == 2 and array.shape[1] > 1:
+                self._kind = DENSE
+                check_classification_targets(array)
+                matrix = csr_matrix(check_array(array, input_name="y"))
+                self.classes_ = numpy.arange(matrix.shape[1])
+            else:
+                self._kind = CLASSES
+                array = column_or_1d(array, warn=True)
+                if array.dtype.kind == "f" and not numpy.isfinite(array).all():
+                    raise EliasValueError("Input y contains NaN or infinity.")
+                check_classification_targets(array)
+                self.classes_, columns = numpy.unique(array, return_inverse=True)
+                n_points = len(array)
+                ones = numpy.ones(n_points, dtype=numpy.float32)
+                shape = (n_points, len(self.classes_))
+                matrix = csr_matrix((ones, (numpy.arange(n_points), columns)), shape=shape)
+        names = [str(label) for label in self.classes_]
+        if len(set(names)) < len(names):
+            raise EliasValueError("y: different labels have the same name")
+        return matrix, names
+
+    def _matrix(self, rows: list[list[Any]], y: Any) -> csr_matrix:
+        column = {label: place for place, label in enumerate(self.classes_.tolist())}
+        relevance = [list(given.values()) if isinstance(given, Mapping) else [1.0] * len(given) for given in as_list(y, "y")]
+        indptr = numpy.cumsum([0] + [len(labels) for labels in rows])
+        indices = numpy.array([column[label] for labels in rows for label in labels], dtype=numpy.int64)
+        data = numpy.array([value for values in relevance for value in values], dtype=numpy.float32)
+        matrix = csr_matrix((data, indices, indptr), shape=(len(rows), len(column)))
+        if not matrix.has_canonical_format:
+            matrix.sum_duplicates()
+        return matrix
+
+    def _sets(self, y: Any) -> list[set[Any]]:
+        """The true labels of each point."""
+        if issparse(y) or (not _are_lists(y) and numpy.asarray(y).ndim == 2):
+            matrix = csr_matrix(y)
+            if matrix.shape[1] == len(self.classes_):
+                rows = numpy.split(matrix.indices, matrix.indptr[1:-1])
+                return [set(self.classes_[row].tolist()) for row in rows]
+            y = numpy.asarray(y).ravel()
+        if _are_lists(y):
+            return [set(labels) for labels in as_list(y, "y")]
+        return [{label} for label in as_list(y, "y")]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        model = state.get("model_")
+        if isinstance(model, Model) and model.path is None:
+            state["model_"] = _Packed.of(model)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        packed = state.get("model_")
+        if isinstance(packed, _Packed):
+            state = {**state, "model_": packed.unpack()}
+        super().__setstate__(state)
+
+
+class _Packed:
+    """A model in memory as the bytes of its files."""
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        self.files = files
+
+    @classmethod
+    def of(cls, model: Model) -> _Packed:
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "model")
+            model._core.save(path, False)
+            files = {}
+            for name in sorted(os.listdir(path)):
+                with open(os.path.join(path, name), "rb") as file:
+                    files[name] = file.read()
+        return cls(files)
+
+    def unpack(self) -> Model:
+        # Mapped files stay readable after their names are gone; where they do not, the system keeps the directory.
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
+            for name, content in self.files.items():
+                with open(os.path.join(directory, os.path.basename(name)), "wb") as file:
+                    file.write(content)
+            return Model(Core.load(directory, verify=True, temporary=True))
+
+
+def _are_lists(y: Any) -> bool:
+    """Whether y has a list of labels per point.
+
+    Lists of the same length that hold only 0 and 1 are rows of a matrix, as everywhere in scikit-learn.
+    """
+    if is_matrix(y) or getattr(y, "ndim", 1) != 1 or not hasattr(y, "__iter__"):
+        return False
+    values = as_list(y, "y")
+    if not values or not all(isinstance(value, (list, tuple, set, frozenset, Mapping, numpy.ndarray)) for value in values):
+        return False
+    has_one_length = len({len(value) for value in values}) == 1 and len(values[0]) > 1
+    return not (has_one_length and all(map(_is_row, values)))
+
+
+def _is_row(value: Any) -> bool:
+    is_sequence = isinstance(value, (list, tuple, numpy.ndarray))
+    return is_sequence and all(isinstance(entry, (int, numpy.integer)) and entry in (0, 1) for entry in value)
+
+
+def _signature() -> inspect.Signature:
+    """The signature with every setting by name, where scikit-learn looks for parameters."""
+    own = inspect.signature(EliasClassifier.__init__)
+    kept = [p for p in own.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    settings = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in keywords()]
+    return own.replace(parameters=kept + settings)
+
+
+EliasClassifier.__init__.__signature__ = _signature()  # type: ignore[attr-defined]

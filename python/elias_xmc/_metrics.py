@@ -1,0 +1,52 @@
+"""`metrics`: how good anyone's scores are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from . import _elias
+from ._inputs import csr_parts
+
+__all__ = ["metrics"]
+
+
+def metrics(
+    true_csr: Any,
+    scores_csr: Any,
+    train_csr: Any = None,
+    *,
+    propensity: str = "default",
+    filter: Iterable[tuple[int, int]] = (),
+) -> dict[str, Any]:
+    """P@k, nDCG@k, PSP@k and R@k in percent, as `elias evaluate` computes them.
+
+    The matrices have a row per point and a column per label. `true_csr` has the true labels, `scores_csr` the scores of
+    the predicted ones: the stored entries of a row, best first. PSP@k needs the labels of the training points as
+    `train_csr`; `propensity` is "A,B", or "amazon", "wikipedia", "default". Pairs `(row, label)` of `filter` do not
+    count.
+
+    >>> import numpy
+    >>> true = numpy.array([[1, 0, 0], [0, 1, 1]])
+    >>> scores = numpy.array([[0.9, 0.5, 0], [0.8, 0.1, 0]])
+    >>> found = metrics(true, scores)
+    >>> found["p@1"], found["r@3"], found["n_points"]
+    (50.0, 75.0, 2)
+    """
+    return _elias.metrics(
+        _truth(true_csr, "the true labels"),
+        csr_parts(scores_csr, "the scores"),
+        None if train_csr is None else _truth(train_csr, "the training labels"),
+        propensity,
+        [(int(row), int(label)) for row, label in filter],
+    )
+
+
+def _truth(matrix: Any, what: str) -> tuple[Any, Any, Any, int]:
+    """The matrix without stored zeros, which are no labels."""
+    if hasattr(matrix, "tocsr"):
+        matrix = matrix.tocsr()
+        if not matrix.data.all():
+            matrix = matrix.copy()
+            matrix.eliminate_zeros()
+    return csr_parts(matrix, what)

@@ -1,0 +1,245 @@
+"""`Model`: what answers, and `load`, which opens one."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, overload
+
+from ._elias import Core, predict_arrow
+from ._errors import EliasValueError
+from ._inputs import make_dataset, options_of, path_of, points_of, threads_of
+from ._types import Labels, PathLike, Prediction
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+__all__ = ["Model", "load"]
+
+
+def load(path: PathLike, *, verify: bool = False) -> Model:
+    """Opens a model. Its files are mapped, so that processes share them; `verify` checks every byte first."""
+    return Model(Core.load(path_of(path), verify))
+
+
+class Model:
+    """A trained model, made by `train` or `load`.
+
+    It can be shared between threads, which predict in parallel. Pickling a model pickles its path, so that workers of
+    joblib, multiprocessing, Spark and Ray map the same files.
+
+    >>> from elias_xmc import train
+    >>> model = train(["red apple", "blue sky"], [["fruit"], ["weather"]], stage1_epochs=20)
+    >>> [answer.label for answer in model.predict("an apple", k=1)]
+    ['fruit']
+    >>> model.predict_csr(["apple", "sky"], k=2).shape
+    (2, 2)
+    """
+
+    __slots__ = ("_core", "_labels", "__weakref__")
+
+    def __init__(self, core: Core) -> None:
+        if not isinstance(core, Core):
+            raise TypeError("a model is made by elias_xmc.train or elias_xmc.load")
+        self._core = core
+        self._labels: list[str] | None = None
+
+    @property
+    def path(self) -> str | None:
+        """The directory of the model; None if it is only in memory."""
+        path = self._core.path
+        return None if path is None else os.fspath(path)
+
+    @property
+    def labels(self) -> list[str]:
+        """The names of all labels, in the order of the columns of `predict_csr`."""
+        if self._labels is None:
+            self._labels = self._core.labels()
+        return self._labels
+
+    @property
+    def n_labels(self) -> int:
+        """The number of labels."""
+        return self._core.n_labels
+
+    @property
+    def takes_texts(self) -> bool:
+        """Whether the model takes texts; otherwise it takes sparse features."""
+        return self._core.takes_texts
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether answers have probabilities; calibration needs at least 100 held-out points."""
+        return self._core.is_calibrated
+
+    @overload
+    def predict(
+        self, texts: str, k: int = ..., *, threshold: float = ..., stage: str | None = ..., threads: int | None = ...
+    ) -> list[Prediction]: ...
+
+    @overload
+    def predict(
+        self, texts: Any, k: int = ..., *, threshold: float = ..., stage: str | None = ..., threads: int | None = ...
+    ) -> list[list[Prediction]]: ...
+
+    def predict(
+        self,
+        texts: Any,
+        k: int = 10,
+        *,
+        threshold: float = 0.0,
+        stage: str | None = None,
+        threads: int | None = None,
+    ) -> Any:
+        """The `k` best labels of a text, best first; of a list of texts or a sparse matrix, a list for each.
+
+        `threshold` is the least probability of an answer, or the least score if the model is not calibrated. `stage`
+        answers with a part of the model: stage1, stage2, ranker, calibrated or ensemble. Lists are answered on
+        `threads` threads, by default one per core, and without Python's lock.
+        """
+        options = options_of(k, threshold, stage, threads)
+        if isinstance(texts, str):
+            return self._core.predict_one(texts, options)
+        return self._core.predict(points_of(texts), options)
+
+    def predict_csr(
+        self,
+        texts: Any,
+        k: int = 100,
+        *,
+        probabilities: bool = False,
+        threshold: float = 0.0,
+        stage: str | None = None,
+        threads: int | None = None,
+    ) -> csr_matrix:
+        """The scores of the `k` best labels of each text as a SciPy matrix, with a column per label of `labels`.
+
+        With `probabilities`, those instead of scores.
+        """
+        from scipy.sparse import csr_matrix
+
+        options = options_of(k, threshold, stage, threads)
+        points = [texts] if isinstance(texts, str) else points_of(texts)
+        indptr, indices, data = self._core.predict_csr(points, options, bool(probabilities))
+        return csr_matrix((data, indices, indptr), shape=(len(indptr) - 1, self._core.n_labels), copy=False)
+
+    def predict_arrow(
+        self,
+        batch: Any,
+        k: int = 10,
+        *,
+        column: str | None = None,
+        threshold: float = 0.0,
+        stage: str | None = None,
+        threads: int | None = None,
+    ) -> Any:
+        """The `k` best labels of each text of an Arrow batch: the columns `labels`, `scores` and `probabilities`.
+
+        `batch` is a record batch, a table or a data frame with the texts in `column` (by default `text`, or the only
+        one), or an array of strings: anything with Arrow's PyCapsule interface. What comes out is a record batch of
+        pyarrow or a data frame of polars if that came in, else an object with the PyCapsule interface.
+        """
+        options = options_of(k, threshold, stage, threads)
+        answers = predict_arrow(self._core, batch, options, column)
+        library = type(batch).__module__.partition(".")[0]
+        if library == "pyarrow":
+            import pyarrow
+
+            return pyarrow.record_batch(answers)
+        if library == "polars":
+            import polars
+
+            return polars.DataFrame(answers)
+        return answers
+
+    def explain(self, text: str, k: int = 3) -> dict[str, Any]:
+        """Why a text gets its labels: clusters, edges, words and votes behind each answer, as `elias explain --json`."""
+        if not isinstance(text, str):
+            raise EliasValueError(f"text: found {type(text).__name__}, expected a string")
+        k = options_of(k, 0.0, None, None)["k"]
+        return _object(self._core.explain(text, k))
+
+    def inspect(self) -> dict[str, Any]:
+        """Sizes, settings, history and the state of the index, as `elias inspect --json`."""
+        return _object(self._core.inspect())
+
+    def evaluate(
+        self,
+        texts: Any,
+        labels: Labels | None = None,
+        *,
+        label_names: Any = None,
+        propensity: str = "default",
+        filter: Iterable[tuple[int, int]] = (),
+        by_decile: bool = False,
+        latency: bool = False,
+        stage: str | None = None,
+        threads: int | None = None,
+        **reading: Any,
+    ) -> dict[str, Any]:
+        """P@k, nDCG@k, PSP@k and R@k in percent, as `elias evaluate --json`.
+
+        `texts` and `labels` as for `train`, or a path. `latency` also times single queries.
+        """
+        data = self._test(texts, labels, label_names, threads, reading)
+        pairs = [(int(row), int(label)) for row, label in filter]
+        threads = threads_of(threads)
+        return _object(self._core.evaluate(data, propensity, pairs, by_decile, latency, stage, threads))
+
+    def report(
+        self,
+        out: PathLike,
+        texts: Any,
+        labels: Labels | None = None,
+        *,
+        train: Any = None,
+        label_names: Any = None,
+        overwrite: bool = False,
+        threads: int | None = None,
+        **reading: Any,
+    ) -> None:
+        """Writes the paper's tables and figures for this model as one HTML page, as `elias report`.
+
+        `texts` and `labels` are test data, as for `train`, or a path. `train` is a pair `(texts, labels)` or a path;
+        with it, the page shows words of clusters and maps, too. Needs a model on disk.
+        """
+        out = path_of(out)
+        if os.path.exists(out) and not overwrite:
+            raise EliasValueError(f"{out} exists: choose another output, or give overwrite=True")
+        test = self._test(texts, labels, label_names, threads, reading)
+        points = None
+        if train is not None:
+            pair = train if isinstance(train, tuple) else (train, None)
+            points = make_dataset(*pair, part="train", label_names=label_names, known=self._core, threads=threads)
+        self._core.report(out, test, points, threads_of(threads))
+
+    def save(self, path: PathLike, *, overwrite: bool = False) -> Model:
+        """Writes the model to a directory and returns the model that is there."""
+        self._core.save(path_of(path), overwrite)
+        return load(path)
+
+    def _test(self, texts: Any, labels: Any, label_names: Any, threads: int | None, reading: dict[str, Any]) -> Any:
+        unknown = set(reading) - {"format", "text_column", "label_column", "label_separator"}
+        if unknown:
+            raise TypeError(f"unexpected keyword argument {sorted(unknown)[0]!r}")
+        return make_dataset(
+            texts, labels, part="test", label_names=label_names, known=self._core, reading=reading, threads=threads
+        )
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        path = self.path
+        if path is None:
+            raise EliasValueError(
+                "a model in memory cannot be pickled: train it with out, or save it and pickle what save returns"
+            )
+        return load, (path,)
+
+    def __repr__(self) -> str:
+        where = "in memory" if self.path is None else repr(self.path)
+        return f"<elias_xmc.Model {where}, {self.n_labels} labels>"
+
+
+def _object(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(text)
+    return found

@@ -1,0 +1,88 @@
+"""`train`: from texts and labels to a model."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from . import _elias
+from ._inputs import make_dataset, path_of, threads_of
+from ._model import Model
+from ._progress import observer
+from ._settings import make_settings
+from ._types import Labels, OnEvent, PathLike
+
+__all__ = ["train"]
+
+
+def train(
+    texts: Any,
+    labels: Labels | None = None,
+    *,
+    out: PathLike | None = None,
+    progress: bool | OnEvent = False,
+    config: PathLike | None = None,
+    preset: str | None = None,
+    encoder: PathLike | None = None,
+    label_names: Any = None,
+    label_file: PathLike | None = None,
+    validation: Any = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    checkpoint_every: float | None = None,
+    memory_limit: int | None = None,
+    threads: int | None = None,
+    format: str | None = None,
+    text_column: str | list[str] | None = None,
+    label_column: str | None = None,
+    label_separator: str | None = None,
+    **settings: Any,
+) -> Model:
+    """Trains a model.
+
+    `texts` is a list of strings, a column of pandas, polars, Arrow or Hugging Face datasets, or a sparse matrix of
+    features; `labels` has a list of names for each text (or a dict with their relevance), or is a sparse matrix whose
+    columns `label_names` names. Or `texts` is the path of a file or directory in any format of the command line, with
+    `format`, `text_column`, `label_column` and `label_separator` as there.
+
+    `out` is the directory of the model, with checkpoints on the way: after Ctrl-C, or a crash, the same call with
+    `resume=True` continues and ends in the same model. Without `out` the model is kept in memory.
+
+    `progress=True` shows bars; a function gets each event as a dict, and what it raises stops the training.
+
+    Every setting of `elias config` is a keyword, with `_` for `.`: `stage2_epochs=6`, `ensemble_members=3`. `config` is
+    a TOML file with settings, `preset` the name of a built-in one, `encoder` the directory of a transformer. Later ones
+    win: defaults, preset, file, keywords.
+
+    `validation` is a pair `(texts, labels)` or a path, predicted every few epochs; `label_file` has names, synonyms or
+    descriptions of the labels; `memory_limit` is in bytes.
+
+    >>> model = train(["red apple", "blue sky"], [["fruit"], ["weather"]], stage1_epochs=20)
+    >>> model.labels
+    ['fruit', 'weather']
+    """
+    reading = {
+        "format": format,
+        "text_column": text_column,
+        "label_column": label_column,
+        "label_separator": label_separator,
+    }
+    prepared = make_settings(preset=preset, encoder=encoder, config=config, settings=settings)
+    data = make_dataset(texts, labels, part="train", label_names=label_names, reading=reading, threads=threads)
+    if label_file is not None:
+        data = data.with_label_file(path_of(label_file))
+        prepared["assignments"].insert(0, "train.label_texts=on")
+    run = {
+        "out": None if out is None else path_of(out),
+        "resume": bool(resume),
+        "overwrite": bool(overwrite),
+        "checkpoint_every": None if checkpoint_every is None else float(checkpoint_every),
+        "memory_limit": None if memory_limit is None else max(0, min(int(memory_limit), sys.maxsize)),
+        "threads": threads_of(threads),
+    }
+    held_out = None
+    if validation is not None:
+        points, truth = validation if isinstance(validation, tuple) else (validation, None)
+        held_out = make_dataset(points, truth, part="test", label_names=label_names, known=data, threads=threads)
+    with observer(progress) as on_event:
+        return Model(_elias.train(data, prepared, run, held_out, on_event))

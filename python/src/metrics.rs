@@ -1,0 +1,76 @@
+//! P, nDCG, PSP and R of anyone's scores.
+
+use elias::metrics::{
+    FilterPairs, MetricsBuilder, MetricsOptions, inverse_propensities, label_counts,
+};
+use elias::{LabelId, Scored};
+use elias_cli::shared;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::border::run_here;
+use crate::errors::{Failure, value_error};
+use crate::matrices::csr;
+
+/// The metrics of scores against true labels; PSP needs the labels of the training points.
+#[pyfunction]
+#[pyo3(signature = (truth, scores, train=None, propensity="default", filter=Vec::new()))]
+pub(crate) fn metrics<'py>(
+    py: Python<'py>,
+    truth: &Bound<'py, PyTuple>,
+    scores: &Bound<'py, PyTuple>,
+    train: Option<&Bound<'py, PyTuple>>,
+    propensity: &str,
+    filter: Vec<(usize, u32)>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (truth, scores) = (csr(truth)?, csr(scores)?);
+    let train = train.map(csr).transpose()?;
+    let propensity = shared::parse_propensity(propensity)
+        .map_err(|problem| Failure::value(format!("propensity: {problem}")))?;
+    for (what, found, expected) in [
+        ("rows", scores.n_rows(), truth.n_rows()),
+        ("columns", scores.n_cols(), truth.n_cols()),
+    ] {
+        if found != expected {
+            return Err(value_error(format!(
+                "the scores have {found} {what}, the true labels {expected}"
+            )));
+        }
+    }
+    if let Some(train) = train.as_ref().filter(|t| t.n_cols() > truth.n_cols()) {
+        return Err(value_error(format!(
+            "the training labels have {} columns, the true labels {}",
+            train.n_cols(),
+            truth.n_cols()
+        )));
+    }
+    let metrics = run_here(py, || {
+        let weights = train.map(|train| {
+            let counts = label_counts(&train);
+            inverse_propensities(&counts, train.n_rows(), propensity)
+        });
+        let pairs = filter.iter().map(|&(point, label)| (point, LabelId(label)));
+        let mut builder = MetricsBuilder::new(MetricsOptions {
+            inverse_propensities: weights,
+            filter: pairs.collect::<FilterPairs>(),
+            ..MetricsOptions::default()
+        });
+        for row in 0..truth.n_rows() {
+            let (labels, values) = scores.row(row);
+            let ranked = labels.iter().zip(values).map(|(&label, &score)| Scored {
+                label: LabelId(label),
+                score,
+            });
+            builder.push(truth.row(row).0, &ranked.collect::<Vec<_>>());
+        }
+        Ok(builder.finish())
+    })?;
+    let dict = PyDict::new(py);
+    for (name, value) in metrics.iter() {
+        dict.set_item(name, value)?;
+    }
+    dict.set_item("n_points", metrics.n_points())?;
+    dict.set_item("n_skipped", metrics.n_skipped())?;
+    dict.set_item("n_labels", truth.n_cols())?;
+    Ok(dict)
+}

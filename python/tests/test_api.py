@@ -1,0 +1,282 @@
+"""What users call: train, load, predict, explain, inspect, evaluate, report, metrics."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy
+import pytest
+from conftest import QUICK, make_data
+from scipy.sparse import coo_matrix, csr_array, csr_matrix
+
+import elias_xmc
+
+
+def labels_of(answers):
+    return [answer.label for answer in answers]
+
+
+def test_answers_are_the_same_one_by_one_in_a_list_and_as_a_matrix(model, data):
+    texts = data[0][:20]
+    lists = model.predict(texts, k=4)
+    assert lists == [model.predict(text, k=4) for text in texts]
+    matrix = model.predict_csr(texts, k=4)
+    assert matrix.shape == (20, model.n_labels) and matrix.has_canonical_format
+    for row, answers in enumerate(lists):
+        for answer in answers:
+            assert matrix[row, model.labels.index(answer.label)] == numpy.float32(answer.score)
+    assert matrix.nnz == sum(map(len, lists))
+
+
+def test_answers_are_right(model, data):
+    figures = model.evaluate(*data)
+    assert figures["p@1"] > 90 and figures["n_points"] == 120
+    assert "fruit" in labels_of(model.predict("a ripe plum and a pear", k=2))
+
+
+def test_predictions_are_named_tuples_best_first(model):
+    answers = model.predict("fast red car", k=8)
+    assert answers == sorted(answers, key=lambda answer: -answer.score)
+    label, score, probability = answers[0]
+    assert isinstance(label, str) and isinstance(score, float) and probability is None
+
+
+def test_a_loaded_model_answers_as_the_trained_one(model, memory_model, data):
+    assert model.predict(data[0]) == memory_model.predict(data[0])
+
+
+def test_probabilities_and_thresholds(calibrated):
+    texts = make_data(30, seed=7)[0]
+    assert calibrated.is_calibrated
+    for answers in calibrated.predict(texts, k=5):
+        assert all(0 <= answer.probability <= 1 for answer in answers)
+    sure = calibrated.predict(texts, k=5, threshold=0.6)
+    assert all(answer.probability >= 0.6 for answers in sure for answer in answers)
+    matrix = calibrated.predict_csr(texts, k=5, probabilities=True)
+    assert matrix.max() <= 1 and matrix.max() == max(a.probability for row in calibrated.predict(texts, 5) for a in row)
+    assert calibrated.predict_csr(texts, k=5, threshold=0.6).nnz == sum(map(len, sure))
+
+
+def test_stages_answer(model):
+    assert model.predict("red apple", k=3, stage="stage2") != []
+    with pytest.raises(ValueError, match="unknown stage"):
+        model.predict("red apple", stage="stage3")
+
+
+def test_threads_change_nothing(model, data):
+    assert model.predict(data[0], threads=1) == model.predict(data[0], threads=3) == model.predict(data[0])
+
+
+def test_explain_and_inspect_are_those_of_the_command(model):
+    explanation = model.explain("a ripe red apple", k=2)
+    assert len(explanation["answers"]) == 2 and explanation["answers"][0]["members"]
+    inspection = model.inspect()
+    assert inspection["n_labels"] == 8 and inspection["bytes"] > 0
+    assert inspection["index"][0]["n_unreachable"] == 0
+
+
+def test_a_model_in_memory_can_be_inspected_saved_and_not_reported(memory_model, data, tmp_path):
+    assert memory_model.path is None and memory_model.inspect()["files"] is None
+    with pytest.raises(ValueError, match="on disk"):
+        memory_model.report(tmp_path / "report.html", *data)
+    saved = memory_model.save(tmp_path / "saved")
+    assert saved.path == str(tmp_path / "saved")
+    assert saved.predict("red apple") == memory_model.predict("red apple")
+    with pytest.raises(elias_xmc.EliasError, match="holds a model already"):
+        memory_model.save(tmp_path / "saved")
+    memory_model.save(tmp_path / "saved", overwrite=True)
+
+
+def test_a_report_is_one_page(model_path, data, tmp_path):
+    out = tmp_path / "report.html"
+    elias_xmc.load(model_path).report(out, *make_data(20, seed=3), train=data)
+    assert out.read_text().startswith("<!doctype html>")
+    with pytest.raises(ValueError, match="exists"):
+        elias_xmc.load(model_path).report(out, *data)
+
+
+def test_evaluation_has_the_keys_of_the_command(model, data):
+    figures = model.evaluate(*data, by_decile=True, latency=True)
+    assert list(figures)[:6] == ["p@1", "p@3", "p@5", "ndcg@1", "ndcg@3", "ndcg@5"]
+    assert len(figures["by_decile"]) == 10 and figures["ms_per_query_p50"] > 0
+    assert model.evaluate(*data, stage="stage2")["n_labels"] == 8
+
+
+def test_evaluation_counts_labels_that_the_model_does_not_know(model):
+    figures = model.evaluate(["red apple"], [["fruit", "new label"]])
+    assert figures["r@5"] == 50 and figures["n_labels"] == 9
+
+
+def test_metrics_equal_those_of_evaluate(model, data):
+    texts, labels = make_data(40, seed=5)
+    matrix = lambda rows: csr_matrix([[label in row for label in model.labels] for row in rows], dtype=numpy.int8)
+    found = elias_xmc.metrics(matrix(labels), model.predict_csr(texts, k=100), matrix(data[1]))
+    figures = model.evaluate(texts, labels)
+    for name in ("p@1", "p@5", "ndcg@3", "psp@1", "psp@5", "r@1", "r@100"):
+        assert found[name] == pytest.approx(figures[name]), name
+    assert "psp@1" not in elias_xmc.metrics(matrix(labels), model.predict_csr(texts))
+    ignored = elias_xmc.metrics(matrix(labels[:1]), model.predict_csr(texts[:1]), filter=[(0, at) for at in range(8)])
+    assert ignored["n_skipped"] == 1
+
+
+@pytest.mark.parametrize("index", [numpy.int32, numpy.int64])
+@pytest.mark.parametrize("kind", [csr_matrix, csr_array, coo_matrix, numpy.asarray])
+def test_features_and_label_matrices_of_any_kind_train(index, kind):
+    rng = numpy.random.default_rng(0)
+    y = rng.integers(0, 4, 80)
+    dense = rng.random((80, 12)) * 0.1
+    dense[numpy.arange(80), y] += 1
+    X, Y = csr_matrix(dense), csr_matrix((numpy.ones(80), (numpy.arange(80), y)), shape=(80, 4))
+    for matrix in (X, Y):
+        matrix.indptr, matrix.indices = matrix.indptr.astype(index), matrix.indices.astype(index)
+    X = kind(dense) if kind is numpy.asarray else kind(X)
+    names = ["a", "b", "c", "d"]
+    model = elias_xmc.train(X, Y, label_names=names, **{**QUICK, "stage2_epochs": 12})
+    assert not model.takes_texts and model.labels == names
+    assert model.evaluate(X, Y)["p@1"] > 80
+    assert labels_of(row[0] for row in model.predict(X, k=1))[0] in names
+
+
+def test_unsorted_rows_and_duplicates_are_summed():
+    unsorted = csr_matrix((numpy.array([1.0, 2.0, 3.0]), numpy.array([2, 0, 2]), numpy.array([0, 3])), shape=(1, 3))
+    kept = unsorted.indices.copy()
+    truth = csr_matrix([[0, 0, 1]])
+    assert elias_xmc.metrics(truth, unsorted)["p@1"] == 100
+    assert (unsorted.indices == kept).all()
+
+
+def test_labels_can_be_names_sets_dicts_integers_and_one_name(tmp_path):
+    texts = ["ripe apple", "fast car", "ripe pear", "fast bike"]
+    for labels in (
+        [{"fruit"}, {"vehicle"}, ("fruit",), numpy.array(["vehicle"])],
+        ["fruit", "vehicle", "fruit", "vehicle"],
+        [{"fruit": 1.0}, {"vehicle": 0.5}, {"fruit": 0.2, "vehicle": 0.0}, {"vehicle": 1}],
+    ):
+        model = elias_xmc.train(texts, labels, stage1_epochs=30, **{k: v for k, v in QUICK.items() if k != "stage1_epochs"})
+        assert model.labels == ["fruit", "vehicle"]
+        assert labels_of(model.predict("ripe plum", k=1)) == ["fruit"]
+    assert elias_xmc.train(texts, [1, [2], [numpy.int64(1)], 2], **QUICK).labels == ["1", "2"]
+
+
+def test_columns_of_pandas_polars_and_arrow(data, memory_model):
+    pandas, polars, pyarrow = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
+    texts, labels = data
+    expected = memory_model.predict(texts)
+    frame = pandas.DataFrame({"text": texts, "labels": labels}, index=range(5, 125))
+    for column, targets in (
+        (frame["text"], frame["labels"]),
+        (polars.Series(texts), polars.Series(labels)),
+        (pyarrow.array(texts), pyarrow.array(labels)),
+        (tuple(texts), iter(labels)),
+        (numpy.array(texts), labels),
+    ):
+        model = elias_xmc.train(column, targets, **QUICK)
+        assert model.predict(texts) == expected
+        assert memory_model.predict(column) == expected
+
+
+def test_a_path_in_any_format_trains(data, tmp_path, memory_model):
+    path = tmp_path / "train.jsonl"
+    path.write_text("".join(json.dumps({"text": t, "labels": l}) + "\n" for t, l in zip(*data)))
+    assert elias_xmc.train(path, **QUICK).predict(data[0]) == memory_model.predict(data[0])
+    table = tmp_path / "train.csv"
+    table.write_text("words,tags\n" + "".join(f"{t},{'+'.join(l)}\n" for t, l in zip(*data)))
+    options = {"text_column": "words", "label_column": "tags", "label_separator": "+"}
+    model = elias_xmc.train(str(table), **options, **QUICK)
+    assert sorted(model.labels) == sorted(memory_model.labels)
+    assert model.evaluate(table, **options)["n_points"] == 120
+
+
+def test_settings_come_by_keyword_and_from_a_file(data, tmp_path):
+    file = tmp_path / "config.toml"
+    file.write_text("[encoder]\ndim = 16\n[stage1]\nepochs = 1\n[stage2]\nepochs = 1\n[calibration]\nenabled = false\n")
+    config = elias_xmc.train(*data, config=file, encoder_dim=24, stage1_rates_labels=0.01).inspect()["config"]
+    assert config["encoder"]["dim"] == 24 and config["stage1"]["epochs"] == 1
+    assert config["stage1"]["rates"]["labels"] == pytest.approx(0.01)
+    assert elias_xmc.config().count("[stage") == 4 and "transformer" in elias_xmc.config("frozen")
+
+
+def test_every_setting_is_a_keyword():
+    from elias_xmc._settings import keywords
+
+    text = elias_xmc.config()
+    lines = [line for line in text.splitlines() if not line.startswith("#") and " = " in line or line.endswith(" =")]
+    assert len(keywords()) == len(lines) >= 54
+    for keyword in ("features_max_features", "index_n_clusters", "stage1_rates_encoder", "calibration_hold_out_n_points"):
+        assert keyword in keywords()
+    model = elias_xmc.train(["a b", "c d"], [["x"], ["y"]], features_max_features=3, index_n_clusters=2, stage2_epochs=1)
+    assert model.inspect()["n_features"] == 3 and model.inspect()["n_clusters"] == 2
+
+
+def test_events_reach_a_callback_and_bars_are_drawn(data, capfd):
+    events = []
+    elias_xmc.train(*data, progress=events.append, **QUICK)
+    kinds = [event["event"] for event in events]
+    assert {"phase", "step", "epoch"} <= set(kinds)
+    assert [e["epoch"] for e in events if e["event"] == "epoch" and e["phase"] == "stage 2"] == [1, 2, 3, 4]
+    elias_xmc.train(*data, progress=True, **QUICK)
+    assert "stage 2: " in capfd.readouterr().err
+
+
+def test_bars_are_redrawn_in_a_terminal(monkeypatch):
+    import io
+
+    from elias_xmc import _progress
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(_progress, "REDRAW", 0)
+    stream = Terminal()
+    bars = _progress.Bars(stream)
+    bars({"event": "phase", "phase": "stage 1", "n_steps": 4})
+    for step in (1, 2):
+        bars({"event": "step", "phase": "stage 1", "step": step, "n_points": 1, "loss": 0.5})
+    bars({"event": "member", "member": 1, "n_members": 2})
+    bars.close()
+    assert "50 % stage 1: 2/4, loss 0.500" in stream.getvalue() and stream.getvalue().endswith("\n")
+
+
+def test_what_a_callback_raises_stops_the_training(data):
+    def complain(event):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        elias_xmc.train(*data, progress=complain, **{**QUICK, "stage2_epochs": 10_000})
+
+
+def test_validation_reaches_the_callback(data):
+    events = []
+    elias_xmc.train(*data, validation=make_data(20, seed=9), progress=events.append, **QUICK)
+    assert any(event["event"] == "validation" and event["p@1"] > 50 for event in events)
+
+
+def test_label_descriptions_are_read(data, tmp_path):
+    file = tmp_path / "labels.jsonl"
+    file.write_text('{"label": "fruit", "text": "mango papaya"}\n')
+    model = elias_xmc.train(*data, label_file=file, **QUICK)
+    assert model.inspect()["config"]["train"]["label_texts"] == "on"
+
+
+def test_nothing_heavy_is_imported_before_it_is_needed():
+    code = """
+import sys, elias_xmc
+model = elias_xmc.train(["a apple", "b car"], [["x"], ["y"]], stage2_epochs=1)
+model.predict("apple"); model.predict(["apple", "car"])
+heavy = {"numpy", "scipy", "sklearn", "pandas", "pyarrow", "polars"} & set(sys.modules)
+assert not heavy, heavy
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/python.md"])
+def test_what_the_documents_show_runs(document, tmp_path, monkeypatch):
+    text = (pathlib.Path(__file__).parents[2] / document).read_text()
+    blocks = [part.split("```")[0] for part in text.split("```python\n")[1:]]
+    assert blocks
+    monkeypatch.chdir(tmp_path)
+    exec(compile("\n".join(blocks), document, "exec"), {"__name__": document})
