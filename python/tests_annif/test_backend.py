@@ -1,0 +1,53 @@
+"""The backend's parts that the command line does not show."""
+
+import multiprocessing
+
+import annif
+import annif.parallel
+import annif.registry
+import pytest
+from annif.corpus import Document
+
+import elias_xmc
+from elias_xmc.annif import EliasBackend
+
+
+@pytest.fixture
+def project(trained, monkeypatch):
+    monkeypatch.chdir(trained.directory)
+    return annif.registry.AnnifRegistry("projects.cfg", "data", init_projects=False).get_project("elias")
+
+
+def test_the_order_survives_equal_and_zero_probabilities(project):
+    # Against the order of the vocabulary, in which Annif leaves equal scores.
+    labels = [subject.uri for subject in project.subjects][::-1]
+    for probabilities in ([1.0, 1.0, 1.0, 1.0], [0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]):
+        answers = [elias_xmc.Prediction(label, 0.5, p) for label, p in zip(labels, probabilities)]
+        batch = annif.suggestion.SuggestionBatch.from_sequence([list(project.backend._suggestions(answers))], project.subjects)
+        assert [suggestion.subject_id for suggestion in batch[0]] == [3, 2, 1, 0]
+        assert [s.score for s in batch[0]] == pytest.approx(probabilities, abs=2e-6)
+
+
+def test_scores_are_taken_where_there_are_no_probabilities(project):
+    answers = [elias_xmc.Prediction(subject.uri, 0.25, None) for subject in project.subjects]
+    assert next(project.backend._suggestions(answers)).score == 0.25
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_workers_answer_like_their_parent(project, method):
+    documents = [Document(text="a ripe red plum"), Document(text="zzz"), Document(text="an old green truck")]
+    expected = project.suggest(documents).array.toarray()
+    project.initialize(parallel=True)
+    suggest = annif.parallel.ProjectSuggestMap(project.registry, ["elias"], None, 10, 0.0)
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        for hits, _ in pool.map(suggest.suggest_batch, [documents] * 4):
+            assert (hits["elias"].array.toarray() == expected).all()
+
+
+def test_an_unfinished_training_is_not_a_trained_project(project, tmp_path):
+    backend = EliasBackend("elias", {}, project)
+    backend.datadir = tmp_path
+    (tmp_path / "elias-model" / "training").mkdir(parents=True)
+    (tmp_path / "elias-model" / "training" / "checkpoint").write_text("")
+    assert not backend.is_trained
+    assert backend.modification_time is None
