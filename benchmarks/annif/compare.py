@@ -170,11 +170,12 @@ def main():
         for data in options.data:
             work = (options.work or pathlib.Path(temporary)).resolve() / pathlib.Path(data).name
             work.mkdir(parents=True, exist_ok=True)
-            convert(data, work)
-            for project in projects:
-                figures = work / f"{project}.json"
-                if options.again or not figures.exists():
-                    figures.write_text(json.dumps(measure(project, work, environment), indent=2))
+            wanted = [project for project in projects if options.again or not (work / f"{project}.json").exists()]
+            if wanted:
+                convert(data, work)
+            for project in wanted:
+                figures = measure(project, work, environment)
+                (work / f"{project}.json").write_text(json.dumps(figures, indent=2))
             show(data, work)
 
 

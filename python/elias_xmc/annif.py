@@ -26,6 +26,8 @@ from annif.exception import (
     OperationFailedException,
 )
 from annif.suggestion import SubjectSuggestion, SuggestionBatch
+from rdflib import URIRef
+from rdflib.namespace import SKOS
 
 import elias_xmc
 
@@ -149,13 +151,20 @@ class EliasBackend(AnnifBackend):
             )
 
     def _subject_names(self) -> dict[str, str]:
-        """The names of subjects in the project's language, by URI."""
+        """The names of subjects in the project's language, then their synonyms if the vocabulary is SKOS, by URI."""
         language = self.project.vocab_lang
-        return {
-            subject.uri: subject.labels[language]
-            for _, subject in self.project.subjects.active
-            if subject.labels.get(language)
-        }
+        try:
+            skos = self.project.vocab.skos
+        except NotInitializedException:
+            skos = None
+        names = {}
+        for _, subject in self.project.subjects.active:
+            own = [subject.labels[language]] if subject.labels.get(language) else []
+            if skos is not None:
+                own += sorted(skos.get_concept_labels(URIRef(subject.uri), [SKOS.altLabel])[language])
+            if own:
+                names[subject.uri] = "; ".join(own)
+        return names
 
     def _suggest_batch(self, documents: list[Document], params: dict[str, Any]) -> SuggestionBatch:
         limit = self._limit(params)

@@ -2,11 +2,11 @@
 
 import multiprocessing
 
-import annif
-import annif.parallel
-import annif.registry
 import pytest
 from annif.corpus import Document
+from annif.parallel import ProjectSuggestMap
+from annif.registry import AnnifRegistry
+from annif.suggestion import SuggestionBatch
 
 import elias_xmc
 from elias_xmc.annif import EliasBackend
@@ -15,7 +15,7 @@ from elias_xmc.annif import EliasBackend
 @pytest.fixture
 def project(trained, monkeypatch):
     monkeypatch.chdir(trained.directory)
-    return annif.registry.AnnifRegistry("projects.cfg", "data", init_projects=False).get_project("elias")
+    return AnnifRegistry("projects.cfg", "data", init_projects=False).get_project("elias")
 
 
 def test_the_order_survives_equal_and_zero_probabilities(project):
@@ -23,7 +23,7 @@ def test_the_order_survives_equal_and_zero_probabilities(project):
     labels = [subject.uri for subject in project.subjects][::-1]
     for probabilities in ([1.0, 1.0, 1.0, 1.0], [0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]):
         answers = [elias_xmc.Prediction(label, 0.5, p) for label, p in zip(labels, probabilities)]
-        batch = annif.suggestion.SuggestionBatch.from_sequence([list(project.backend._suggestions(answers))], project.subjects)
+        batch = SuggestionBatch.from_sequence([list(project.backend._suggestions(answers))], project.subjects)
         assert [suggestion.subject_id for suggestion in batch[0]] == [3, 2, 1, 0]
         assert [s.score for s in batch[0]] == pytest.approx(probabilities, abs=2e-6)
 
@@ -38,7 +38,7 @@ def test_workers_answer_like_their_parent(project, method):
     documents = [Document(text="a ripe red plum"), Document(text="zzz"), Document(text="an old green truck")]
     expected = project.suggest(documents).array.toarray()
     project.initialize(parallel=True)
-    suggest = annif.parallel.ProjectSuggestMap(project.registry, ["elias"], None, 10, 0.0)
+    suggest = ProjectSuggestMap(project.registry, ["elias"], None, 10, 0.0)
     with multiprocessing.get_context(method).Pool(2) as pool:
         for hits, _ in pool.map(suggest.suggest_batch, [documents] * 4):
             assert (hits["elias"].array.toarray() == expected).all()
@@ -51,3 +51,18 @@ def test_an_unfinished_training_is_not_a_trained_project(project, tmp_path):
     (tmp_path / "elias-model" / "training" / "checkpoint").write_text("")
     assert not backend.is_trained
     assert backend.modification_time is None
+
+
+def test_the_model_learns_names_and_synonyms_of_the_projects_language(annif, monkeypatch):
+    annif.write(
+        "things.ttl",
+        """@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+<http://example.org/fruit> a skos:Concept ; skos:prefLabel "fruit"@en, "Obst"@de ; skos:altLabel "pome"@en, "Frucht"@de .
+<http://example.org/red> a skos:Concept ; skos:prefLabel "red"@en .
+""",
+    )
+    annif.run("load-vocab", "--force", "things", "things.ttl")
+    monkeypatch.chdir(annif.directory)
+    project = AnnifRegistry("projects.cfg", "data", init_projects=False).get_project("elias")
+    names = project.backend._subject_names()
+    assert names == {"http://example.org/fruit": "fruit; pome", "http://example.org/red": "red"}
