@@ -30,6 +30,7 @@ from rdflib import URIRef
 from rdflib.namespace import SKOS
 
 import elias_xmc
+from elias_xmc._settings import keywords
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -60,6 +61,7 @@ class EliasBackend(AnnifBackend):
     name = "elias"
 
     TRAIN_FILE = "elias-train.jsonl"
+    NAMES_FILE = "elias-train-names.jsonl"
     MODEL_DIRECTORY = "elias-model"
 
     # Defaults of instances without a model.
@@ -114,25 +116,36 @@ class EliasBackend(AnnifBackend):
         try:
             self._model = elias_xmc.train(
                 path,
+                format="jsonl",
                 out=self._model_path,
                 overwrite=True,
-                settings=settings,
                 threads=jobs or None,
-                label_texts=self._subject_names(),
+                label_file=self._save_names(),
+                progress=self._log,
+                **{"train_label_texts": "auto", **settings},
             )
         except elias_xmc.EliasError as error:
             raise OperationFailedException(str(error), backend_id=self.backend_id) from error
 
+    def _log(self, event: dict[str, Any]) -> None:
+        if event["event"] == "phase":
+            self.info(event["phase"])
+        elif event["event"] == "epoch":
+            self.info(f"{event['phase']}: epoch {event['epoch']}, loss {event['loss']:.4f}")
+
     def _settings(self, params: dict[str, Any]) -> dict[str, Any]:
-        """The settings of `elias config` in a project: those with a dot, or a table in projects.toml."""
+        """The settings of `elias config` in a project, as keywords: those with a dot, or in a table of projects.toml."""
+        keyword_of = {key: keyword for keyword, key in keywords().items()}
+        # What the section DEFAULT of projects.cfg says is said to all projects.
         inherited = getattr(getattr(self.config_params, "parser", None), "defaults", dict)()
+        known = [*keyword_of, *PROJECT_SETTINGS]
         settings = {}
         for key, value in _flattened(params):
-            if "." in key:
-                settings[key] = _typed(value)
+            if key in keyword_of:
+                settings[keyword_of[key]] = _typed(value)
             elif key not in PROJECT_SETTINGS and key not in inherited:
-                similar = difflib.get_close_matches(key, PROJECT_SETTINGS, 1)
-                remedy = f"did you mean '{similar[0]}'?" if similar else "settings of elias are written 'section.key'"
+                similar = difflib.get_close_matches(key, known, 1)
+                remedy = f"did you mean '{similar[0]}'?" if similar else "`elias config` lists those of elias"
                 raise ConfigurationException(f"unknown setting '{key}': {remedy}", project_id=self.project.project_id)
         return settings
 
@@ -149,6 +162,14 @@ class EliasBackend(AnnifBackend):
             raise NotSupportedException(
                 "Cannot train elias project: no document has both a text and a subject of the vocabulary"
             )
+
+    def _save_names(self) -> str | None:
+        """Writes the names of subjects to a file; its path, or None if there are no names."""
+        names = self._subject_names()
+        if not names:
+            return None
+        annif.util.atomic_save(names, self.datadir, self.NAMES_FILE, method=_write_names)
+        return os.path.join(self.datadir, self.NAMES_FILE)
 
     def _subject_names(self) -> dict[str, str]:
         """The names of subjects in the project's language, then their synonyms if the vocabulary is SKOS, by URI."""
@@ -198,6 +219,12 @@ class EliasBackend(AnnifBackend):
             subject_id = self.project.subjects.by_uri(answer.label, warnings=False)
             if subject_id is not None:
                 yield SubjectSuggestion(subject_id=subject_id, score=score)
+
+
+def _write_names(names: dict[str, str], path: str) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        for uri, name in names.items():
+            print(json.dumps({"label": uri, "text": name}, ensure_ascii=False), file=file)
 
 
 def _flattened(params: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

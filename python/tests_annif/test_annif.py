@@ -110,8 +110,8 @@ def test_a_failed_training_leaves_the_old_model(trained_copy):
 @pytest.mark.parametrize(
     "project, words",
     [
-        ("unknown-setting", ["stage2", "epoch", "epochs"]),
-        ("wrong-value", ["stage2.epochs", "six"]),
+        ("unknown-setting", ["'stage2.epoch'", "did you mean 'stage2.epochs'?"]),
+        ("wrong-value", ["stage2.epochs", '"six"']),
         ("misspelt", ["limt", "did you mean 'limit'?"]),
     ],
 )
