@@ -1,13 +1,12 @@
 """A directory with a vocabulary, corpora and projects, and Annif's command line run in it."""
 
 import os
-import pathlib
 import random
 import shutil
-import subprocess
-import sys
 
 import pytest
+from annif.cli import cli
+from click.testing import CliRunner
 
 SUBJECTS = ["fruit", "vehicle", "red", "green"]
 WORDS = {
@@ -101,25 +100,28 @@ class Annif:
         path.write_text(content, encoding="utf-8")
 
     def attempt(self, *arguments, text=None):
-        """The finished process of a command that may fail."""
-        annif = pathlib.Path(sys.executable).parent / "annif"
-        env = os.environ | {"ANNIF_CONFIG": "elias_xmc.annif.Config"}
-        # Without a network, so that a forgotten download is noticed.
-        env["NLTK_DATA"] = str(self.directory)
-        return subprocess.run([annif, *arguments], cwd=self.directory, env=env, input=text, capture_output=True, text=True)
+        """The result of a command that may fail, in this process, because Annif takes a second to start."""
+        before = os.getcwd()
+        os.chdir(self.directory)
+        try:
+            result = CliRunner(env={"ANNIF_CONFIG": "elias_xmc.annif.Config"}).invoke(cli, arguments, input=text)
+        finally:
+            os.chdir(before)
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result
 
     def run(self, *arguments, text=None):
         """What a command that must succeed prints."""
-        process = self.attempt(*arguments, text=text)
-        assert process.returncode == 0, process.stderr
-        return process.stdout
+        result = self.attempt(*arguments, text=text)
+        assert result.exit_code == 0, result.stderr
+        return result.stdout
 
     def fail(self, *arguments):
-        """What a command that must fail prints as its error, without a traceback."""
-        process = self.attempt(*arguments)
-        assert process.returncode == 1, process.stderr
-        assert "Traceback" not in process.stderr
-        return process.stderr
+        """What a command that must fail prints as its error."""
+        result = self.attempt(*arguments)
+        assert result.exit_code == 1, result.stderr
+        return result.stderr
 
     def suggest(self, text, *arguments):
         """The suggested subjects with their scores, best first."""

@@ -1,4 +1,4 @@
-"""The backend inside a real Annif, by its command line."""
+"""The backend inside a real Annif, by its commands."""
 
 import json
 
@@ -55,9 +55,9 @@ def test_an_untrained_project_is_reported(annif):
 
 def test_an_unknown_subject_is_passed_over(annif):
     annif.write("train.tsv", (annif.directory / "train.tsv").read_text() + tsv([("a blue moon", ["moon"])]))
-    process = annif.attempt("train", "elias", "train.tsv")
-    assert process.returncode == 0
-    assert f"Unknown subject URI <{uri('moon')}>" in process.stderr
+    result = annif.attempt("train", "elias", "train.tsv")
+    assert result.exit_code == 0
+    assert f"Unknown subject URI <{uri('moon')}>" in result.stderr
     points = [json.loads(line) for line in open(annif.directory / "data/projects/elias/elias-train.jsonl")]
     assert len(points) == 200
     assert {label for point in points for label in point["labels"]} <= {uri(s) for s in ("fruit", "vehicle", "red", "green")}
