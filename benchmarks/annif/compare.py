@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """One table of backends inside Annif: quality by `annif eval`, times, size, peak memory.
 
-    python3 benchmarks/annif/compare.py [DATA ...] [--projects elias,omikuji-parabel,omikuji-bonsai,fasttext]
+    python3 benchmarks/annif/compare.py [DATA ...] [--projects elias,elias-snowball,omikuji-parabel,omikuji-bonsai,fasttext]
                                         [--work DIR] [--again] [--environment DIR]
 
 DATA: directories with train.jsonl.gz and test.jsonl.gz, whose labels are a code and a name (`gnd:4031833-3 Comet`).
 They become a vocabulary (CSV: all labels of both parts, named by their code where they have no name) and two corpora
 (TSV), as a user of Annif has them. Every project is trained with `annif train` and measured with `annif eval`, each
-in a process of its own on two cores (`--jobs 2`). The peers have the settings that Annif's wiki recommends, elias its
-defaults. Makes its own virtual environment in the user's cache directory (Annif 1.4 with omikuji and fastText, and
+in a process of its own on two cores (`--jobs 2`). The peers have the settings that Annif's wiki recommends, with the
+snowball stemmer; elias has its defaults, once with texts as they are and once with that stemmer. Makes its own virtual environment in the user's cache directory (Annif 1.4 with omikuji and fastText, and
 elias-xmc, built from this tree when elias is run); --environment names another that has them. Figures are kept in
 --work, and what is there already is not measured again without --again.
 """
@@ -39,6 +39,7 @@ JOBS = "2"
 PEER = "analyzer=snowball(english)\nlimit=100\n"
 PROJECTS = {
     "elias": "backend=elias\n",
+    "elias-snowball": "backend=elias\nanalyzer=snowball(english)\n",
     "omikuji-parabel": "backend=omikuji\n" + PEER,
     "omikuji-bonsai": "backend=omikuji\ncluster_balanced=False\ncluster_k=100\nmax_depth=3\n" + PEER,
     "fasttext": "backend=fasttext\ndim=430\nlr=0.74\nepoch=75\nminCount=3\nloss=hs\nchunksize=24\n" + PEER,
@@ -120,7 +121,7 @@ def run(command, env, work):
 def measure(project, work, environment):
     annif = environment / "bin" / "annif"
     env = os.environ | {"ANNIF_DATADIR": str(work / "data"), "NLTK_DATA": str(sentence_splitter(environment / "bin" / "python"))}
-    if project == "elias":
+    if project.startswith("elias"):
         env["ANNIF_CONFIG"] = "elias_xmc.annif.Config"
     if not (work / "data" / "vocabs").exists():
         run([annif, "load-vocab", "subjects", "vocabulary.csv"], env, work)
@@ -154,7 +155,7 @@ def show(data, work):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="*", default=SETS)
-    parser.add_argument("--projects", default="elias,omikuji-parabel,omikuji-bonsai,fasttext")
+    parser.add_argument("--projects", default="elias,elias-snowball,omikuji-parabel,omikuji-bonsai,fasttext")
     parser.add_argument("--work", type=pathlib.Path)
     parser.add_argument("--again", action="store_true", help="measure again what the work directory has")
     parser.add_argument("--environment", type=pathlib.Path)
@@ -165,7 +166,7 @@ def main():
         parser.error(f"no such project: {', '.join(unknown)}; there are {', '.join(PROJECTS)}")
     environment = options.environment or CACHE / "annif"
     if options.environment is None:
-        make_environment(environment, "elias" in projects)
+        make_environment(environment, any(project.startswith("elias") for project in projects))
     with tempfile.TemporaryDirectory() as temporary:
         for data in options.data:
             work = (options.work or pathlib.Path(temporary)).resolve() / pathlib.Path(data).name

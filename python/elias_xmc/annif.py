@@ -2,9 +2,9 @@
 
     ANNIF_CONFIG=elias_xmc.annif.Config annif train my-project corpus.tsv.gz
 
-Importing this module registers the backend. Texts go to elias as they are, after the project's transforms; no analyzer
-is needed. A subject is known to the model by its URI, so a vocabulary that is loaded again in another order changes
-nothing. What a project may set is explained in docs/annif.md.
+Importing this module registers the backend. Texts go to elias as they are, after the project's transforms, or as the
+words of its analyzer if it names one. A subject is known to the model by its URI, so a vocabulary that is loaded again
+in another order changes nothing. What a project may set is explained in docs/annif.md.
 """
 
 from __future__ import annotations
@@ -154,14 +154,21 @@ class EliasBackend(AnnifBackend):
         with open(path, "w", encoding="utf-8") as file:
             for document in corpus.documents:
                 uris = [self.project.subjects[subject_id].uri for subject_id in document.subject_set]
-                if uris and document.text.strip():
-                    print(json.dumps({"text": document.text, "labels": uris}, ensure_ascii=False), file=file)
+                text = self._analyzed(document.text)
+                if uris and text.strip():
+                    print(json.dumps({"text": text, "labels": uris}, ensure_ascii=False), file=file)
                     n_documents += 1
         if n_documents == 0:
             os.remove(path)
             raise NotSupportedException(
                 "Cannot train elias project: no document has both a text and a subject of the vocabulary"
             )
+
+    def _analyzed(self, text: str) -> str:
+        """A text as elias gets it: as it is, or as the words that the project's analyzer makes of it."""
+        if not self.project.analyzer_spec:
+            return text
+        return " ".join(self.project.analyzer.tokenize_words(text))
 
     def _save_names(self) -> str | None:
         """Writes the names of subjects to a file; its path, or None if there are no names."""
@@ -184,13 +191,13 @@ class EliasBackend(AnnifBackend):
             if skos is not None:
                 own += sorted(skos.get_concept_labels(URIRef(subject.uri), [SKOS.altLabel])[language])
             if own:
-                names[subject.uri] = "; ".join(own)
+                names[subject.uri] = self._analyzed("; ".join(own))
         return names
 
     def _suggest_batch(self, documents: list[Document], params: dict[str, Any]) -> SuggestionBatch:
         limit = self._limit(params)
         # A text without a known word gets the answers of the empty text, which say nothing about it.
-        texts = [document.text for document in documents] + [""]
+        texts = [self._analyzed(document.text) for document in documents] + [""]
         *answers, uninformed = self._model.predict(texts, k=limit, threads=self._threads)
         suggestions = [[] if one == uninformed else list(self._suggestions(one)) for one in answers]
         return SuggestionBatch.from_sequence(suggestions, self.project.subjects, limit=limit)

@@ -1,9 +1,10 @@
 """The backend's parts that the command line does not show."""
 
+import json
 import multiprocessing
 
 import pytest
-from annif.corpus import Document
+from annif.corpus import Document, DocumentList, SubjectSet
 from annif.parallel import ProjectSuggestMap
 from annif.registry import AnnifRegistry
 from annif.suggestion import SuggestionBatch
@@ -66,3 +67,26 @@ def test_the_model_learns_names_and_synonyms_of_the_projects_language(annif, mon
     project = AnnifRegistry("projects.cfg", "data", init_projects=False).get_project("elias")
     names = project.backend._subject_names()
     assert names == {"http://example.org/fruit": "fruit; pome", "http://example.org/red": "red"}
+
+
+class Stemmer:
+    """An analyzer that needs no data of NLTK."""
+
+    def tokenize_words(self, text):
+        return [word.rstrip("s") for word in text.lower().split()]
+
+
+def test_an_analyzer_makes_the_words_of_texts_and_names(annif, monkeypatch):
+    monkeypatch.chdir(annif.directory)
+    project = AnnifRegistry("projects.cfg", "data", init_projects=False).get_project("elias")
+    project.analyzer_spec, project._analyzer = "stemmer", Stemmer()
+    kinds = [("Ripe PLUMS", 0), ("Sweet Plums", 0), ("Fast TRUCKS", 1), ("Old Trucks", 1)]
+    documents = [Document(text=text, subject_set=SubjectSet([subject])) for text, subject in kinds * 10]
+    project.train(DocumentList(documents))
+    points = [json.loads(line) for line in open("data/projects/elias/elias-train.jsonl", encoding="utf-8")]
+    assert points[0]["text"] == "ripe plum"
+    assert project.backend._subject_names()["http://example.org/fruit"] == "fruit"
+    plum, trucks, nothing = project.suggest([Document(text=text) for text in ("PLUM", "truckss", "plumage")])
+    assert next(iter(plum)).subject_id == 0
+    assert next(iter(trucks)).subject_id == 1
+    assert len(nothing) == 0
