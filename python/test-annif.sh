@@ -4,13 +4,13 @@
 # WHEEL: a wheel of elias-xmc; without one, it is built from this directory.
 # The environment is kept in target/annif, so that a second run installs elias-xmc only.
 set -euo pipefail
-cd "$(dirname "$0")"
 
 package=.
 if [[ "${1:-}" == *.whl ]]; then
-    package=$1
+    package=$(realpath "$1")
     shift
 fi
+cd "$(dirname "$0")"
 
 environment=../target/annif
 if [ ! -e "$environment/ready" ]; then

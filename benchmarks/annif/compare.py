@@ -8,9 +8,10 @@ DATA: directories with train.jsonl.gz and test.jsonl.gz, whose labels are a code
 They become a vocabulary (CSV: all labels of both parts, named by their code where they have no name) and two corpora
 (TSV), as a user of Annif has them. Every project is trained with `annif train` and measured with `annif eval`, each
 in a process of its own on two cores (`--jobs 2`). The peers have the settings that Annif's wiki recommends, with the
-snowball stemmer; elias has its defaults, once with texts as they are and once with that stemmer. Makes its own virtual environment in the user's cache directory (Annif 1.4 with omikuji and fastText, and
-elias-xmc, built from this tree when elias is run); --environment names another that has them. Figures are kept in
---work, and what is there already is not measured again without --again.
+snowball stemmer; elias has its defaults, once with texts as they are and once with that stemmer. Makes its own virtual
+environment in the user's cache directory (Annif 1.4 with omikuji and fastText, and elias-xmc, built from this tree when
+elias is run); --environment names another that has them. Figures are kept in --work, and what is there already is not
+measured again without --again.
 """
 
 import argparse
