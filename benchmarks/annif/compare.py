@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 """One table of backends inside Annif: quality by `annif eval`, times, size, peak memory.
 
-    python3 benchmarks/annif/compare.py [DATA ...] [--projects elias,elias-snowball,omikuji-parabel,omikuji-bonsai,fasttext]
+    python3 benchmarks/annif/compare.py [DATA ...] [--projects elias,omikuji-parabel,omikuji-bonsai,fasttext]
                                         [--work DIR] [--again] [--environment DIR]
 
 DATA: directories with train.jsonl.gz and test.jsonl.gz, whose labels are a code and a name (`gnd:4031833-3 Comet`).
 They become a vocabulary (CSV: all labels of both parts, named by their code where they have no name) and two corpora
-(TSV), as a user of Annif has them. Every project is trained with `annif train` and measured with `annif eval`, each
-in a process of its own on two cores (`--jobs 2`). The peers have the settings that Annif's wiki recommends, with the
-snowball stemmer; elias has its defaults, once with texts as they are and once with that stemmer. Makes its own virtual
-environment in the user's cache directory (Annif 1.4 with omikuji and fastText, and elias-xmc, built from this tree when
-elias is run); --environment names another that has them. Figures are kept in --work, and what is there already is not
-measured again without --again.
+(TSV), as a user of Annif has them. Every project is trained with `annif train` and measured with `annif eval`, each in
+a process of its own on two cores (`--jobs 2`). The peers have the settings that Annif's wiki recommends, with the
+snowball stemmer; elias has its defaults and texts as they are (project elias-snowball: with that stemmer; project
+tfidf: Annif's simplest backend). Makes its own virtual environment in the user's cache directory (Annif 1.4 with
+omikuji and fastText, and elias-xmc, built from this tree when elias is run); --environment names another that has them.
+Figures are kept in --work, and what is there already is not measured again without --again.
 """
 
 import argparse
@@ -156,7 +156,7 @@ def show(data, work):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="*", default=SETS)
-    parser.add_argument("--projects", default="elias,elias-snowball,omikuji-parabel,omikuji-bonsai,fasttext")
+    parser.add_argument("--projects", default="elias,omikuji-parabel,omikuji-bonsai,fasttext")
     parser.add_argument("--work", type=pathlib.Path)
     parser.add_argument("--again", action="store_true", help="measure again what the work directory has")
     parser.add_argument("--environment", type=pathlib.Path)
