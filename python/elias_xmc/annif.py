@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 PROJECT_SETTINGS = frozenset(
     ("name", "language", "backend", "vocab", "analyzer", "transform", "access", "allow_learn", "limit")
 )
+# Options of `elias train` that a project may set besides the settings of `elias config`.
+TRAINING_OPTIONS = frozenset(("encoder", "preset", "config"))
 # Annif drops suggestions whose score is zero and sorts the others, in single precision: scores below the first are
 # kept, and equal ones told apart by this factor, so that Annif's order is the model's.
 LEAST_SCORE = 1e-6
@@ -93,7 +95,7 @@ class EliasBackend(AnnifBackend):
             raise NotInitializedException(f"model {self._model_path} not found", backend_id=self.backend_id)
         try:
             return elias_xmc.load(self._model_path)
-        except (elias_xmc.EliasError, OSError, ValueError) as error:
+        except elias_xmc.EliasError as error:
             raise OperationFailedException(f"{error}; train the project again", backend_id=self.backend_id) from error
 
     def _train(self, corpus: DocumentCorpus, params: dict[str, Any], jobs: int = 0) -> None:
@@ -134,15 +136,20 @@ class EliasBackend(AnnifBackend):
             self.info(f"{event['phase']}: epoch {event['epoch']}, loss {event['loss']:.4f}")
 
     def _settings(self, params: dict[str, Any]) -> dict[str, Any]:
-        """The settings of `elias config` in a project, as keywords: those with a dot, or in a table of projects.toml."""
+        """What a project sets for `elias_xmc.train`, as keywords.
+
+        The settings of `elias config` have a dot in their names, or are in tables of projects.toml.
+        """
         keyword_of = {key: keyword for keyword, key in keywords().items()}
         # What the section DEFAULT of projects.cfg says is said to all projects.
         inherited = getattr(getattr(self.config_params, "parser", None), "defaults", dict)()
-        known = [*keyword_of, *PROJECT_SETTINGS]
+        known = [*keyword_of, *PROJECT_SETTINGS, *TRAINING_OPTIONS]
         settings = {}
         for key, value in _flattened(params):
             if key in keyword_of:
                 settings[keyword_of[key]] = _typed(value)
+            elif key in TRAINING_OPTIONS:
+                settings[key] = value
             elif key not in PROJECT_SETTINGS and key not in inherited:
                 similar = difflib.get_close_matches(key, known, 1)
                 remedy = f"did you mean '{similar[0]}'?" if similar else "`elias config` lists those of elias"
@@ -198,7 +205,10 @@ class EliasBackend(AnnifBackend):
         limit = self._limit(params)
         # A text without a known word gets the answers of the empty text, which say nothing about it.
         texts = [self._analyzed(document.text) for document in documents] + [""]
-        *answers, uninformed = self._model.predict(texts, k=limit, threads=self._threads)
+        try:
+            *answers, uninformed = self._model.predict(texts, k=limit, threads=self._threads)
+        except elias_xmc.EliasError as error:
+            raise OperationFailedException(str(error), backend_id=self.backend_id) from error
         suggestions = [[] if one == uninformed else list(self._suggestions(one)) for one in answers]
         return SuggestionBatch.from_sequence(suggestions, self.project.subjects, limit=limit)
 
@@ -209,12 +219,12 @@ class EliasBackend(AnnifBackend):
         return 1 if self._is_parallel or is_worker else None
 
     def _limit(self, params: dict[str, Any]) -> int:
-        try:
-            return int(params["limit"])
-        except ValueError:
+        limit = _typed(params["limit"])
+        if type(limit) is not int or limit < 1:
             raise ConfigurationException(
-                f"limit is '{params['limit']}' and should be a number", project_id=self.project.project_id
-            ) from None
+                f"limit is '{limit}', expected an integer of at least 1", project_id=self.project.project_id
+            )
+        return limit
 
     def _suggestions(self, answers: Iterable[elias_xmc.Prediction]) -> Iterator[SubjectSuggestion]:
         """The answers as suggestions in the same order, which have probabilities as scores if there are any."""

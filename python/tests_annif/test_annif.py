@@ -17,6 +17,8 @@ def test_suggestions_are_the_right_subjects_best_first(trained):
 def test_limit_and_threshold_are_honoured(trained):
     assert len(trained.suggest("a sweet green cherry", "--limit", "1")) == 1
     assert len(trained.suggest("a sweet green cherry", "--backend-param", "elias.limit=2")) == 2
+    assert "expected an integer" in trained.fail("eval", "--backend-param", "elias.limit=many", "elias", "test.tsv")
+    assert "expected an integer" in trained.fail("eval", "--backend-param", "elias.limit=0", "elias", "test.tsv")
     best = trained.suggest("a sweet green cherry")[0][1]
     assert trained.suggest("a sweet green cherry", "--threshold", str(best + 0.1)) == []
 
@@ -107,6 +109,12 @@ def test_a_failed_training_leaves_the_old_model(trained_copy):
     assert trained_copy.suggest("a sweet green cherry") == before
 
 
+def test_a_damaged_model_is_reported(trained_copy):
+    manifest = trained_copy.directory / "data/projects/elias/elias-model/manifest.json"
+    manifest.write_text(manifest.read_text()[:-100])
+    assert "train the project again" in trained_copy.fail("suggest", "elias", "test.tsv")
+
+
 @pytest.mark.parametrize(
     "project, words",
     [
@@ -119,6 +127,12 @@ def test_a_mistake_in_the_settings_is_named(annif, project, words):
     error = annif.fail("train", project, "train.tsv")
     assert all(word in error for word in words), error
     assert not (annif.directory / "data/projects" / project / "elias-model").exists()
+
+
+def test_options_of_training_are_passed_on(annif):
+    annif.write("settings.toml", "[stage2]\nepoch = 6\n")
+    for option, word in [("preset=fast-and-good", "fast-and-good"), ("encoder=no-such-bert", "no-such-bert"), ("config=settings.toml", "epoch")]:
+        assert word in annif.fail("train", "--backend-param", f"elias.{option}", "elias", "train.tsv")
 
 
 def test_settings_of_a_toml_file_may_be_tables(annif):
