@@ -43,8 +43,8 @@ PROJECT_SETTINGS = frozenset(
 )
 # Options of `elias train` that a project may set besides the settings of `elias config`.
 TRAINING_OPTIONS = frozenset(("encoder", "preset", "config"))
-# Annif drops suggestions whose score is zero and sorts the others, in single precision: scores below the first are
-# kept, and equal ones told apart by this factor, so that Annif's order is the model's.
+# Annif drops suggestions with a score of zero and sorts the others, in single precision. This least score keeps them
+# all, and this factor makes equal scores differ, so that Annif's order is the model's.
 LEAST_SCORE = 1e-6
 NEXT_LOWER = 1.0 - 2.0**-22
 
@@ -99,7 +99,7 @@ class EliasBackend(AnnifBackend):
             raise OperationFailedException(f"{error}; train the project again", backend_id=self.backend_id) from error
 
     def _train(self, corpus: DocumentCorpus, params: dict[str, Any], jobs: int = 0) -> None:
-        # A mistake in the settings is found before a large corpus is read.
+        # A misspelt setting is found before a large corpus is read.
         settings = self._settings(params)
         path = os.path.join(self.datadir, self.TRAIN_FILE)
         if corpus != "cached":
@@ -141,7 +141,7 @@ class EliasBackend(AnnifBackend):
         The settings of `elias config` have a dot in their names, or are in tables of projects.toml.
         """
         keyword_of = {key: keyword for keyword, key in keywords().items()}
-        # What the section DEFAULT of projects.cfg says is said to all projects.
+        # The section DEFAULT of projects.cfg is for projects of all backends, so it may have settings of others.
         inherited = getattr(getattr(self.config_params, "parser", None), "defaults", dict)()
         known = [*keyword_of, *PROJECT_SETTINGS, *TRAINING_OPTIONS]
         settings = {}
