@@ -7,8 +7,8 @@
 DATA: directories with train.jsonl.gz and test.jsonl.gz, whose labels are a code and a name (`gnd:4031833-3 Comet`).
 They become a vocabulary (CSV: all labels of both parts, named by their code where they have no name) and two corpora
 (TSV), as a user of Annif has them. Every project is trained with `annif train` and measured with `annif eval`, each in
-a process of its own on two cores (`--jobs 2`). The peers have the settings that Annif's wiki recommends, with the
-snowball stemmer; elias has its defaults and texts as they are (project elias-snowball: with that stemmer; project
+a process of its own on two cores (`--jobs 2`). omikuji has Annif's defaults (Parabel) and the usual
+values for Bonsai, fastText the larger model of Annif's wiki, all with the snowball stemmer; elias has its defaults and texts as they are (project elias-snowball: with that stemmer; project
 tfidf: Annif's simplest backend). Makes its own virtual environment in the user's cache directory (Annif 1.4 with
 omikuji and fastText, and elias-xmc, built from this tree when elias is run); --environment names another that has them.
 Figures are kept in --work, and what is there already is not measured again without --again.
@@ -35,8 +35,8 @@ from common import CACHE, DATA, ROOT
 SETS = [str(DATA / name) for name in ("tibcore-4k", "tibkat-en")]
 PACKAGES = ["annif[omikuji,fasttext]==1.4.*"]
 JOBS = "2"
-# Annif's wiki, page "Backend: Omikuji" and the larger model of page "Backend: fastText", whose n-grams of characters
-# suit Finnish and are left out here.
+# fastText as the larger model of the page "Backend: fastText" in Annif's wiki; its n-grams of characters suit Finnish
+# and are left out here.
 PEER = "analyzer=snowball(english)\nlimit=100\n"
 PROJECTS = {
     "elias": "backend=elias\n",
