@@ -149,7 +149,7 @@ fn advice(estimate: &MemoryEstimate) -> &'static str {
     if estimate.members > training {
         "train fewer members"
     } else if ranker > training.max(estimate.clustering) {
-        "lower ranker.n_candidates, or turn the ranker off with --ranker off"
+        "lower features.max_features, or turn the ranker off with --ranker off"
     } else if estimate.clustering > training {
         "lower features.max_features or raise features.min_df: clustering needs the most"
     } else if estimate.step > parameters {

@@ -1,5 +1,6 @@
 //! The judge against one candidate at a time, and on any number of threads.
 
+use super::evidence::N_COLUMNS;
 use super::*;
 use crate::on_threads;
 use crate::random::Random;
@@ -122,7 +123,7 @@ fn trees_that_ask_for_what_is_not_there_are_errors() {
         Judge::from_parts(0.0, vec![tree])
     };
     assert!(with(&|_| ()).is_ok());
-    assert!(with(&|tree| tree.columns[2] = 20).is_err());
+    assert!(with(&|tree| tree.columns[2] = N_COLUMNS as u32).is_err());
     assert!(with(&|tree| tree.thresholds[1] = f32::NAN).is_err());
     assert!(with(&|tree| tree.leaves[3] = f32::INFINITY).is_err());
     assert!(Judge::from_parts(f32::NAN, vec![]).is_err());

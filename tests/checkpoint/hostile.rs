@@ -150,7 +150,7 @@ fn a_manifest_of_another_kind_or_version_is_refused() {
     );
     check_forged(
         |m| m["members"][0]["ranker"]["uses_embedding"] = json!(false),
-        "it holds 5 tensors, expected 4",
+        "it holds 10 tensors, expected 9",
     );
     check_forged(
         |m| m["members"][0]["ranker"]["weights"] = json!("absent"),
@@ -318,9 +318,21 @@ fn ids_out_of_range_and_broken_lists_are_refused() {
         "row offsets start with",
     );
     check_replaced("ranker-0", set("ranker.words", u32::MAX), "ranker-0");
+    let clusters = "the ranker's clusters do not fit";
+    check_replaced("ranker-0", set("ranker.cluster_of", 1000), clusters);
+    check_replaced(
+        "ranker-0",
+        set("ranker.clusters.columns", u32::MAX),
+        "ranker-0",
+    );
+    check_replaced(
+        "ranker-0",
+        set("ranker.clusters.indptr", 1),
+        "row offsets start with",
+    );
     check_replaced("tree-0", set("tree.right", u32::MAX), "decision tree");
     check_replaced("tree-0", set("tree.feature", 4), "splits feature 4 of 4");
-    check_replaced("judge-0", set("judge.columns", 20), "columns below 20");
+    check_replaced("judge-0", set("judge.columns", 24), "columns below 24");
     for stem in ["neighbours", "names"] {
         let named = |name: &str| -> &'static str { format!("{stem}.{name}").leak() };
         check_replaced(stem, set(named("starts"), 1), "do not fit its postings");
