@@ -114,6 +114,14 @@ fn a_model_is_inspected_explained_and_pruned() {
     for part in ["cluster", "relevance", "ranker", "words: ", "final score"] {
         assert!(words.contains(part), "{part}: {words}");
     }
+    let other = write(
+        dir.path(),
+        "other.jsonl",
+        "{\"text\": \"x\", \"labels\": [\"apple\"]}\n",
+    );
+    let refused = run(["explain", model, "--text", text, "--train", &other]);
+    let words = refused.stderr;
+    assert!(words.contains("it has 1 point, the model was"), "{words}");
     let story = json(["explain", model, "--text", text, "--train", &data, "--json"]);
     let answers = story["answers"].as_array().unwrap();
     let names: Vec<&str> = answers

@@ -8,7 +8,7 @@ use elias::data::Part;
 use elias::insight::{
     AnswerExplanation, MemberExplanation, Neighbour, PointSet, explain, neighbours,
 };
-use elias::{Dataset, Predictor};
+use elias::{Dataset, Predictor, tools};
 use serde_json::{Value, json};
 
 use crate::ui::console::{Console, Misuse};
@@ -82,7 +82,16 @@ impl Explain {
             return Ok(None);
         };
         let options = self.columns.options(Part::Train, Some(predictor.labels()));
-        reading::read(console, path, options).map(Some)
+        let train = reading::read(console, path, options)?;
+        let n_trained = tools::describe(&self.model)?.data.n_points;
+        anyhow::ensure!(
+            train.n_points() == n_trained,
+            "{}: it has {}, the model was trained on {}; give the data it was trained on",
+            path.display(),
+            count(train.n_points(), "point"),
+            count(n_trained, "point")
+        );
+        Ok(Some(train))
     }
 }
 
