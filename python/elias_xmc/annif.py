@@ -67,7 +67,7 @@ class EliasBackend(AnnifBackend):
     MODEL_DIRECTORY = "elias-model"
 
     # Defaults of instances without a model.
-    _model = None
+    _model: elias_xmc.Model | None = None
     _is_parallel = False
 
     @property
@@ -142,7 +142,7 @@ class EliasBackend(AnnifBackend):
         """
         keyword_of = {key: keyword for keyword, key in keywords().items()}
         # The section DEFAULT of projects.cfg is for projects of all backends, so it may have settings of others.
-        inherited = getattr(getattr(self.config_params, "parser", None), "defaults", dict)()
+        inherited: dict[str, str] = getattr(getattr(self.config_params, "parser", None), "defaults", dict)()
         known = [*keyword_of, *PROJECT_SETTINGS, *TRAINING_OPTIONS]
         settings = {}
         for key, value in _flattened(params):
@@ -203,6 +203,7 @@ class EliasBackend(AnnifBackend):
 
     def _suggest_batch(self, documents: list[Document], params: dict[str, Any]) -> SuggestionBatch:
         limit = self._limit(params)
+        assert self._model is not None, "Annif initializes a backend before it asks"
         # A text without a known word gets the answers of the empty text, which say nothing about it.
         texts = [self._analyzed(document.text) for document in documents] + [""]
         try:
