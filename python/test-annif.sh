@@ -19,4 +19,7 @@ if [ ! -e "$environment/ready" ]; then
     touch "$environment/ready"
 fi
 "$environment/bin/pip" install --quiet --force-reinstall --no-deps "$package"
-"$environment/bin/python" -m pytest --quiet tests_annif "$@"
+# From outside of python/, so that the installed package is tested.
+tests=$PWD/tests_annif
+cd "$environment"
+bin/python -m pytest --quiet -p no:cacheprovider "$tests" "$@"
