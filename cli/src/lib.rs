@@ -28,7 +28,7 @@ use crate::ui::console::{self, Console, Misuse, Verbosity};
 use crate::ui::interrupt::{self, Interrupted};
 use crate::verbs::{
     bench, completions, config, convert, demo, evaluate, explain, inspect, predict, prune, report,
-    train,
+    serve, train,
 };
 
 /// Extreme multi-label classification: find the relevant labels of a text
@@ -76,6 +76,7 @@ enum Verb {
     Inspect(inspect::Inspect),
     Prune(prune::Prune),
     Report(report::Report),
+    Serve(serve::Serve),
     Convert(convert::Convert),
     Config(config::ShowConfig),
     Bench(bench::Bench),
@@ -126,10 +127,10 @@ fn set_threads(asked: Option<u16>, console: &Console) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Trainings listen for Ctrl-C themselves.
+/// Trainings and the service listen for Ctrl-C themselves.
 fn listen(verb: &Verb) -> anyhow::Result<()> {
     match verb {
-        Verb::Train(_) | Verb::Demo(_) | Verb::Bench(_) => Ok(()),
+        Verb::Train(_) | Verb::Demo(_) | Verb::Bench(_) | Verb::Serve(_) => Ok(()),
         _ => interrupt::end_cleanly(),
     }
 }
@@ -144,6 +145,7 @@ fn run(verb: Verb, console: &Console) -> anyhow::Result<()> {
         Verb::Inspect(inspect) => inspect.run(console),
         Verb::Prune(prune) => prune.run(console),
         Verb::Report(report) => report.run(console),
+        Verb::Serve(serve) => serve.run(console),
         Verb::Convert(convert) => convert.run(console),
         Verb::Config(config) => config.run(),
         Verb::Bench(bench) => bench.run(console),

@@ -5,13 +5,18 @@ use std::path::Path;
 
 use anyhow::Context;
 use elias::data::missing;
-use elias::{Event, Level, Predictor};
+use elias::{Level, Predictor};
 
 use crate::ui::console::Misuse;
-use crate::ui::count::count;
 
 /// Loads a model.
 pub(crate) fn load(path: &Path) -> anyhow::Result<Predictor> {
+    check(path)?;
+    Predictor::load(path).context("while loading the model")
+}
+
+/// Checks that there is a model.
+pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
     let name = path.display();
     if let Err(error) = fs::metadata(path) {
         let problem = missing(path, error);
@@ -20,25 +25,7 @@ pub(crate) fn load(path: &Path) -> anyhow::Result<Predictor> {
     if !path.join("manifest.json").exists() {
         anyhow::bail!("{name} is not a model: it has no manifest.json");
     }
-    Predictor::load(path).context("while loading the model")
-}
-
-/// Why the answers of a model have no probabilities; nothing if they have.
-pub(crate) fn why_no_probabilities(predictor: &Predictor) -> Option<String> {
-    if predictor.probability(0.0).is_some() {
-        return None;
-    }
-    let skipped = predictor.history().iter().find_map(|event| match event {
-        Event::CalibrationSkipped { n_points, n_needed } => Some((*n_points, *n_needed)),
-        _ => None,
-    });
-    Some(match skipped {
-        Some((n_points, n_needed)) => format!(
-            "the training data is too small to calibrate the model ({} could be held out, {n_needed} are needed)",
-            count(n_points, "point")
-        ),
-        None => "the model was trained without calibration".into(),
-    })
+    Ok(())
 }
 
 /// Saves a model; an existing one is replaced only with `overwrite`.

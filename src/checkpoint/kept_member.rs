@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::files::{MANIFEST, Writer, read_bounded};
 use super::load_member::MemberLoader;
-use super::open::{Depth, ListedFiles};
+use super::open::{Depth, ListedFiles, Residence};
 use super::save_member::write_member;
 use super::v1::{self, VERSION, WireFile};
 use super::v1_history::{WireEvent, wire_history};
@@ -82,6 +82,7 @@ pub(super) fn read(directory: &Path, plan: &Plan) -> Result<FinishedMember> {
             directory,
             records: &manifest.files,
             depth: Depth::Full,
+            residence: Residence::Mapped,
         },
         plan,
         architecture: manifest.architecture.as_deref(),

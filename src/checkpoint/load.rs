@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::check::check_in_background;
 use super::files::{MANIFEST, read_bounded};
 use super::load_member::MemberLoader;
-use super::open::{Depth, ListedFiles, OpenFile, bad};
+use super::open::{Depth, ListedFiles, OpenFile, Residence, bad};
 use super::v1::Manifest;
 use super::{Description, judging, lines, rerank, v1};
 use crate::config::{DataCounts, Plan};
@@ -28,7 +28,18 @@ impl Predictor {
     /// [`Error::Io`](crate::Error::Io) if a file cannot be opened; [`Error::BadFile`](crate::Error::BadFile) if the
     /// directory does not hold a model of this format, or a damaged one.
     pub fn load(directory: impl AsRef<Path>) -> Result<Predictor> {
-        load(directory.as_ref(), Depth::Quick)
+        load(directory.as_ref(), Depth::Quick, Residence::Mapped)
+    }
+
+    /// Loads a model into memory, after reading and checking every byte of it.
+    ///
+    /// Slower than [`Predictor::load`], and processes do not share the memory; but whatever happens to the files
+    /// afterwards, the model answers as before.
+    ///
+    /// # Errors
+    /// As [`Predictor::load`].
+    pub fn load_into_memory(directory: impl AsRef<Path>) -> Result<Predictor> {
+        load(directory.as_ref(), Depth::Full, Residence::Memory)
     }
 }
 
@@ -37,7 +48,7 @@ impl Predictor {
 /// # Errors
 /// As [`Predictor::load`].
 pub fn verify(directory: &Path) -> Result<Predictor> {
-    load(directory, Depth::Full)
+    load(directory, Depth::Full, Residence::Mapped)
 }
 
 /// Reads the manifest alone.
@@ -75,7 +86,7 @@ fn plan_of(manifest: &Manifest) -> Result<Plan> {
     manifest.config.restore(counts, (&manifest.plan).into())
 }
 
-fn load(directory: &Path, depth: Depth) -> Result<Predictor> {
+fn load(directory: &Path, depth: Depth, residence: Residence) -> Result<Predictor> {
     let manifest = read_manifest(directory)?;
     let plan = plan_of(&manifest)?;
     let loader = Loader {
@@ -83,6 +94,7 @@ fn load(directory: &Path, depth: Depth) -> Result<Predictor> {
             directory,
             records: &manifest.files,
             depth,
+            residence,
         },
         plan: &plan,
         manifest: &manifest,

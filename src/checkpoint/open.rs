@@ -24,6 +24,15 @@ pub(super) enum Depth {
     Full,
 }
 
+/// Where the bytes of a model are while it is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Residence {
+    /// In its files.
+    Mapped,
+    /// In memory of this process.
+    Memory,
+}
+
 /// A file whose hash was not compared when it was opened.
 #[derive(Clone, Debug)]
 pub(super) struct Unchecked {
@@ -37,6 +46,7 @@ pub(super) struct ListedFiles<'a> {
     pub(super) directory: &'a Path,
     pub(super) records: &'a BTreeMap<String, WireFile>,
     pub(super) depth: Depth,
+    pub(super) residence: Residence,
 }
 
 /// A file that is mapped, and how much of it was checked.
@@ -52,7 +62,10 @@ impl ListedFiles<'_> {
         let path = self.directory.join(name);
         let record = self.records.get(name);
         let record = record.ok_or_else(|| self.bad_manifest(format!("it does not list {name}")))?;
-        let map = map::open(&path)?;
+        let map = match self.residence {
+            Residence::Mapped => map::open(&path)?,
+            Residence::Memory => map::read(&path)?,
+        };
         let (found, expected) = (map.len() as u64, record.bytes());
         if found != expected {
             let problem = format!("it has {found} bytes, the manifest says {expected}");

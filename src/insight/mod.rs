@@ -5,6 +5,7 @@
 //! Where the paper calls a label assigned to a cluster, its edge has a score ŝ(c,ℓ) above
 //! [`IndexHealth::assigned_above`]; a point belongs to a cluster whose ŝ_c is above [`STRONG`].
 
+mod browse;
 mod curves;
 mod edges;
 mod explain;
@@ -17,6 +18,10 @@ mod scores;
 mod trace;
 mod tsne;
 
+pub use browse::{
+    ClusterDetails, ClusterEdge, LabelDetails, cluster_details, known_words, label_details,
+    n_clusters,
+};
 pub use curves::{RatePoint, StageRates, TrainingCurves, rates_by_epoch};
 pub use edges::{Assignments, PruneFigures, assignments, prune};
 pub use explain::{

@@ -211,6 +211,26 @@ impl Predictor {
         Some(calibration.probabilities.predict(score))
     }
 
+    /// Why answers have no probabilities, in words; `None` if they have.
+    pub fn why_no_probabilities(&self) -> Option<String> {
+        if self.parts.calibration.is_some() {
+            return None;
+        }
+        let skipped = self.history().iter().find_map(|event| match event {
+            Event::CalibrationSkipped { n_points, n_needed } => Some((*n_points, *n_needed)),
+            _ => None,
+        });
+        Some(match skipped {
+            Some((n_points, n_needed)) => {
+                let points = if n_points == 1 { "point" } else { "points" };
+                format!(
+                    "the training data is too small to calibrate the model ({n_points} {points} could be held out, {n_needed} are needed)"
+                )
+            }
+            None => "the model was trained without calibration".into(),
+        })
+    }
+
     /// The points of inputs, for `insight`.
     ///
     /// # Errors

@@ -59,6 +59,11 @@ impl Interrupt {
         Ok(Interrupt(is_pressed))
     }
 
+    /// Does not listen, so that any signal ends the process at once.
+    pub(crate) fn none() -> Self {
+        Interrupt(Arc::default())
+    }
+
     pub(crate) fn is_pressed(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -75,12 +75,21 @@ impl Demo {
         if let Some(epochs) = self.epochs {
             (config.stage1.epochs, config.stage2.epochs) = (epochs, epochs);
         }
-        let interrupt = Interrupt::listen(console)?;
-        let progress = TrainingProgress::new(console, &config, interrupt);
-        let trained = Trainer::new(config).observer(&progress).train(train);
-        progress.finish();
-        unless_stopped(trained, "stopped")
+        train_with(config, train, console, Interrupt::listen(console)?)
     }
+}
+
+/// Trains with a progress bar.
+pub(crate) fn train_with(
+    config: Config,
+    train: &Dataset,
+    console: &Console,
+    interrupt: Interrupt,
+) -> anyhow::Result<Predictor> {
+    let progress = TrainingProgress::new(console, &config, interrupt);
+    let trained = Trainer::new(config).observer(&progress).train(train);
+    progress.finish();
+    unless_stopped(trained, "stopped")
 }
 
 fn write_sizes(out: &mut impl Write, train: &Dataset, test: &Dataset) -> io::Result<()> {

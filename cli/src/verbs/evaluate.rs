@@ -96,7 +96,7 @@ impl Evaluate {
     fn of_model(&self, model: &Path, data: &Path, console: &Console) -> anyhow::Result<Figures> {
         let predictor = models::load(model)?;
         let level = models::parse_level(&predictor, self.stage.as_deref())?;
-        if let Some(reason) = models::why_no_probabilities(&predictor) {
+        if let Some(reason) = predictor.why_no_probabilities() {
             console.info(format_args!(
                 "no calibration error, since answers have no probabilities: {reason}"
             ));

@@ -51,7 +51,7 @@ impl Explain {
             let misuse = "the model was trained on features, not on texts: there are no words to explain with";
             return Err(Misuse(misuse.into()).into());
         }
-        if let Some(reason) = models::why_no_probabilities(&predictor) {
+        if let Some(reason) = predictor.why_no_probabilities() {
             console.info(format_args!("answers have no probabilities: {reason}"));
         }
         let points = predictor.points(&[&self.text])?;

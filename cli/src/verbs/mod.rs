@@ -11,4 +11,5 @@ pub(crate) mod inspect;
 pub(crate) mod predict;
 pub(crate) mod prune;
 pub(crate) mod report;
+pub(crate) mod serve;
 pub(crate) mod train;

@@ -80,7 +80,7 @@ impl Predict {
             outputs::check_outside(&out, &self.model)?;
         }
         let predictor = models::load(&self.model)?;
-        if let Some(reason) = models::why_no_probabilities(&predictor) {
+        if let Some(reason) = predictor.why_no_probabilities() {
             let threshold = if self.threshold > 0.0 {
                 ", and --threshold compares scores"
             } else {

@@ -1,0 +1,129 @@
+//! What Annif's `http` backend asks of a service: `GET /v1/annif/NAME` and `POST /v1/annif/NAME/suggest`.
+//!
+//! Annif sends a form with the text, and with fields that mean nothing here, which are ignored.
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use serde::Serialize;
+use tokio::time::Instant;
+use utoipa::ToSchema;
+
+use crate::error::ApiError;
+use crate::openapi::Errors;
+use crate::predict::{self, MAX_TOP_K};
+use crate::service::Service;
+use crate::{body, json, time};
+
+/// A project, as Annif sees it.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Project {
+    is_trained: bool,
+    /// When the model was written, RFC 3339.
+    modification_time: String,
+}
+
+/// A text to suggest subjects for.
+#[derive(ToSchema)]
+#[allow(dead_code)] // It describes the form; the fields are read one by one.
+pub(crate) struct SuggestForm {
+    /// The text.
+    text: String,
+    /// The most suggestions; more than 100 are 100.
+    #[schema(value_type = u32, required = false, minimum = 1, default = 100)]
+    limit: Option<u32>,
+}
+
+/// Suggested subjects, best first.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Suggestions<'a> {
+    results: Vec<Suggestion<'a>>,
+}
+
+/// A suggested subject.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Suggestion<'a> {
+    /// The label, which is the subject's URI if the model was trained on URIs.
+    uri: &'a str,
+    /// The label.
+    label: &'a str,
+    /// The probability, or the score if the model has no probabilities.
+    score: f32,
+}
+
+/// A model as a project of Annif
+#[utoipa::path(
+    get,
+    path = "/v1/annif/{name}",
+    params(("name" = String, Path, description = "The model's name")),
+    responses(
+        (status = 200, description = "The project", body = Project),
+        Errors,
+    )
+)]
+pub(crate) async fn project(
+    State(service): State<Service>,
+    Path(name): Path<String>,
+) -> Result<Response, ApiError> {
+    let model = service.models().get(Some(&name))?;
+    Ok(json::response(&Project {
+        is_trained: true,
+        modification_time: time::rfc3339(model.modified_at),
+    }))
+}
+
+/// Subjects of a text, for Annif
+#[utoipa::path(
+    post,
+    path = "/v1/annif/{name}/suggest",
+    params(("name" = String, Path, description = "The model's name")),
+    request_body(content = SuggestForm, content_type = "application/x-www-form-urlencoded"),
+    responses(
+        (status = 200, description = "The subjects", body = Suggestions),
+        Errors,
+    )
+)]
+pub(crate) async fn suggest(
+    State(service): State<Service>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, ApiError> {
+    let deadline = Instant::now() + service.options().timeout;
+    let kind = "application/x-www-form-urlencoded";
+    let body = body::read(&service, &headers, kind, body, deadline).await?;
+    let model = service.models().get(Some(&name))?;
+    let (mut text, mut k) = (None, MAX_TOP_K);
+    for (key, value) in form_urlencoded::parse(&body) {
+        match &key[..] {
+            "text" => text = Some(value.into_owned()),
+            "limit" => k = parse_limit(&value)?,
+            _ => {}
+        }
+    }
+    drop(body);
+    let text = text.ok_or_else(|| ApiError::BadValue("the form has no field \"text\"".into()))?;
+    let rankings = predict::rank(&service, &model, k, vec![text], deadline).await?;
+    let predictor = &model.predictor;
+    let results = rankings.iter().flatten().map(|answer| {
+        let label = predictor.labels().name(answer.label);
+        Suggestion {
+            uri: label,
+            label,
+            score: predictor.probability(answer.score).unwrap_or(answer.score),
+        }
+    });
+    Ok(json::response(&Suggestions {
+        results: results.collect(),
+    }))
+}
+
+fn parse_limit(text: &str) -> Result<usize, ApiError> {
+    match text.parse::<usize>() {
+        Ok(limit) if limit > 0 => Ok(limit.min(MAX_TOP_K)),
+        _ => Err(ApiError::BadValue(
+            "limit: expected an integer of at least 1".into(),
+        )),
+    }
+}

@@ -1,0 +1,135 @@
+//! `GET /v1/clusters` and `GET /v1/clusters/{id}`: the clusters of a model's index, and the labels of one.
+
+use axum::extract::{Path, State};
+use axum::http::Uri;
+use axum::response::Response;
+use elias::insight::{self, ClusterDetails};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::error::ApiError;
+use crate::json;
+use crate::labels::{contains, in_time};
+use crate::openapi::Errors;
+use crate::query::{self, ListQuery, ModelQuery};
+use crate::service::Service;
+
+/// Labels of a cluster to show.
+const N_LABELS: usize = 100;
+
+/// Clusters whose strongest labels contain what was searched for.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ClusterList<'a> {
+    model: &'a str,
+    /// How many there are in all.
+    total: usize,
+    clusters: Vec<ListedCluster<'a>>,
+}
+
+/// A cluster.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ListedCluster<'a> {
+    cluster: usize,
+    /// Labels it leads to.
+    n_labels: usize,
+    /// The strongest of them.
+    labels: Vec<&'a str>,
+}
+
+/// The labels of a cluster.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ClusterResponse<'a> {
+    model: &'a str,
+    cluster: u32,
+    /// Labels it leads to.
+    n_labels: usize,
+    /// The strongest of them.
+    labels: Vec<ClusterLabel<'a>>,
+}
+
+/// A label that a cluster leads to.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ClusterLabel<'a> {
+    id: u32,
+    label: &'a str,
+    /// How strongly it belongs to the cluster, from 0 to 1.
+    edge_score: f32,
+}
+
+/// The clusters of a model, in the order of their numbers
+#[utoipa::path(
+    get,
+    path = "/v1/clusters",
+    params(ListQuery),
+    responses(
+        (status = 200, description = "The clusters", body = ClusterList),
+        Errors,
+    )
+)]
+pub(crate) async fn list(State(service): State<Service>, uri: Uri) -> Result<Response, ApiError> {
+    let list = ListQuery::parse(&uri)?;
+    let model = service.models().get(list.model.as_deref())?;
+    in_time(&service, move || {
+        let needle = list.query.to_lowercase();
+        let names = |cluster: &ClusterDetails| -> Vec<&str> {
+            let labels = cluster.labels.iter();
+            let names = labels.map(|&(label, _)| model.predictor.labels().name(label));
+            names.collect()
+        };
+        let clusters = model.clusters().iter().enumerate();
+        let listed = clusters.map(|(cluster, details)| ListedCluster {
+            cluster,
+            n_labels: details.n_labels,
+            labels: names(details),
+        });
+        let is_found = |cluster: &ListedCluster<'_>| {
+            needle.is_empty() || cluster.labels.iter().any(|name| contains(name, &needle))
+        };
+        let found: Vec<_> = listed.filter(is_found).collect();
+        let total = found.len();
+        let page = found.into_iter().skip(list.offset).take(list.limit);
+        json::response(&ClusterList {
+            model: &model.name,
+            total,
+            clusters: page.collect(),
+        })
+    })
+    .await
+}
+
+/// The strongest labels of a cluster
+#[utoipa::path(
+    get,
+    path = "/v1/clusters/{id}",
+    params(("id" = u32, Path, description = "The cluster's number"), ModelQuery),
+    responses(
+        (status = 200, description = "The cluster", body = ClusterResponse),
+        Errors,
+    )
+)]
+pub(crate) async fn one(
+    State(service): State<Service>,
+    Path(id): Path<String>,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    let cluster = query::id(&id)?;
+    let model = ModelQuery::parse(&uri)?.model;
+    let model = service.models().get(model.as_deref())?;
+    let found = in_time(&service, move || {
+        let details = insight::cluster_details(&model.predictor, cluster, N_LABELS)?;
+        let labels = details.labels.iter();
+        let labels = labels.map(|&(label, edge_score)| ClusterLabel {
+            id: label.0,
+            label: model.predictor.labels().name(label),
+            edge_score,
+        });
+        Some(json::response(&ClusterResponse {
+            model: &model.name,
+            cluster,
+            n_labels: details.n_labels,
+            labels: labels.collect(),
+        }))
+    });
+    let found = found.await?;
+    found.ok_or_else(|| ApiError::NotFound("the model has no such cluster".into()))
+}

@@ -1,0 +1,131 @@
+//! What can go wrong with a request, and the one place that turns it into a status.
+//!
+//! The words go to the client, so they name no path of the server; nothing of a request goes to the log.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// Why a request is not answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ApiError {
+    /// The body is not JSON.
+    BadJson(String),
+    /// The key is missing or wrong.
+    Unauthorized,
+    /// There is no such endpoint, model, label or cluster.
+    NotFound(String),
+    /// The endpoint does not know the method.
+    MethodNotAllowed,
+    /// The body did not arrive in time.
+    SlowBody,
+    /// The body is too long.
+    TooLarge(usize),
+    /// The body has another type.
+    UnsupportedMediaType(&'static str),
+    /// A value makes no sense.
+    BadValue(String),
+    /// Too much is waiting.
+    QueueFull,
+    /// The service is shutting down.
+    ShuttingDown,
+    /// No answer in time.
+    Timeout,
+    /// The service failed; the log has the reason.
+    Internal,
+}
+
+/// The body of every error.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ErrorBody {
+    /// What is wrong, in plain words.
+    error: String,
+    /// The kind of error, for programs.
+    error_type: &'static str,
+}
+
+impl ApiError {
+    /// Status, kind and words of an error.
+    fn describe(self) -> (StatusCode, &'static str, String) {
+        match self {
+            ApiError::BadJson(problem) => (StatusCode::BAD_REQUEST, "bad_json", problem),
+            ApiError::Unauthorized => (
+                StatusCode::UNAUTHORIZED,
+                "unauthorized",
+                "send the API key in the header \"Authorization: Bearer KEY\"".into(),
+            ),
+            ApiError::NotFound(what) => (StatusCode::NOT_FOUND, "not_found", what),
+            ApiError::MethodNotAllowed => (
+                StatusCode::METHOD_NOT_ALLOWED,
+                "method_not_allowed",
+                "the endpoint does not know this method: see /docs".into(),
+            ),
+            ApiError::SlowBody => (
+                StatusCode::REQUEST_TIMEOUT,
+                "slow_body",
+                "the body of the request did not arrive in time".into(),
+            ),
+            ApiError::TooLarge(max_bytes) => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "too_large",
+                format!("the body has more than {max_bytes} bytes: send fewer or shorter texts"),
+            ),
+            ApiError::UnsupportedMediaType(expected) => (
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "unsupported_media_type",
+                format!("expected a body of type {expected}"),
+            ),
+            ApiError::BadValue(problem) => (StatusCode::UNPROCESSABLE_ENTITY, "bad_value", problem),
+            ApiError::QueueFull => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "queue_full",
+                "too many texts are waiting: try again later".into(),
+            ),
+            ApiError::ShuttingDown => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "shutting_down",
+                "the service is shutting down".into(),
+            ),
+            ApiError::Timeout => (
+                StatusCode::GATEWAY_TIMEOUT,
+                "timeout",
+                "no answer in time: send fewer texts, or try again later".into(),
+            ),
+            ApiError::Internal => (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "internal",
+                "the service failed; its log has the reason".into(),
+            ),
+        }
+    }
+}
+
+impl From<serde_json::Error> for ApiError {
+    fn from(error: serde_json::Error) -> Self {
+        // Long values are of no use to whoever sent them.
+        let mut message: String = error.to_string().chars().take(300).collect();
+        message.insert_str(0, "the body: ");
+        if error.is_data() {
+            ApiError::BadValue(message)
+        } else {
+            ApiError::BadJson(message)
+        }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let (status, error_type, error) = self.describe();
+        let body = crate::json::response(&ErrorBody { error, error_type });
+        let mut response = (status, body).into_response();
+        let headers = response.headers_mut();
+        if status == StatusCode::TOO_MANY_REQUESTS {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}

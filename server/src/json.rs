@@ -1,0 +1,51 @@
+//! JSON in and out: strict about keys and nulls, so that the description of the interface is exact.
+
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, Unexpected};
+
+use crate::error::ApiError;
+
+/// A response with this body.
+pub(crate) fn response(body: &impl Serialize) -> Response {
+    match serde_json::to_vec(body) {
+        Ok(bytes) => {
+            let kind = HeaderValue::from_static("application/json");
+            ([(header::CONTENT_TYPE, kind)], bytes).into_response()
+        }
+        // Only a map with keys other than strings cannot be written, and there is none.
+        Err(_) => axum::http::StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+/// Parses a body.
+pub(crate) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
+    Ok(serde_json::from_slice(body)?)
+}
+
+/// An optional key that must not be null where it is given.
+pub(crate) fn present<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    T::deserialize(deserializer).map(Some)
+}
+
+/// A whole number of at least 0; 5.0 is one, too, as in JSON Schema.
+pub(crate) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
+    let number = serde_json::Number::deserialize(deserializer)?;
+    if let Some(whole) = number.as_u64() {
+        return Ok(Some(whole as usize));
+    }
+    match number.as_f64() {
+        Some(float) if float.fract() == 0.0 && (0.0..1e15).contains(&float) => {
+            Ok(Some(float as usize))
+        }
+        float => {
+            let found = Unexpected::Float(float.unwrap_or(f64::NAN));
+            Err(D::Error::invalid_value(found, &"an integer of at least 0"))
+        }
+    }
+}

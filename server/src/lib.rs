@@ -1,0 +1,36 @@
+//! The HTTP service of elias: the only part that is async and speaks HTTP.
+//!
+//! [`run`] is the whole service. [`Service`] is its state, [`router`] its endpoints and [`serve`] its connections, for
+//! tests and for programs that bring their own runtime. Everything it knows of models comes from the library's public
+//! interface. `docs/serving.md` is the manual.
+
+mod annif;
+mod auth;
+mod body;
+mod clusters;
+mod connections;
+mod error;
+mod explain;
+mod guarded_body;
+mod info;
+mod json;
+mod labels;
+mod metrics;
+mod models;
+mod openapi;
+mod options;
+mod page;
+mod predict;
+mod query;
+mod queue;
+mod router;
+mod run;
+mod service;
+mod stalling;
+mod time;
+
+pub use connections::serve;
+pub use options::{Log, ModelSource, Options};
+pub use router::router;
+pub use run::run;
+pub use service::{ServeError, Service};

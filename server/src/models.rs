@@ -1,0 +1,235 @@
+//! The models that are served, each of which can be replaced while it answers.
+//!
+//! A model is held in memory of this process, so its files may be replaced, damaged or deleted meanwhile. A new
+//! manifest makes a new model: it is read and checked in full beside the old one, then takes its place. Requests hold
+//! the model they began with. A model that cannot be loaded changes nothing, and is reported once.
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use arc_swap::ArcSwap;
+use elias::config::EncoderKind;
+use elias::insight::{self, ClusterDetails};
+use elias::{Predictor, Scored};
+
+use crate::error::ApiError;
+use crate::metrics::Metrics;
+use crate::options::{Log, ModelSource};
+use crate::service::ServeError;
+
+/// Labels per cluster that are searched and shown in a list of clusters.
+const LISTED_LABELS: usize = 8;
+/// A model that cannot be loaded is tried again after at most this time.
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(60);
+
+/// A loaded model.
+pub(crate) struct Model {
+    pub(crate) name: String,
+    pub(crate) predictor: Predictor,
+    /// Whether several texts cost less together than one by one.
+    pub(crate) gains_by_batches: bool,
+    pub(crate) loaded_at: SystemTime,
+    /// When it was written.
+    pub(crate) modified_at: SystemTime,
+    clusters: OnceLock<Vec<ClusterDetails>>,
+}
+
+impl Model {
+    fn load(source: &ModelSource) -> elias::Result<Self> {
+        let modified_at = Stamp::of(&source.path).modified_at;
+        let predictor = Predictor::load_into_memory(&source.path)?;
+        if !predictor.takes_texts() {
+            return Err(elias::Error::BadFile {
+                path: source.path.clone(),
+                problem: "the model was trained on features; only models of texts can be served"
+                    .into(),
+            });
+        }
+        Ok(Model {
+            name: source.name.clone(),
+            gains_by_batches: predictor.plan().config().encoder.kind != EncoderKind::Bag,
+            predictor,
+            loaded_at: SystemTime::now(),
+            modified_at: modified_at.unwrap_or(SystemTime::UNIX_EPOCH),
+            clusters: OnceLock::new(),
+        })
+    }
+
+    /// The best labels of one text.
+    pub(crate) fn rank_one(&self, text: &str, k: usize) -> elias::Result<Vec<Scored>> {
+        let answers = self.predictor.predict(text, k)?.into_iter();
+        let scored = answers.map(|answer| Scored {
+            label: answer.id,
+            score: answer.score,
+        });
+        Ok(scored.collect())
+    }
+
+    /// Every cluster with its strongest labels; slow when it is called first.
+    pub(crate) fn clusters(&self) -> &[ClusterDetails] {
+        self.clusters.get_or_init(|| {
+            let clusters = 0..insight::n_clusters(&self.predictor) as u32;
+            clusters
+                .filter_map(|id| insight::cluster_details(&self.predictor, id, LISTED_LABELS))
+                .collect()
+        })
+    }
+}
+
+/// What tells one version of a model's manifest from another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Stamp {
+    modified_at: Option<SystemTime>,
+    n_bytes: u64,
+    inode: u64,
+}
+
+impl Stamp {
+    fn of(directory: &Path) -> Self {
+        let Ok(metadata) = fs::metadata(directory.join("manifest.json")) else {
+            return Stamp::default();
+        };
+        #[cfg(unix)]
+        let inode = std::os::unix::fs::MetadataExt::ino(&metadata);
+        #[cfg(not(unix))]
+        let inode = 0;
+        Stamp {
+            modified_at: metadata.modified().ok(),
+            n_bytes: metadata.len(),
+            inode,
+        }
+    }
+}
+
+/// What is known of the files of a model.
+struct Files {
+    /// Of the model that answers.
+    loaded: Stamp,
+    failure: Option<Failure>,
+}
+
+/// A version that could not be loaded.
+struct Failure {
+    stamp: Stamp,
+    message: String,
+    retry_at: Instant,
+    delay: Duration,
+}
+
+/// A name, and the model that answers to it now.
+pub(crate) struct Slot {
+    source: ModelSource,
+    current: ArcSwap<Model>,
+    files: Mutex<Files>,
+}
+
+impl Slot {
+    fn new(source: &ModelSource, metrics: &Metrics) -> elias::Result<Self> {
+        let stamp = Stamp::of(&source.path);
+        let started = Instant::now();
+        let model = Model::load(source)?;
+        metrics.observe_load(&source.name, started.elapsed());
+        Ok(Slot {
+            source: source.clone(),
+            current: ArcSwap::from_pointee(model),
+            files: Mutex::new(Files {
+                loaded: stamp,
+                failure: None,
+            }),
+        })
+    }
+
+    /// Loads the model again if its manifest is new, or in any case if asked to.
+    fn refresh(&self, is_forced: bool, metrics: &Metrics, log: &Log) {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let stamp = Stamp::of(&self.source.path);
+        let is_new = match &files.failure {
+            Some(failure) => failure.stamp != stamp || failure.retry_at <= Instant::now(),
+            None => true,
+        };
+        if !is_forced && (stamp == files.loaded || !is_new) {
+            return;
+        }
+        let (name, started) = (&self.source.name, Instant::now());
+        match Model::load(&self.source) {
+            Ok(model) => {
+                self.current.store(Arc::new(model));
+                metrics.observe_load(name, started.elapsed());
+                *files = Files {
+                    loaded: stamp,
+                    failure: None,
+                };
+                log.line(&format!("model {name}: loaded the new version"));
+            }
+            Err(error) => {
+                metrics.count_failed_load(name);
+                let message = error.to_string();
+                let before = files.failure.take();
+                let is_known = before
+                    .as_ref()
+                    .is_some_and(|before| before.message == message);
+                if !is_known {
+                    log.line(&format!(
+                        "model {name}: the new version cannot be loaded, the old one goes on: {message}"
+                    ));
+                }
+                let before = before.filter(|before| before.stamp == stamp);
+                let delay = before.map_or(Duration::from_secs(1), |before| 2 * before.delay);
+                let delay = delay.min(MAX_RETRY_DELAY);
+                files.failure = Some(Failure {
+                    stamp,
+                    message,
+                    retry_at: Instant::now() + delay,
+                    delay,
+                });
+            }
+        }
+    }
+}
+
+/// All models, by name.
+pub(crate) struct Models {
+    slots: Vec<Slot>,
+}
+
+impl Models {
+    /// Loads all of them.
+    ///
+    /// # Errors
+    /// Of the first that cannot be loaded.
+    pub(crate) fn load(sources: &[ModelSource], metrics: &Metrics) -> Result<Self, ServeError> {
+        let slots = sources.iter().map(|source| {
+            Slot::new(source, metrics).map_err(|error| ServeError::Model {
+                name: source.name.clone(),
+                source: error,
+            })
+        });
+        Ok(Models {
+            slots: slots.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The model of this name, or the first one.
+    pub(crate) fn get(&self, name: Option<&str>) -> Result<Arc<Model>, ApiError> {
+        let is_it = |slot: &&Slot| name.is_none_or(|name| slot.source.name == name);
+        let slot = self.slots.iter().find(is_it);
+        let slot = slot.ok_or_else(|| {
+            ApiError::NotFound("there is no model of this name: see /v1/models".into())
+        })?;
+        Ok(slot.current.load_full())
+    }
+
+    /// Every model.
+    pub(crate) fn all(&self) -> impl Iterator<Item = Arc<Model>> {
+        self.slots.iter().map(|slot| slot.current.load_full())
+    }
+
+    /// Loads again what has a new manifest, or everything. Takes as long as loading does.
+    pub(crate) fn refresh(&self, is_forced: bool, metrics: &Metrics, log: &Log) {
+        for slot in &self.slots {
+            slot.refresh(is_forced, metrics, log);
+        }
+    }
+}

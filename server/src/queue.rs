@@ -1,0 +1,278 @@
+//! The bounded queue between connections and the threads that answer.
+//!
+//! A thread that is free takes what waits, so a request that finds the queue empty is answered at once: nothing is
+//! delayed to fill a batch. Predictions that wait together for the same model are taken together; a transformer
+//! answers them in one pass. The bound counts texts, and what does not fit is refused before it is queued. A job
+//! whose client has gone, or was told that it took too long, is skipped.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use elias::Scored;
+use tokio::sync::oneshot;
+
+use crate::error::ApiError;
+use crate::metrics::Metrics;
+use crate::models::Model;
+use crate::options::Log;
+
+/// Texts that are taken together, and texts of a large request that are answered without a pause.
+const MAX_BATCH: usize = 32;
+
+/// The answers to some texts of a request, in their order.
+pub(crate) type Answers = Result<Vec<Vec<Scored>>, ApiError>;
+
+/// Texts of one request that are waiting for their labels.
+struct Prediction {
+    model: Arc<Model>,
+    k: usize,
+    texts: Arc<[String]>,
+    /// Those of the texts that this job is about.
+    range: Range<usize>,
+    reply: oneshot::Sender<Answers>,
+}
+
+enum Job {
+    Predict(Prediction),
+    Other(Box<dyn FnOnce() + Send>),
+}
+
+impl Job {
+    fn n_texts(&self) -> usize {
+        match self {
+            Job::Predict(prediction) => prediction.range.len(),
+            Job::Other(_) => 1,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Waiting {
+    jobs: VecDeque<Job>,
+    n_texts: usize,
+    n_idle_threads: usize,
+    is_closed: bool,
+}
+
+struct Shared {
+    waiting: Mutex<Waiting>,
+    has_work: Condvar,
+    max_texts: usize,
+    n_threads: usize,
+    metrics: Arc<Metrics>,
+    log: Log,
+}
+
+/// The queue and its threads, which end when it is dropped and everything queued is answered.
+pub(crate) struct Queue {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Queue {
+    /// Starts the threads.
+    ///
+    /// # Errors
+    /// If the system refuses a thread.
+    pub(crate) fn start(
+        n_threads: usize,
+        max_texts: usize,
+        metrics: Arc<Metrics>,
+        log: Log,
+    ) -> std::io::Result<Self> {
+        let mut queue = Queue {
+            shared: Arc::new(Shared {
+                waiting: Mutex::default(),
+                has_work: Condvar::new(),
+                max_texts,
+                n_threads,
+                metrics,
+                log,
+            }),
+            threads: Vec::new(),
+        };
+        for _ in 0..n_threads {
+            let shared = Arc::clone(&queue.shared);
+            let thread = std::thread::Builder::new().name("elias-answer".into());
+            queue.threads.push(thread.spawn(move || shared.work())?);
+        }
+        Ok(queue)
+    }
+
+    /// Queues the texts of a request, in parts that several threads can answer.
+    ///
+    /// # Errors
+    /// [`ApiError::QueueFull`]; then none of them is queued.
+    pub(crate) fn predict(
+        &self,
+        model: &Arc<Model>,
+        k: usize,
+        texts: Vec<String>,
+    ) -> Result<Vec<oneshot::Receiver<Answers>>, ApiError> {
+        let texts: Arc<[String]> = texts.into();
+        let starts = (0..texts.len()).step_by(MAX_BATCH);
+        let (jobs, replies) = starts
+            .map(|start| {
+                let (reply, answers) = oneshot::channel();
+                let job = Job::Predict(Prediction {
+                    model: Arc::clone(model),
+                    k,
+                    texts: Arc::clone(&texts),
+                    range: start..(start + MAX_BATCH).min(texts.len()),
+                    reply,
+                });
+                (job, answers)
+            })
+            .unzip();
+        self.push(jobs)?;
+        Ok(replies)
+    }
+
+    /// Queues other work, which counts as one text.
+    ///
+    /// # Errors
+    /// As [`Queue::predict`].
+    pub(crate) fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<oneshot::Receiver<T>, ApiError> {
+        let (reply, result) = oneshot::channel();
+        let job = Job::Other(Box::new(move || {
+            if !reply.is_closed() {
+                let _ = reply.send(work());
+            }
+        }));
+        self.push(vec![job])?;
+        Ok(result)
+    }
+
+    fn push(&self, jobs: Vec<Job>) -> Result<(), ApiError> {
+        let n_texts: usize = jobs.iter().map(Job::n_texts).sum();
+        let mut waiting = self.shared.lock();
+        if waiting.is_closed {
+            return Err(ApiError::ShuttingDown);
+        }
+        if self.shared.max_texts < waiting.n_texts + n_texts {
+            return Err(ApiError::QueueFull);
+        }
+        waiting.n_texts += n_texts;
+        self.shared.metrics.set_queue(waiting.n_texts);
+        let n_woken = jobs.len().min(waiting.n_idle_threads);
+        waiting.jobs.extend(jobs);
+        drop(waiting);
+        for _ in 0..n_woken {
+            self.shared.has_work.notify_one();
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        self.shared.lock().is_closed = true;
+        self.shared.has_work.notify_all();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers until the queue is closed and empty.
+    fn work(&self) {
+        while let Some(batch) = self.take() {
+            let answered = catch_unwind(AssertUnwindSafe(|| self.answer(batch)));
+            if answered.is_err() {
+                // Those who wait learn of it because their reply is dropped.
+                self.log
+                    .line("a request made the service panic; this is a bug of elias");
+            }
+        }
+    }
+
+    /// Waits for jobs and takes a fair share of them: one, or predictions that one pass can answer.
+    fn take(&self) -> Option<Vec<Job>> {
+        let mut waiting = self.lock();
+        while waiting.jobs.is_empty() {
+            if waiting.is_closed {
+                return None;
+            }
+            waiting.n_idle_threads += 1;
+            let woken = self.has_work.wait(waiting);
+            waiting = woken.unwrap_or_else(PoisonError::into_inner);
+            waiting.n_idle_threads -= 1;
+        }
+        let share = waiting.n_texts.div_ceil(self.n_threads).min(MAX_BATCH);
+        let mut batch: Vec<Job> = waiting.jobs.pop_front().into_iter().collect();
+        let mut n_texts = batch.iter().map(Job::n_texts).sum::<usize>();
+        while let (Some(Job::Predict(first)), Some(Job::Predict(next))) =
+            (batch.first(), waiting.jobs.front())
+        {
+            let is_alike = Arc::ptr_eq(&first.model, &next.model) && first.k == next.k;
+            if !is_alike || share < n_texts + next.range.len() {
+                break;
+            }
+            n_texts += next.range.len();
+            batch.extend(waiting.jobs.pop_front());
+        }
+        waiting.n_texts -= n_texts;
+        self.metrics.set_queue(waiting.n_texts);
+        drop(waiting);
+        self.metrics.observe_batch(n_texts);
+        Some(batch)
+    }
+
+    fn answer(&self, batch: Vec<Job>) {
+        let mut predictions = Vec::with_capacity(batch.len());
+        for job in batch {
+            match job {
+                Job::Predict(prediction) if prediction.reply.is_closed() => {}
+                Job::Predict(prediction) => predictions.push(prediction),
+                Job::Other(work) => work(),
+            }
+        }
+        let Some(first) = predictions.first() else {
+            return;
+        };
+        let (model, k) = (Arc::clone(&first.model), first.k);
+        if !model.gains_by_batches {
+            for prediction in predictions {
+                let texts = prediction.texts[prediction.range].iter();
+                let answers = texts.map(|text| model.rank_one(text, k)).collect();
+                let _ = prediction.reply.send(self.checked(answers));
+            }
+            return;
+        }
+        let texts = predictions.iter();
+        let texts = texts.flat_map(|one| &one.texts[one.range.clone()]);
+        let texts: Vec<&str> = texts.map(String::as_str).collect();
+        match self.checked(model.predictor.rank(&texts, k)) {
+            Ok(answers) => {
+                let mut answers = answers.into_iter();
+                for prediction in predictions {
+                    let own = answers.by_ref().take(prediction.range.len()).collect();
+                    let _ = prediction.reply.send(Ok(own));
+                }
+            }
+            Err(error) => {
+                for prediction in predictions {
+                    let _ = prediction.reply.send(Err(error.clone()));
+                }
+            }
+        }
+    }
+
+    fn checked<T>(&self, result: elias::Result<T>) -> Result<T, ApiError> {
+        result.map_err(|error| {
+            self.log.line(&format!("a model cannot answer: {error}"));
+            ApiError::Internal
+        })
+    }
+}

@@ -1,0 +1,108 @@
+//! The whole life of the service: bind, load, answer, follow signals and new manifests, stop.
+
+use std::net::SocketAddr;
+
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use crate::connections::serve;
+use crate::options::Options;
+use crate::service::{ServeError, Service};
+
+/// Exit code after a second signal.
+const EXIT_CODE: i32 = 130;
+
+/// Serves until SIGTERM or Ctrl-C, then answers what has begun and returns; a second signal ends the process at once.
+///
+/// SIGHUP loads the models again. `on_start` is called with the address once requests are answered.
+///
+/// # Errors
+/// [`ServeError`] if the service cannot start.
+pub fn run(options: Options, on_start: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
+    options.check().map_err(ServeError::Options)?;
+    // Few threads for connections: most of the work is done by those that answer.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1 + options.threads / 4)
+        .enable_all()
+        .build()?;
+    let (stop, stopping) = watch::channel(false);
+    let service = runtime.block_on(async {
+        let bind = options.bind.clone();
+        let bound = TcpListener::bind(&bind).await;
+        let listener = bound.map_err(|source| ServeError::Bind { bind, source })?;
+        let address = listener.local_addr()?;
+        let loaded = tokio::task::spawn_blocking(|| Service::load(options)).await;
+        let service = loaded.map_err(std::io::Error::other)??;
+        follow_signals(stop, service.clone())?;
+        tokio::spawn(follow_manifests(service.clone()));
+        if !address.ip().is_loopback() && service.key().is_none() {
+            let line = format!(
+                "warning: {address} can be reached from other machines and no API key is set: \
+                 anybody who reaches it can use it"
+            );
+            service.options().log.line(&line);
+        }
+        on_start(address);
+        serve(listener, service.clone(), stopping).await;
+        Ok::<_, ServeError>(service)
+    })?;
+    service.options().log.line("stopped");
+    // Tasks hold the service too; without them its threads end with it.
+    runtime.shutdown_background();
+    Ok(())
+}
+
+/// Looks for new manifests for as long as the runtime lives.
+pub(crate) async fn follow_manifests(service: Service) {
+    loop {
+        tokio::time::sleep(service.options().poll_interval).await;
+        refresh(&service, false).await;
+    }
+}
+
+async fn refresh(service: &Service, is_forced: bool) {
+    let service = service.clone();
+    let refreshed = tokio::task::spawn_blocking(move || service.refresh(is_forced));
+    // A panic while loading changes nothing, and was printed.
+    let _ = refreshed.await;
+}
+
+#[cfg(unix)]
+fn follow_signals(stop: watch::Sender<bool>, service: Service) -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        let log = service.options().log.clone();
+        loop {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+                _ = hang_up.recv() => {
+                    refresh(&service, true).await;
+                    continue;
+                }
+            }
+            if stop.send_replace(true) {
+                std::process::exit(EXIT_CODE);
+            }
+            log.line("stopping: answering what has begun; another signal stops at once");
+        }
+    });
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn follow_signals(stop: watch::Sender<bool>, service: Service) -> std::io::Result<()> {
+    tokio::spawn(async move {
+        while tokio::signal::ctrl_c().await.is_ok() {
+            if stop.send_replace(true) {
+                std::process::exit(EXIT_CODE);
+            }
+            let line = "stopping: answering what has begun; another Ctrl-C stops at once";
+            service.options().log.line(line);
+        }
+    });
+    Ok(())
+}

@@ -1,0 +1,126 @@
+//! The state that all requests share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use crate::auth::Key;
+use crate::metrics::Metrics;
+use crate::models::Models;
+use crate::options::Options;
+use crate::queue::Queue;
+
+/// Why the service cannot start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// An option makes no sense.
+    #[error("{0}")]
+    Options(String),
+    /// A model cannot be loaded.
+    #[error("while loading model {name}: {source}")]
+    Model {
+        /// The model's name.
+        name: String,
+        /// The reason.
+        source: elias::Error,
+    },
+    /// The address cannot be listened on.
+    #[error("cannot listen on {bind}: {source}; another --bind may be free")]
+    Bind {
+        /// The address.
+        bind: String,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The system refuses threads or signals.
+    #[error("cannot start: {0}")]
+    System(#[from] std::io::Error),
+}
+
+/// Models, queue and counters, shared by all requests.
+#[derive(Clone)]
+pub struct Service(Arc<Inner>);
+
+struct Inner {
+    options: Options,
+    key: Option<Key>,
+    metrics: Arc<Metrics>,
+    models: Models,
+    queue: Queue,
+    n_body_bytes: AtomicUsize,
+    is_draining: AtomicBool,
+}
+
+impl Service {
+    /// Loads the models, and starts the threads that answer.
+    ///
+    /// # Errors
+    /// [`ServeError`] if an option makes no sense or a model cannot be loaded.
+    pub fn load(options: Options) -> Result<Self, ServeError> {
+        options.check().map_err(ServeError::Options)?;
+        let metrics = Arc::new(Metrics::new());
+        let models = Models::load(&options.models, &metrics)?;
+        let queue = Queue::start(
+            options.threads,
+            options.max_queue,
+            Arc::clone(&metrics),
+            options.log.clone(),
+        )?;
+        Ok(Service(Arc::new(Inner {
+            key: options.api_key.as_deref().map(Key::new),
+            options,
+            metrics,
+            models,
+            queue,
+            n_body_bytes: AtomicUsize::new(0),
+            is_draining: AtomicBool::new(false),
+        })))
+    }
+
+    /// Loads every model again beside the old one and replaces it; a model that cannot be loaded changes nothing.
+    ///
+    /// Takes as long as loading does.
+    pub fn reload(&self) {
+        self.refresh(true);
+    }
+
+    /// As [`Service::reload`], for models with a new manifest.
+    pub(crate) fn refresh(&self, is_forced: bool) {
+        let (metrics, log) = (self.metrics(), &self.options().log);
+        self.models().refresh(is_forced, metrics, log);
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.0.options
+    }
+
+    pub(crate) fn key(&self) -> Option<&Key> {
+        self.0.key.as_ref()
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    pub(crate) fn models(&self) -> &Models {
+        &self.0.models
+    }
+
+    pub(crate) fn queue(&self) -> &Queue {
+        &self.0.queue
+    }
+
+    /// Bytes of request bodies that are held at the moment.
+    pub(crate) fn n_body_bytes(&self) -> &AtomicUsize {
+        &self.0.n_body_bytes
+    }
+
+    /// From now on, the service is not ready.
+    pub(crate) fn drain(&self) {
+        self.0.is_draining.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.0.is_draining.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,136 @@
+//! What a model knows of a label, of a cluster and of the words of a text: what one wants to see when browsing.
+//!
+//! Edges and words are those of the first member. Each lookup reads the model as it is; nothing is indexed.
+
+use serde::{Deserialize, Serialize};
+
+use crate::features::PointSet;
+use crate::ids::{ClusterId, LabelId};
+use crate::matrix::CsrMatrix;
+use crate::predict::Predictor;
+
+/// What a model knows of a label.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LabelDetails {
+    /// The clusters that lead to it, the strongest edge first.
+    pub clusters: Vec<ClusterEdge>,
+    /// The words that the ranker weighs most for it, by magnitude; none without a ranker.
+    pub words: Vec<(String, f32)>,
+    /// Training points that have it, the first ones; none if the model does not keep them.
+    pub examples: Vec<usize>,
+}
+
+/// An edge of the index, seen from its label.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClusterEdge {
+    /// The cluster.
+    pub cluster: u32,
+    /// ŝ(c,ℓ).
+    pub edge_score: f32,
+}
+
+/// The labels that a cluster leads to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClusterDetails {
+    /// How many there are.
+    pub n_labels: usize,
+    /// The strongest of them with ŝ(c,ℓ), the strongest first.
+    pub labels: Vec<(LabelId, f32)>,
+}
+
+/// What the model knows of a label, with at most `n` entries per list; `None` if it has no such label.
+pub fn label_details(predictor: &Predictor, label: LabelId, n: usize) -> Option<LabelDetails> {
+    if predictor.labels().len() <= label.idx() {
+        return None;
+    }
+    let member = &predictor.members()[0];
+    let adjacency = &member.model.adjacency;
+    let row = member.model.numbering.row(label);
+    let mut clusters = Vec::new();
+    for cluster_idx in 0..adjacency.edges().n_clusters() as u32 {
+        let range = adjacency.edges().range(ClusterId(cluster_idx));
+        let rows = &adjacency.edges().rows()[range.clone()];
+        if let Ok(offset) = rows.binary_search(&row) {
+            clusters.push(ClusterEdge {
+                cluster: cluster_idx,
+                edge_score: adjacency.scores()[range.start + offset],
+            });
+        }
+    }
+    clusters.sort_by(|a, b| b.edge_score.total_cmp(&a.edge_score));
+    clusters.truncate(n);
+    let ranker = member.ranker.as_ref();
+    let words = ranker.map(|ranker| strongest_words(predictor, &ranker.parts().words, label, n));
+    let neighbours = predictor.witnesses().neighbours;
+    let examples = neighbours.map(|all| {
+        let has_it = |&point: &usize| all.labels().row(point).0.binary_search(&label.0).is_ok();
+        let points = 0..all.labels().n_rows();
+        points.filter(has_it).take(n).collect()
+    });
+    Some(LabelDetails {
+        clusters,
+        words: words.unwrap_or_default(),
+        examples: examples.unwrap_or_default(),
+    })
+}
+
+/// The labels of a cluster, at most `n` of them; `None` if the model has no such cluster.
+pub fn cluster_details(predictor: &Predictor, cluster: u32, n: usize) -> Option<ClusterDetails> {
+    if n_clusters(predictor) <= cluster as usize {
+        return None;
+    }
+    let model = &predictor.members()[0].model;
+    let adjacency = &model.adjacency;
+    let range = adjacency.edges().range(ClusterId(cluster));
+    let n_labels = range.len();
+    let mut edges: Vec<usize> = range.collect();
+    // Saturated scores tie; the weights behind them do not.
+    let weight = |edge: usize| adjacency.weights().map_or(0.0, |weights| weights[edge]);
+    edges.sort_by(|&a, &b| {
+        let scores = adjacency.scores();
+        let by_score = scores[b].total_cmp(&scores[a]);
+        by_score.then(weight(b).total_cmp(&weight(a)))
+    });
+    let labels = edges.iter().take(n).map(|&edge| {
+        let label = model.numbering.label(adjacency.edges().rows()[edge]);
+        (label, adjacency.scores()[edge])
+    });
+    Some(ClusterDetails {
+        n_labels,
+        labels: labels.collect(),
+    })
+}
+
+/// Number of clusters of the first member.
+pub fn n_clusters(predictor: &Predictor) -> usize {
+    predictor.members()[0].model.clusters.n_clusters()
+}
+
+/// The words of the first of the points that the model knows, with their tf-idf weights, the heaviest first.
+pub fn known_words(predictor: &Predictor, points: &PointSet) -> Vec<(String, f32)> {
+    let (columns, values) = points.features.row(0);
+    let weights = columns.iter().copied().zip(values.iter().copied());
+    named(predictor, weights.collect(), usize::MAX)
+}
+
+fn strongest_words(
+    predictor: &Predictor,
+    weights: &CsrMatrix,
+    label: LabelId,
+    n: usize,
+) -> Vec<(String, f32)> {
+    let (columns, values) = weights.row(label.idx());
+    let weights = columns.iter().copied().zip(values.iter().copied());
+    named(predictor, weights.collect(), n)
+}
+
+/// The `n` columns of the largest weights by magnitude, with their words; ties to the lower column.
+fn named(predictor: &Predictor, mut weights: Vec<(u32, f32)>, n: usize) -> Vec<(String, f32)> {
+    weights.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then(a.0.cmp(&b.0)));
+    let name = |column: u32| match predictor.featurizer().words() {
+        Some(words) => words.vocabulary().get(column as usize).to_owned(),
+        None => format!("feature {column}"),
+    };
+    let strongest = weights.into_iter().take(n);
+    strongest.map(|(column, w)| (name(column), w)).collect()
+}
