@@ -25,6 +25,7 @@ use tower::ServiceExt;
 
 use crate::guarded_body::GuardedBody;
 use crate::router::router;
+use crate::run::follow_manifests;
 use crate::service::Service;
 use crate::stalling::WriteTimeout;
 
@@ -35,9 +36,11 @@ const GRACE: Duration = Duration::from_secs(1);
 /// How long to wait if the system refuses a connection.
 const REFUSED_PAUSE: Duration = Duration::from_millis(50);
 
-/// Answers connections until `stop` is true and everything that had begun is answered.
+/// Answers connections until `stop` is true and everything that had begun is answered; loads models with new
+/// manifests meanwhile.
 pub async fn serve(listener: TcpListener, service: Service, mut stop: watch::Receiver<bool>) {
     let router = router(&service);
+    let following = tokio::spawn(follow_manifests(service.clone()));
     let open = Arc::new(Open::default());
     let max_connections = room_for(service.options().max_connections);
     let mut tasks = JoinSet::new();
@@ -71,6 +74,7 @@ pub async fn serve(listener: TcpListener, service: Service, mut stop: watch::Rec
         }
     }
     service.drain();
+    following.abort();
     drop(listener);
     let all = async { while tasks.join_next().await.is_some() {} };
     let limit = service.options().timeout + 2 * GRACE;

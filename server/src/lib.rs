@@ -34,3 +34,6 @@ pub use options::{Log, ModelSource, Options};
 pub use router::router;
 pub use run::run;
 pub use service::{ServeError, Service};
+
+#[cfg(test)]
+mod tests;

@@ -34,7 +34,6 @@ pub fn run(options: Options, on_start: impl FnOnce(SocketAddr)) -> Result<(), Se
         let loaded = tokio::task::spawn_blocking(|| Service::load(options)).await;
         let service = loaded.map_err(std::io::Error::other)??;
         follow_signals(stop, service.clone())?;
-        tokio::spawn(follow_manifests(service.clone()));
         if !address.ip().is_loopback() && service.key().is_none() {
             let line = format!(
                 "warning: {address} can be reached from other machines and no API key is set: \
@@ -47,7 +46,7 @@ pub fn run(options: Options, on_start: impl FnOnce(SocketAddr)) -> Result<(), Se
         Ok::<_, ServeError>(service)
     })?;
     service.options().log.line("stopped");
-    // Tasks hold the service too; without them its threads end with it.
+    // A model that is being loaded is of no use any more.
     runtime.shutdown_background();
     Ok(())
 }

@@ -1,1 +1,11 @@
-//! t
+//! The service over loopback, with models of a few texts; one module per theme.
+
+mod annif;
+mod client;
+mod endpoints;
+mod hostile;
+mod limits;
+mod private;
+mod running;
+mod swapping;
+mod tiny;

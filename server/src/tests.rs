@@ -1,0 +1,160 @@
+//! What happens while the threads that answer are busy, which only the inside can arrange.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use axum::response::Response;
+use http_body_util::BodyExt;
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tower::ServiceExt;
+
+use crate::{ModelSource, Options, Service, router, serve};
+
+#[path = "../tests/tiny.rs"]
+mod tiny;
+
+/// A service with one thread.
+struct Fixture {
+    service: Service,
+    _directory: tempfile::TempDir,
+}
+
+impl Fixture {
+    fn new(change: impl FnOnce(&mut Options)) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        tiny::model("a", 1)
+            .save(directory.path().join("a"))
+            .unwrap();
+        let mut options = Options {
+            models: vec![ModelSource {
+                name: "first".into(),
+                path: directory.path().join("a"),
+            }],
+            threads: 1,
+            ..Options::default()
+        };
+        change(&mut options);
+        Fixture {
+            service: Service::load(options).unwrap(),
+            _directory: directory,
+        }
+    }
+
+    /// Keeps the thread busy until the sender is used or dropped.
+    fn block(&self) -> mpsc::Sender<()> {
+        let (release, released) = mpsc::channel::<()>();
+        let (started, has_started) = mpsc::channel();
+        let blocked = self.service.queue().run(move || {
+            started.send(()).unwrap();
+            let _ = released.recv();
+        });
+        drop(blocked.unwrap());
+        has_started.recv().unwrap();
+        release
+    }
+
+    async fn ask(&self, texts: &[&str]) -> Response {
+        let body = serde_json::json!({"texts": texts}).to_string();
+        let request = Request::post("/v1/predict")
+            .header("content-type", "application/json")
+            .body(Body::from(body));
+        let answered = router(&self.service).oneshot(request.unwrap()).await;
+        answered.unwrap()
+    }
+
+    fn n_waiting(&self) -> String {
+        let metrics = self.service.metrics().text();
+        let mut lines = metrics.lines();
+        let line = lines.find_map(|line| line.strip_prefix("elias_queue_texts "));
+        line.unwrap().to_owned()
+    }
+}
+
+async fn json(response: Response) -> Value {
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    serde_json::from_slice(&body).unwrap()
+}
+
+#[tokio::test]
+async fn what_does_not_fit_into_the_queue_gets_429_and_the_rest_its_answer() {
+    let fixture = Fixture::new(|options| (options.max_texts, options.max_queue) = (3, 4));
+    let release = fixture.block();
+    let first = fixture.ask(&["apple", "pear", "plum"]);
+    let refused = async {
+        while fixture.n_waiting() != "3" {
+            tokio::task::yield_now().await;
+        }
+        let refused = fixture.ask(&["car", "bike"]).await;
+        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(refused.headers()["retry-after"], "1");
+        assert_eq!(json(refused).await["error_type"], "queue_full");
+        drop(release);
+    };
+    let (first, ()) = tokio::join!(first, refused);
+    assert_eq!(first.status(), StatusCode::OK);
+    assert_eq!(json(first).await["results"].as_array().unwrap().len(), 3);
+    assert_eq!(fixture.ask(&["car", "bike"]).await.status(), StatusCode::OK);
+    assert_eq!(fixture.n_waiting(), "0");
+}
+
+#[tokio::test]
+async fn what_takes_too_long_gets_504_and_is_not_worked_on_any_more() {
+    let fixture = Fixture::new(|options| options.timeout = Duration::from_millis(50));
+    let release = fixture.block();
+    let late = fixture.ask(&["apple"]).await;
+    assert_eq!(late.status(), StatusCode::GATEWAY_TIMEOUT);
+    assert_eq!(json(late).await["error_type"], "timeout");
+    // The job is still there, and is passed over.
+    assert_eq!(fixture.n_waiting(), "1");
+    drop(release);
+    let done = fixture.service.queue().run(|| ()).unwrap();
+    done.await.unwrap();
+    assert_eq!(fixture.n_waiting(), "0");
+}
+
+#[tokio::test]
+async fn a_panic_is_an_error_of_one_request() {
+    let fixture = Fixture::new(|_| {});
+    let broken = fixture.service.queue().run(|| panic!("a bug")).unwrap();
+    assert!(broken.await.is_err());
+    assert_eq!(fixture.ask(&["apple"]).await.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_stopping_service_answers_what_has_begun_and_takes_nothing_new() {
+    let fixture = Fixture::new(|_| {});
+    let release = fixture.block();
+    let (stop, stopping) = watch::channel(false);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = tokio::spawn(serve(listener, fixture.service.clone(), stopping));
+    let mut waiting = TcpStream::connect(address).await.unwrap();
+    let body = "{\"text\": \"apple\"}";
+    let request = format!(
+        "POST /v1/predict HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    waiting.write_all(request.as_bytes()).await.unwrap();
+    while fixture.n_waiting() != "1" {
+        tokio::task::yield_now().await;
+    }
+    stop.send_replace(true);
+    while !fixture.service.is_draining() {
+        tokio::task::yield_now().await;
+    }
+    let ready = Request::get("/ready").body(Body::empty()).unwrap();
+    let ready = router(&fixture.service).oneshot(ready).await.unwrap();
+    assert_eq!(ready.status(), StatusCode::SERVICE_UNAVAILABLE);
+    drop(release);
+    let mut answer = String::new();
+    waiting.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    assert!(answer.contains("connection: close"), "{answer}");
+    serving.await.unwrap();
+    assert!(TcpStream::connect(address).await.is_err());
+}

@@ -1,0 +1,325 @@
+//! Every endpoint answers what the library does.
+
+use elias::LabelId;
+use elias::insight;
+use serde_json::{Value, json};
+
+use crate::running::{Running, expected, source};
+use crate::tiny;
+
+#[test]
+fn one_text_gets_the_labels_of_the_library() {
+    let running = Running::new();
+    let mut client = running.client();
+    for number in 0..20 {
+        let text = tiny::text(number);
+        let reply = client.post("/v1/predict", &json!({"text": text}));
+        assert_eq!(reply.status, 200, "{}", reply.text());
+        assert_eq!(reply.header("content-type"), Some("application/json"));
+        let labels = expected(&running.model, &text, 5);
+        assert_eq!(reply.json(), json!({"model": "first", "labels": labels}));
+    }
+}
+
+#[test]
+fn many_texts_are_answered_in_their_order() {
+    let running = Running::new();
+    let texts: Vec<String> = (0..100).map(tiny::text).collect();
+    let body = json!({"texts": texts, "top_k": 3.0, "model": "first"});
+    let reply = running.client().post("/v1/predict", &body);
+    let labels = |text: &String| json!({"labels": expected(&running.model, text, 3)});
+    let results: Vec<Value> = texts.iter().map(labels).collect();
+    assert_eq!(reply.json(), json!({"model": "first", "results": results}));
+}
+
+#[test]
+fn requests_that_wait_together_get_their_own_answers() {
+    let running = Running::with(|options| options.threads = 1);
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let running = &running;
+            scope.spawn(move || {
+                let mut client = running.client();
+                for number in 0..40 {
+                    let (text, k) = (tiny::text(thread * 7 + number), 1 + number % 4);
+                    let reply = client.post("/v1/predict", &json!({"text": text, "top_k": k}));
+                    assert_eq!(reply.json()["labels"], expected(&running.model, &text, k));
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_threshold_leaves_out_what_is_less_likely() {
+    let running = Running::new();
+    let text = tiny::text(3);
+    let all = expected(&running.model, &text, 8);
+    let all = all.as_array().unwrap();
+    let threshold = all[1]["probability"].as_f64().unwrap();
+    let body = json!({"text": text, "top_k": 8, "threshold": threshold});
+    let reply = running.client().post("/v1/predict", &body).json();
+    let is_above = |answer: &&Value| threshold <= answer["probability"].as_f64().unwrap();
+    let above: Vec<&Value> = all.iter().filter(is_above).collect();
+    assert!((1..8).contains(&above.len()));
+    assert_eq!(reply["labels"], json!(above));
+}
+
+#[test]
+fn a_request_can_name_its_model() {
+    let directory = tempfile::tempdir().unwrap();
+    let other = tiny::model("b", 2);
+    other.save(directory.path().join("b")).unwrap();
+    let more = source("second", &directory.path().join("b"));
+    let running = Running::with(|options| options.models.push(more));
+    let mut client = running.client();
+    let text = tiny::text(1);
+    let reply = client.post("/v1/predict", &json!({"text": text, "model": "second"}));
+    assert_eq!(reply.json()["labels"], expected(&other, &text, 5));
+    let names = |value: Value| -> Vec<Value> {
+        let models = value["models"].as_array().unwrap().iter();
+        models.map(|model| model["name"].clone()).collect()
+    };
+    assert_eq!(names(client.get("/v1/models").json()), ["first", "second"]);
+    for path in ["/v1/labels?model=second", "/v1/clusters?model=second"] {
+        assert_eq!(client.get(path).json()["model"], "second");
+    }
+}
+
+#[test]
+fn an_explanation_has_answers_words_and_neighbours() {
+    let running = Running::new();
+    let text = tiny::text(9);
+    let body = json!({"text": text, "top_k": 2});
+    let reply = running.client().post("/v1/explain", &body);
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    let found = reply.json();
+    assert_eq!(
+        (&found["model"], &found["text"]),
+        (&json!("first"), &json!(text))
+    );
+    let points = running.model.points(&[&text]).unwrap();
+    let explained = insight::explain(&running.model, &points, 2).unwrap();
+    assert_eq!(found["answers"].as_array().unwrap().len(), 2);
+    for (answer, expected) in found["answers"].as_array().unwrap().iter().zip(&explained) {
+        let id = running.model.labels().find(&expected.label).unwrap();
+        assert_eq!(answer["id"], id.0);
+        let mut answer = answer.clone();
+        answer.as_object_mut().unwrap().remove("id");
+        let answer: insight::AnswerExplanation = serde_json::from_value(answer).unwrap();
+        assert_eq!(answer, *expected);
+    }
+    let words = found["words"].as_array().unwrap();
+    let has = |word: &str| words.iter().any(|entry| entry[0] == word);
+    assert!(has("apple") || has("pear"), "{words:?}");
+    assert!(!has("unheard"), "{words:?}");
+    let near = insight::neighbours(&running.model, &points, 5).unwrap();
+    assert!(!near.is_empty());
+    assert_eq!(found["neighbours"].as_array().unwrap().len(), near.len());
+    assert_eq!(found["neighbours"][0]["point"], near[0].point);
+    let label = running.model.labels().name(near[0].labels[0]);
+    assert_eq!(found["neighbours"][0]["labels"][0], label);
+}
+
+#[test]
+fn labels_are_searched_in_any_case_and_paged() {
+    let running = Running::new();
+    let mut client = running.client();
+    let all = client.get("/v1/labels").json();
+    assert_eq!(
+        (&all["total"], all["labels"].as_array().unwrap().len()),
+        (&json!(8), 8)
+    );
+    let page = client.get("/v1/labels?limit=3&offset=6").json();
+    assert_eq!(
+        (&page["total"], &page["labels"][1]),
+        (&json!(8), &all["labels"][7])
+    );
+    assert_eq!(page["labels"].as_array().unwrap().len(), 2);
+    let found = client.get("/v1/labels?query=A%20aPPle").json();
+    assert_eq!(found["total"], 1);
+    let label = &found["labels"][0];
+    assert_eq!(label["label"], "a apple");
+    let id = running.model.labels().find("a apple").unwrap();
+    assert_eq!(label["id"], id.0);
+    assert_eq!(label["n_points"], running.model.label_counts()[id.idx()]);
+    assert_eq!(
+        client.get("/v1/labels?query=zzz").json()["labels"],
+        json!([])
+    );
+}
+
+#[test]
+fn a_label_shows_its_clusters_words_and_examples() {
+    let running = Running::new();
+    let mut client = running.client();
+    let id = running.model.labels().find("a plum").unwrap();
+    let found = client.get(&format!("/v1/labels/{}", id.0)).json();
+    assert_eq!(
+        (&found["label"], &found["id"]),
+        (&json!("a plum"), &json!(id.0))
+    );
+    let clusters = found["clusters"].as_array().unwrap();
+    let scores: Vec<f64> = clusters
+        .iter()
+        .map(|c| c["edge_score"].as_f64().unwrap())
+        .collect();
+    assert!(
+        !scores.is_empty() && scores.is_sorted_by(|a, b| a >= b),
+        "{scores:?}"
+    );
+    let words = found["words"].as_array().unwrap();
+    assert!(
+        words
+            .iter()
+            .take(4)
+            .any(|word| word[0] == "plum" || word[0] == "ofplum"),
+        "{words:?}"
+    );
+    // Every eighth text is about plums first.
+    let examples = found["examples"].as_array().unwrap();
+    assert!(
+        examples.contains(&json!({"point": 2, "text": null})),
+        "{examples:?}"
+    );
+
+    let cluster = &clusters[0];
+    let labels = client
+        .get(&format!("/v1/clusters/{}", cluster["cluster"]))
+        .json();
+    let own = labels["labels"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|label| label["id"] == id.0);
+    assert_eq!(own.unwrap()["edge_score"], cluster["edge_score"]);
+    assert_eq!(own.unwrap()["label"], "a plum");
+    assert_eq!(
+        labels["n_labels"],
+        labels["labels"].as_array().unwrap().len()
+    );
+}
+
+#[test]
+fn clusters_are_listed_and_found_by_their_labels() {
+    let running = Running::new();
+    let mut client = running.client();
+    let all = client.get("/v1/clusters").json();
+    assert_eq!(all["total"], 4);
+    let found = client.get("/v1/clusters?query=CHERRY").json();
+    let has_it = |cluster: &&Value| {
+        cluster["labels"]
+            .as_array()
+            .unwrap()
+            .contains(&json!("a cherry"))
+    };
+    let expected: Vec<&Value> = all["clusters"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(has_it)
+        .collect();
+    assert!(!expected.is_empty());
+    assert_eq!(found["clusters"], json!(expected));
+    let details = insight::cluster_details(&running.model, 0, 100).unwrap();
+    assert_eq!(all["clusters"][0]["n_labels"], details.n_labels);
+    let strongest: LabelId = details.labels[0].0;
+    let name = running.model.labels().name(strongest);
+    assert_eq!(all["clusters"][0]["labels"][0], name);
+}
+
+#[test]
+fn the_service_describes_itself() {
+    let running = Running::new();
+    let mut client = running.client();
+    let models = client.get("/v1/models").json();
+    let model = &models["models"][0];
+    assert_eq!(
+        (&model["n_labels"], &model["n_points"]),
+        (&json!(8), &json!(128))
+    );
+    assert_eq!(
+        (&model["encoder"], &model["n_members"]),
+        (&json!("bag"), &json!(1))
+    );
+    assert_eq!(
+        (&model["has_probabilities"], &model["takes_texts"]),
+        (&json!(true), &json!(true))
+    );
+    assert_eq!(model["why_no_probabilities"], Value::Null);
+    assert!(model["loaded_at"].as_str().unwrap().ends_with('Z'));
+    let limits = json!({"max_texts": 1000, "max_text_bytes": 1 << 20,
+                        "max_body_bytes": 16 << 20, "timeout_ms": 30_000});
+    assert_eq!(client.get("/v1/limits").json(), limits);
+    assert_eq!(client.get("/health").json(), json!({"status": "ok"}));
+    assert_eq!(client.get("/ready").json(), json!({"status": "ready"}));
+    client.post("/v1/predict", &json!({"text": "x"}));
+    client.post("/v1/predict", &json!({"text": 1}));
+    let metrics = client.get("/metrics");
+    for line in [
+        "elias_requests_total{endpoint=\"/v1/predict\",status=\"200\"} 1",
+        "elias_requests_total{endpoint=\"/v1/predict\",status=\"422\"} 1",
+        "elias_request_seconds_count{endpoint=\"/v1/predict\"} 2",
+        "elias_batch_texts_count 1",
+        "elias_queue_texts 0",
+        "elias_connections 1",
+        "elias_model_loads_total{model=\"first\",result=\"loaded\"} 1",
+    ] {
+        assert!(metrics.text().contains(line), "{line}\n{}", metrics.text());
+    }
+}
+
+#[test]
+fn the_interface_is_described_in_full_and_without_the_network() {
+    let running = Running::new();
+    let mut client = running.client();
+    let description = client.get("/openapi.json").json();
+    assert!(description["openapi"].as_str().unwrap().starts_with("3."));
+    let paths = description["paths"].as_object().unwrap();
+    for path in [
+        "/v1/predict",
+        "/v1/explain",
+        "/v1/labels/{id}",
+        "/v1/annif/{name}/suggest",
+        "/metrics",
+    ] {
+        assert!(paths.contains_key(path), "{path}");
+    }
+    let docs = client.get("/docs");
+    assert_eq!(
+        docs.header("content-type"),
+        Some("text/html; charset=utf-8")
+    );
+    for path in paths.keys() {
+        assert!(docs.text().contains(path), "{path}");
+    }
+    for foreign in ["http://", "https://", "<script", "style="] {
+        assert!(!docs.text().contains(foreign), "{foreign}");
+    }
+    assert_eq!(client.get("/docs.css").status, 200);
+}
+
+#[test]
+fn the_page_is_served_with_a_policy_that_keeps_it_at_home() {
+    let running = Running::new();
+    let mut client = running.client();
+    for path in ["/", "/index.html", "/docs"] {
+        let reply = client.get(path);
+        assert_eq!(reply.status, 200, "{path}");
+        let policy = reply.header("content-security-policy").unwrap();
+        assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self';"));
+        assert!(policy.contains("frame-ancestors 'none'"));
+        assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
+    }
+    let page = client.get("/");
+    assert_eq!(
+        page.header("content-type"),
+        Some("text/html; charset=utf-8")
+    );
+    let tag = format!("if-none-match: {}\r\n", page.header("etag").unwrap());
+    assert_eq!(client.send("GET", "/", &tag, b"").status, 304);
+    assert_eq!(client.send("HEAD", "/", "", b"").status, 200);
+    for path in ["/../Cargo.toml", "/%2e%2e/Cargo.toml", "/nothing.js"] {
+        assert_eq!(client.get(path).status, 404, "{path}");
+    }
+}
