@@ -35,6 +35,7 @@ use crate::verbs::{
 #[derive(Parser)]
 #[command(name = "elias", version, max_term_width = 100)]
 #[command(arg_required_else_help = true, subcommand_value_name = "VERB")]
+#[command(disable_help_subcommand = true)]
 #[command(subcommand_help_heading = "Verbs")]
 // Without the blank line above the usage, it fits 24 lines.
 #[command(help_template = "{about-with-newline}{usage-heading} {usage}\n\n{all-args}")]
@@ -61,7 +62,7 @@ struct Common {
     #[arg(short, long, global = true, display_order = 101)]
     verbose: bool,
     /// Number of threads [default: all cores]
-    #[arg(long, global = true, display_order = 102, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, global = true, display_order = 102, value_name = "N", env = "ELIAS_THREADS", hide_env = true, value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
 }
 

@@ -12,5 +12,6 @@ mod insight;
 mod memory;
 mod model;
 mod resume;
+mod serve;
 mod shell;
 mod tables;

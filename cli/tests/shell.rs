@@ -13,6 +13,7 @@ fn short_help_fits_a_screen() {
         &["config", "-h"],
         &["bench", "train", "-h"],
         &["convert", "-h"],
+        &["serve", "-h"],
     ] {
         let ran = run(arguments);
         assert_eq!(ran.code, Some(0), "{arguments:?}");

@@ -31,8 +31,8 @@ pub(crate) struct SuggestForm {
     /// The text.
     text: String,
     /// The most suggestions; more than 100 are 100.
-    #[schema(value_type = u32, required = false, minimum = 1, default = 100)]
-    limit: Option<u32>,
+    #[schema(value_type = u64, required = false, minimum = 1, default = 100)]
+    limit: Option<u64>,
 }
 
 /// Suggested subjects, best first.
@@ -120,8 +120,8 @@ pub(crate) async fn suggest(
 }
 
 fn parse_limit(text: &str) -> Result<usize, ApiError> {
-    match text.parse::<usize>() {
-        Ok(limit) if limit > 0 => Ok(limit.min(MAX_TOP_K)),
+    match text.parse::<i64>() {
+        Ok(limit @ 1..) => Ok(usize::try_from(limit).map_or(MAX_TOP_K, |k| k.min(MAX_TOP_K))),
         _ => Err(ApiError::BadValue(
             "limit: expected an integer of at least 1".into(),
         )),

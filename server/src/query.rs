@@ -9,6 +9,8 @@ use crate::error::ApiError;
 
 /// Entries of a list where a request does not say.
 const DEFAULT_LIMIT: usize = 50;
+/// No number of an entry is higher, in the words of OpenAPI's `int32`.
+const MAX_NUMBER: usize = i32::MAX as usize;
 /// No list is longer.
 const MAX_LIMIT: usize = 1000;
 
@@ -64,7 +66,7 @@ impl ListQuery {
             match &key[..] {
                 "query" => list.query = value.into(),
                 "limit" => list.limit = number("limit", &value, 1, MAX_LIMIT)?,
-                "offset" => list.offset = number("offset", &value, 0, u32::MAX as usize)?,
+                "offset" => list.offset = number("offset", &value, 0, MAX_NUMBER)?,
                 "model" => list.model = Some(value.into()),
                 _ => return Err(unknown(&key, "query, limit, offset or model")),
             }
@@ -75,7 +77,7 @@ impl ListQuery {
 
 /// The number of a label or cluster in a path.
 pub(crate) fn id(text: &str) -> Result<u32, ApiError> {
-    number("id", text, 0, u32::MAX as usize).map(|id| id as u32)
+    number("id", text, 0, MAX_NUMBER).map(|id| id as u32)
 }
 
 fn number(name: &str, text: &str, min: usize, max: usize) -> Result<usize, ApiError> {

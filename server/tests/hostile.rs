@@ -82,8 +82,8 @@ fn bad_addresses_get_404_405_or_422() {
     for (path, status, kind) in [
         ("/v1/nothing", 404, "not_found"),
         ("/v1/labels/8", 404, "not_found"),
-        ("/v1/labels/4294967295", 404, "not_found"),
-        ("/v1/labels/4294967296", 422, "bad_value"),
+        ("/v1/labels/2147483647", 404, "not_found"),
+        ("/v1/labels/2147483648", 422, "bad_value"),
         ("/v1/labels/-1", 422, "bad_value"),
         ("/v1/labels/%ff", 422, "bad_value"),
         ("/v1/labels?limit=0", 422, "bad_value"),

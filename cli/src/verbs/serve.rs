@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
+use clap::builder::FalseyValueParser;
 use elias::{Config, Predictor};
 use elias_server::{Log, ModelSource, Options, ServeError};
 
@@ -28,12 +29,12 @@ pub(crate) struct Serve {
     #[arg(long = "model", value_name = "NAME=PATH", env = "ELIAS_MODELS", value_delimiter = ',', value_parser = parse_model)]
     models: Vec<ModelSource>,
     /// Serve a model of the bundled data set, trained on the first start
-    #[arg(long, env = "ELIAS_DEMO")]
+    #[arg(long, env = "ELIAS_DEMO", value_parser = FalseyValueParser::new())]
     demo: bool,
     /// Address and port to listen on
     #[arg(long, value_name = "ADDRESS", env = "ELIAS_BIND", default_value_t = Options::default().bind)]
     bind: String,
-    /// File with the API key that requests must carry [env: ELIAS_API_KEY is the key itself]
+    /// File with the API key that requests must carry; ELIAS_API_KEY is the key itself
     #[arg(long, value_name = "FILE", env = "ELIAS_API_KEY_FILE")]
     api_key_file: Option<PathBuf>,
     /// Origin of pages that may call the service, or *; repeatable
@@ -45,28 +46,28 @@ pub(crate) struct Serve {
     )]
     cors_origin: Vec<String>,
     /// Texts that may wait; more get status 429
-    #[arg(long, value_name = "N", env = "ELIAS_MAX_QUEUE", default_value_t = Options::default().max_queue)]
+    #[arg(long, value_name = "N", env = "ELIAS_MAX_QUEUE", hide_short_help = true, default_value_t = Options::default().max_queue)]
     max_queue: usize,
     /// Texts per request
-    #[arg(long, value_name = "N", env = "ELIAS_MAX_TEXTS", default_value_t = Options::default().max_texts)]
+    #[arg(long, value_name = "N", env = "ELIAS_MAX_TEXTS", hide_short_help = true, default_value_t = Options::default().max_texts)]
     max_texts: usize,
     /// Bytes per text
-    #[arg(long, value_name = "N", env = "ELIAS_MAX_TEXT_BYTES", default_value_t = Options::default().max_text_bytes)]
+    #[arg(long, value_name = "N", env = "ELIAS_MAX_TEXT_BYTES", hide_short_help = true, default_value_t = Options::default().max_text_bytes)]
     max_text_bytes: usize,
     /// Bytes per request
-    #[arg(long, value_name = "N", env = "ELIAS_MAX_BODY_BYTES", default_value_t = Options::default().max_body_bytes)]
+    #[arg(long, value_name = "N", env = "ELIAS_MAX_BODY_BYTES", hide_short_help = true, default_value_t = Options::default().max_body_bytes)]
     max_body_bytes: usize,
     /// Connections at a time
-    #[arg(long, value_name = "N", env = "ELIAS_MAX_CONNECTIONS", default_value_t = Options::default().max_connections)]
+    #[arg(long, value_name = "N", env = "ELIAS_MAX_CONNECTIONS", hide_short_help = true, default_value_t = Options::default().max_connections)]
     max_connections: usize,
     /// Seconds that a request may take
     #[arg(long, value_name = "SECONDS", env = "ELIAS_TIMEOUT", default_value_t = Options::default().timeout.as_secs_f64(), value_parser = parse_seconds)]
     timeout: f64,
     /// Seconds that a connection may be silent
-    #[arg(long, value_name = "SECONDS", env = "ELIAS_IDLE_TIMEOUT", default_value_t = Options::default().idle_timeout.as_secs_f64(), value_parser = parse_seconds)]
+    #[arg(long, value_name = "SECONDS", env = "ELIAS_IDLE_TIMEOUT", hide_short_help = true, default_value_t = Options::default().idle_timeout.as_secs_f64(), value_parser = parse_seconds)]
     idle_timeout: f64,
     /// Log method, endpoint, status and time of every request, never its content
-    #[arg(long, env = "ELIAS_LOG_REQUESTS")]
+    #[arg(long, env = "ELIAS_LOG_REQUESTS", value_parser = FalseyValueParser::new())]
     log_requests: bool,
 }
 
