@@ -2,6 +2,7 @@
 # Tests the backend `elias` inside a real Annif, in a virtual environment of its own.
 #     python/test-annif.sh [WHEEL] [PYTEST ARGUMENT ...]
 # WHEEL: a wheel of elias-xmc; without one, it is built from this directory.
+# `elias serve` is that of ELIAS_BINARY, or target/release/elias, which is built if need be.
 # The environment is kept in target/annif, so that a second run installs elias-xmc only.
 set -euo pipefail
 
@@ -11,6 +12,9 @@ if [[ "${1:-}" == *.whl ]]; then
     shift
 fi
 cd "$(dirname "$0")"
+if [ -z "${ELIAS_BINARY:-}" ] && [ ! -x ../target/release/elias ]; then
+    cargo build --release --manifest-path ../cli/Cargo.toml
+fi
 
 environment=../target/annif
 if [ ! -e "$environment/ready" ]; then

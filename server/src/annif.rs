@@ -3,6 +3,7 @@
 //! Annif sends a form with the text, and with fields that mean nothing here, which are ignored.
 
 use axum::body::Body;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
@@ -14,7 +15,7 @@ use crate::error::ApiError;
 use crate::openapi::Errors;
 use crate::predict::{self, MAX_TOP_K};
 use crate::service::Service;
-use crate::{body, json, time};
+use crate::{body, json, query, time};
 
 /// A project, as Annif sees it.
 #[derive(Serialize, ToSchema)]
@@ -64,9 +65,9 @@ pub(crate) struct Suggestion<'a> {
 )]
 pub(crate) async fn project(
     State(service): State<Service>,
-    Path(name): Path<String>,
+    path: Result<Path<String>, PathRejection>,
 ) -> Result<Response, ApiError> {
-    let model = service.models().get(Some(&name))?;
+    let model = service.models().get(Some(&query::name(path)?))?;
     Ok(json::response(&Project {
         is_trained: true,
         modification_time: time::rfc3339(model.modified_at),
@@ -86,14 +87,14 @@ pub(crate) async fn project(
 )]
 pub(crate) async fn suggest(
     State(service): State<Service>,
-    Path(name): Path<String>,
+    path: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, ApiError> {
     let deadline = Instant::now() + service.options().timeout;
     let kind = "application/x-www-form-urlencoded";
     let body = body::read(&service, &headers, kind, body, deadline).await?;
-    let model = service.models().get(Some(&name))?;
+    let model = service.models().get(Some(&query::name(path)?))?;
     let (mut text, mut k) = (None, MAX_TOP_K);
     for (key, value) in form_urlencoded::parse(&body) {
         match &key[..] {

@@ -1,5 +1,6 @@
 //! `GET /v1/clusters` and `GET /v1/clusters/{id}`: the clusters of a model's index, and the labels of one.
 
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::Uri;
 use axum::response::Response;
@@ -109,10 +110,10 @@ pub(crate) async fn list(State(service): State<Service>, uri: Uri) -> Result<Res
 )]
 pub(crate) async fn one(
     State(service): State<Service>,
-    Path(id): Path<String>,
+    path: Result<Path<String>, PathRejection>,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    let cluster = query::id(&id)?;
+    let cluster = query::id(path)?;
     let model = ModelQuery::parse(&uri)?.model;
     let model = service.models().get(model.as_deref())?;
     let found = in_time(&service, move || {

@@ -211,7 +211,8 @@ impl Open {
         let mut states = self.lock();
         let is_idle = |state: &Arc<State>| state.n_active.load(Ordering::Relaxed) == 0;
         let idle = states.iter().filter(|(_, state)| is_idle(state));
-        let idlest = idle.min_by_key(|(_, state)| state.idle_since.load(Ordering::Relaxed));
+        let idlest =
+            idle.min_by_key(|(id, state)| (state.idle_since.load(Ordering::Relaxed), **id));
         if let Some(id) = idlest.map(|(&id, _)| id)
             && let Some(state) = states.remove(&id)
         {

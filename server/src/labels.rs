@@ -1,5 +1,6 @@
 //! `GET /v1/labels` and `GET /v1/labels/{id}`: the labels of a model, and what it knows of one.
 
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::Uri;
 use axum::response::Response;
@@ -113,10 +114,10 @@ pub(crate) async fn list(State(service): State<Service>, uri: Uri) -> Result<Res
 )]
 pub(crate) async fn one(
     State(service): State<Service>,
-    Path(id): Path<String>,
+    path: Result<Path<String>, PathRejection>,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    let label = LabelId(query::id(&id)?);
+    let label = LabelId(query::id(path)?);
     let model = ModelQuery::parse(&uri)?.model;
     let model = service.models().get(model.as_deref())?;
     if model.predictor.labels().len() <= label.idx() {

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use axum::extract::Path;
+use axum::extract::rejection::PathRejection;
 use axum::http::Uri;
 use utoipa::IntoParams;
 
@@ -75,9 +77,15 @@ impl ListQuery {
     }
 }
 
+/// The part of a path that an endpoint leaves open.
+pub(crate) fn name(path: Result<Path<String>, PathRejection>) -> Result<String, ApiError> {
+    let name = path.map(|Path(name)| name);
+    name.map_err(|_| ApiError::BadValue("the address is not UTF-8".into()))
+}
+
 /// The number of a label or cluster in a path.
-pub(crate) fn id(text: &str) -> Result<u32, ApiError> {
-    number("id", text, 0, MAX_NUMBER).map(|id| id as u32)
+pub(crate) fn id(path: Result<Path<String>, PathRejection>) -> Result<u32, ApiError> {
+    number("id", &name(path)?, 0, MAX_NUMBER).map(|id| id as u32)
 }
 
 fn number(name: &str, text: &str, min: usize, max: usize) -> Result<usize, ApiError> {

@@ -1,5 +1,7 @@
 //! What happens while the threads that answer are busy, which only the inside can arrange.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -8,9 +10,8 @@ use axum::http::{Request, StatusCode};
 use axum::response::Response;
 use http_body_util::BodyExt;
 use serde_json::Value;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::net::TcpListener;
+use tokio::sync::{oneshot, watch};
 use tower::ServiceExt;
 
 use crate::{ModelSource, Options, Service, router, serve};
@@ -23,6 +24,12 @@ struct Fixture {
     service: Service,
     _directory: tempfile::TempDir,
 }
+
+/// Work that has not ended; it would be skipped if nobody waited for it.
+struct Block(
+    #[allow(dead_code)] mpsc::Sender<()>,
+    #[allow(dead_code)] oneshot::Receiver<()>,
+);
 
 impl Fixture {
     fn new(change: impl FnOnce(&mut Options)) -> Self {
@@ -45,17 +52,17 @@ impl Fixture {
         }
     }
 
-    /// Keeps the thread busy until the sender is used or dropped.
-    fn block(&self) -> mpsc::Sender<()> {
+    /// Keeps the thread busy until the result is dropped.
+    fn block(&self) -> Block {
         let (release, released) = mpsc::channel::<()>();
         let (started, has_started) = mpsc::channel();
         let blocked = self.service.queue().run(move || {
             started.send(()).unwrap();
             let _ = released.recv();
         });
-        drop(blocked.unwrap());
+        let blocked = blocked.unwrap();
         has_started.recv().unwrap();
-        release
+        Block(release, blocked)
     }
 
     async fn ask(&self, texts: &[&str]) -> Response {
@@ -133,13 +140,13 @@ async fn a_stopping_service_answers_what_has_begun_and_takes_nothing_new() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let serving = tokio::spawn(serve(listener, fixture.service.clone(), stopping));
-    let mut waiting = TcpStream::connect(address).await.unwrap();
+    let mut waiting = TcpStream::connect(address).unwrap();
     let body = "{\"text\": \"apple\"}";
     let request = format!(
         "POST /v1/predict HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );
-    waiting.write_all(request.as_bytes()).await.unwrap();
+    waiting.write_all(request.as_bytes()).unwrap();
     while fixture.n_waiting() != "1" {
         tokio::task::yield_now().await;
     }
@@ -151,10 +158,13 @@ async fn a_stopping_service_answers_what_has_begun_and_takes_nothing_new() {
     let ready = router(&fixture.service).oneshot(ready).await.unwrap();
     assert_eq!(ready.status(), StatusCode::SERVICE_UNAVAILABLE);
     drop(release);
-    let mut answer = String::new();
-    waiting.read_to_string(&mut answer).await.unwrap();
+    let reading = tokio::task::spawn_blocking(move || {
+        let mut answer = String::new();
+        waiting.read_to_string(&mut answer).map(|_| answer)
+    });
+    let answer = reading.await.unwrap().unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     assert!(answer.contains("connection: close"), "{answer}");
     serving.await.unwrap();
-    assert!(TcpStream::connect(address).await.is_err());
+    assert!(TcpStream::connect(address).is_err());
 }

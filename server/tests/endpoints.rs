@@ -236,7 +236,7 @@ fn the_service_describes_itself() {
     let model = &models["models"][0];
     assert_eq!(
         (&model["n_labels"], &model["n_points"]),
-        (&json!(8), &json!(128))
+        (&json!(8), &json!(240))
     );
     assert_eq!(
         (&model["encoder"], &model["n_members"]),

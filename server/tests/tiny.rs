@@ -10,7 +10,9 @@ pub(crate) const TOPICS: [&str; 8] = [
 /// A text about two topics.
 pub(crate) fn text(number: usize) -> String {
     let (first, second) = (TOPICS[number % 8], TOPICS[number / 8 % 8]);
-    format!("{first} of{first} about{second} word{}", number % 5)
+    // Words of its own, so that it is no near duplicate of another text.
+    let own = [7, 11, 13].map(|step| format!("word{step}x{}", number * step % 61));
+    format!("{first} of{first} about{second} {}", own.join(" "))
 }
 
 /// A model whose labels begin with `prefix`.
@@ -20,7 +22,7 @@ pub(crate) fn model(prefix: &str, seed: u64) -> Predictor {
         let labels = vec![format!("{prefix} {first}"), format!("{prefix} {second}")];
         (text(number), labels)
     };
-    let data = Dataset::from_texts((0..128).map(point));
+    let data = Dataset::from_texts((0..240).map(point));
     let config = format!(
         "train.seed = {seed}
         train.batch_size = 16

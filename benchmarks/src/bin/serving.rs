@@ -157,8 +157,8 @@ fn swaps(binary: &str, first: &Path, second: &Path, exchanges: &[Exchange]) {
     let server = Server::start(binary, &current, &[]);
     let is_done = AtomicBool::new(false);
     let tally = std::thread::scope(|scope| {
-        let until = Until::Flag(&is_done);
-        let load = scope.spawn(|| drive(server.address, exchanges, None, 4, until));
+        let (address, until) = (server.address, Until::Flag(&is_done));
+        let load = scope.spawn(move || drive(address, exchanges, None, 4, until));
         for n_swaps in 1..=200 {
             fs::rename(&current, &aside).unwrap();
             fs::rename(&next, &current).unwrap();
