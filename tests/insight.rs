@@ -1,6 +1,9 @@
 //! Explanations and figures agree with the model's answers.
 
-use elias::insight::{Cut, MissReason, explain, find_hardest, neighbours, prune};
+use elias::insight::{
+    Cut, MissReason, cluster_details, explain, find_hardest, known_words, label_details,
+    n_clusters, neighbours, prune,
+};
 use elias::{Config, Dataset, LabelId, Level, Predictor, Query, Trainer};
 
 use crate::random::Random;
@@ -131,4 +134,46 @@ fn the_hardest_points_are_those_without_a_hit_and_each_label_has_a_reason() {
         }
     }
     assert!(data.label_set().find("l0") == Some(LabelId(0)));
+}
+
+#[test]
+fn labels_and_clusters_know_of_each_other() {
+    let data = data();
+    let predictor = train(&data, 1);
+    let n_labels = predictor.labels().len();
+    let mut n_edges = 0;
+    for label in (0..n_labels as u32).map(LabelId) {
+        let details = label_details(&predictor, label, 100).unwrap();
+        assert!(!details.clusters.is_empty(), "{label:?}");
+        n_edges += details.clusters.len();
+        for edge in &details.clusters {
+            let cluster = cluster_details(&predictor, edge.cluster, n_labels).unwrap();
+            assert!(cluster.labels.contains(&(label, edge.edge_score)));
+            let scores = || cluster.labels.iter().map(|&(_, score)| score);
+            assert!(scores().is_sorted_by(|a, b| a >= b));
+        }
+        let has_it = |point: usize| data.labels().row(point).0.contains(&label.0);
+        let expected: Vec<usize> = (0..240).filter(|&point| has_it(point)).take(100).collect();
+        assert_eq!(details.examples, expected);
+        let magnitudes = details.words.iter().map(|(_, weight)| weight.abs());
+        assert!(magnitudes.is_sorted_by(|a, b| a >= b));
+        let few = label_details(&predictor, label, 1).unwrap();
+        assert_eq!(few.clusters[..], details.clusters[..1]);
+    }
+    let clusters = 0..n_clusters(&predictor) as u32;
+    let sizes = clusters.map(|id| cluster_details(&predictor, id, 0).unwrap().n_labels);
+    assert_eq!(sizes.sum::<usize>(), n_edges);
+    assert_eq!(label_details(&predictor, LabelId(n_labels as u32), 1), None);
+    assert_eq!(cluster_details(&predictor, 4, 1), None);
+}
+
+#[test]
+fn the_known_words_of_a_text_are_those_of_its_features() {
+    let predictor = train(&data(), 1);
+    let points = predictor.points(&["topic3 topic3 unheard about5"]).unwrap();
+    let words = known_words(&predictor, &points);
+    let names: Vec<&str> = words.iter().map(|(word, _)| &word[..]).collect();
+    assert_eq!(names, ["topic3", "about5"]);
+    let length: f32 = words.iter().map(|(_, weight)| weight * weight).sum();
+    assert!((length - 1.0).abs() < 1e-5, "{words:?}");
 }

@@ -100,7 +100,10 @@ fn number(name: &str, text: &str, min: usize, max: usize) -> Result<usize, ApiEr
     })
 }
 
-fn pairs(uri: &Uri) -> Result<Vec<(Cow<'_, str>, Cow<'_, str>)>, ApiError> {
+/// A key and its value.
+type Pair<'a> = (Cow<'a, str>, Cow<'a, str>);
+
+fn pairs(uri: &Uri) -> Result<Vec<Pair<'_>>, ApiError> {
     let query = uri.query().unwrap_or("").as_bytes();
     let pairs: Vec<_> = form_urlencoded::parse(query).collect();
     for (place, (key, _)) in pairs.iter().enumerate() {

@@ -26,6 +26,22 @@ fn a_loaded_model_gives_the_same_answers_and_is_saved_as_the_same_bytes() {
 }
 
 #[test]
+fn a_model_in_memory_answers_as_before_whatever_happens_to_its_files() {
+    let data = dataset(120);
+    let predictor = train(&data);
+    let directory = temporary();
+    predictor.save(directory.path()).unwrap();
+    let loaded = Predictor::load_into_memory(directory.path()).unwrap();
+    for entry in fs::read_dir(directory.path()).unwrap() {
+        // A mapped file that is cut short would end the process.
+        fs::File::create(entry.unwrap().path()).unwrap();
+    }
+    let answers = predictor.rank(&data, 10).unwrap();
+    assert_eq!(loaded.rank(&data, 10).unwrap(), answers);
+    assert!(Predictor::load_into_memory(directory.path()).is_err());
+}
+
+#[test]
 fn classifiers_in_sixteen_bits_take_less_and_answer_as_they_did_in_memory() {
     let data = dataset(120);
     let sizes = ["full", "half"].map(|precision| {

@@ -66,7 +66,7 @@ pub(crate) struct Serve {
     /// Seconds that a connection may be silent
     #[arg(long, value_name = "SECONDS", env = "ELIAS_IDLE_TIMEOUT", hide_short_help = true, default_value_t = Options::default().idle_timeout.as_secs_f64(), value_parser = parse_seconds)]
     idle_timeout: f64,
-    /// Log method, endpoint, status and time of every request, never its content
+    /// Log endpoint, status and time of every request
     #[arg(long, env = "ELIAS_LOG_REQUESTS", value_parser = FalseyValueParser::new())]
     log_requests: bool,
 }
