@@ -34,5 +34,5 @@ until grep -q '^listening on' "$log"; do
 done
 url=$(sed -n 's/^listening on //p' "$log")
 cd "$environment"
-bin/schemathesis run "$url/openapi.json" --max-examples 40 --seed 1 --generation-database none \
+bin/schemathesis run "$url/openapi.json" --max-examples 100 --seed 1 --generation-database none \
     --request-timeout 20 --no-color "$@"

@@ -26,9 +26,11 @@ use clap::{Args, Parser, Subcommand};
 use crate::ui::bus_error;
 use crate::ui::console::{self, Console, Misuse, Verbosity};
 use crate::ui::interrupt::{self, Interrupted};
+#[cfg(feature = "serve")]
+use crate::verbs::serve;
 use crate::verbs::{
     bench, completions, config, convert, demo, evaluate, explain, inspect, predict, prune, report,
-    serve, train,
+    train,
 };
 
 /// Extreme multi-label classification: find the relevant labels of a text
@@ -77,6 +79,7 @@ enum Verb {
     Inspect(inspect::Inspect),
     Prune(prune::Prune),
     Report(report::Report),
+    #[cfg(feature = "serve")]
     Serve(serve::Serve),
     Convert(convert::Convert),
     Config(config::ShowConfig),
@@ -131,7 +134,9 @@ fn set_threads(asked: Option<u16>, console: &Console) -> anyhow::Result<()> {
 /// Trainings and the service listen for Ctrl-C themselves.
 fn listen(verb: &Verb) -> anyhow::Result<()> {
     match verb {
-        Verb::Train(_) | Verb::Demo(_) | Verb::Bench(_) | Verb::Serve(_) => Ok(()),
+        Verb::Train(_) | Verb::Demo(_) | Verb::Bench(_) => Ok(()),
+        #[cfg(feature = "serve")]
+        Verb::Serve(_) => Ok(()),
         _ => interrupt::end_cleanly(),
     }
 }
@@ -146,6 +151,7 @@ fn run(verb: Verb, console: &Console) -> anyhow::Result<()> {
         Verb::Inspect(inspect) => inspect.run(console),
         Verb::Prune(prune) => prune.run(console),
         Verb::Report(report) => report.run(console),
+        #[cfg(feature = "serve")]
         Verb::Serve(serve) => serve.run(console),
         Verb::Convert(convert) => convert.run(console),
         Verb::Config(config) => config.run(),

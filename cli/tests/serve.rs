@@ -1,5 +1,5 @@
 //! `elias serve` as a process: options, signals, restarts.
-#![cfg(unix)]
+#![cfg(all(unix, feature = "serve"))]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -60,6 +60,7 @@ impl Interrupt {
     }
 
     /// Does not listen, so that any signal ends the process at once.
+    #[cfg(feature = "serve")]
     pub(crate) fn none() -> Self {
         Interrupt(Arc::default())
     }

@@ -11,5 +11,6 @@ pub(crate) mod inspect;
 pub(crate) mod predict;
 pub(crate) mod prune;
 pub(crate) mod report;
+#[cfg(feature = "serve")]
 pub(crate) mod serve;
 pub(crate) mod train;
