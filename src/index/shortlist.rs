@@ -125,7 +125,6 @@ impl Shortlister {
     }
 
     /// Puts the shortlist in descending score, ties to the lower label.
-    #[cfg(test)]
     pub(crate) fn sort(&mut self) {
         self.paths
             .sort_unstable_by_key(|path| std::cmp::Reverse(descending_key(path.score, path.row.0)));
