@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use elias::insight::{BEAM_SIZES, IndexRecall, RecallBySize, SHORTLIST_SIZES, ShortlistRecall};
-use serde_json::{Map, Value, json};
+use elias::insight::{BEAM_SIZES, RecallBySize, SHORTLIST_SIZES, ShortlistRecall};
+use serde_json::json;
 
 use crate::ui::count::count;
 use crate::ui::table::Table;
@@ -33,28 +33,15 @@ fn cells(name: &str, recall: &RecallBySize) -> Vec<String> {
     [name.to_owned()].into_iter().chain(shares).collect()
 }
 
-/// Writes one object: for each index, recall by beam and by K.
+/// Writes one object: the sizes, and for each index its recall by beam, then by size.
 pub(crate) fn write_json(out: &mut impl Write, recall: &ShortlistRecall) -> io::Result<()> {
-    let by_beam = |index: &IndexRecall| -> Value {
-        let beams = BEAM_SIZES.iter().zip(&index.by_beam);
-        let beams = beams.map(|(beam_size, recall)| (beam_size.to_string(), by_size(recall)));
-        Value::Object(beams.collect())
-    };
-    let mut indices = Map::new();
-    for index in &recall.indices {
-        indices.insert(index.index.replace(' ', "_"), by_beam(index));
-    }
     let object = json!({
         "n_points": recall.n_points,
-        "recall_by_beam_and_size": indices,
-        "one_against_all": by_size(&recall.one_against_all),
+        "beam_sizes": BEAM_SIZES,
+        "shortlist_sizes": SHORTLIST_SIZES,
+        "indices": recall.indices,
+        "one_against_all": recall.one_against_all,
     });
     serde_json::to_writer_pretty(&mut *out, &object)?;
     writeln!(out)
-}
-
-fn by_size(recall: &RecallBySize) -> Value {
-    let shares = SHORTLIST_SIZES.iter().zip(recall);
-    let shares = shares.map(|(size, share)| (size.to_string(), json!(share)));
-    Value::Object(shares.collect())
 }
