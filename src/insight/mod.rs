@@ -36,7 +36,7 @@ pub use shortlist::{
 
 pub use crate::calibration::{Reliability, ReliabilityBin};
 pub use crate::features::PointSet;
-pub use crate::index::Cut;
+pub use crate::index::{Cut, LostLabels};
 
 /// The cluster score above which a point belongs to a cluster (paper, Appendix).
 pub const STRONG: f32 = 0.25;
