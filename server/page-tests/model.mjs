@@ -48,9 +48,12 @@ class Model {
       for (const word of new Set(wordsOf(point.text))) this.frequencies.set(word, (this.frequencies.get(word) ?? 0) + 1);
     });
     this.rows = points.map((point) => this.weigh(point.text));
+    // The mean weight of each word.
+    this.usual = new Map();
     this.postings = new Map();
     this.rows.forEach((row, i) => {
       for (const [word, weight] of row) {
+        this.usual.set(word, (this.usual.get(word) ?? 0) + weight / this.rows.length);
         if (this.frequencies.get(word) > 1500) continue;
         if (!this.postings.has(word)) this.postings.set(word, []);
         this.postings.get(word).push([i, weight]);
@@ -148,8 +151,7 @@ class Model {
     const sums = new Map();
     for (const one of rows) for (const [word, weight] of one) sums.set(word, (sums.get(word) ?? 0) + weight / rows.length);
     const words = row ? Array.from(row.keys()) : Array.from(sums.keys());
-    const usual = (word) => 0.6 * Math.sqrt(this.frequencies.get(word) / this.points.length) + 0.02;
-    return words.map((word) => [word, round(((sums.get(word) ?? 0) - usual(word)) * (row ? 3 * row.get(word) : 4))])
+    return words.map((word) => [word, round(((sums.get(word) ?? 0) - this.usual.get(word)) * (row ? 3 * row.get(word) : 4))])
       .sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
   }
 

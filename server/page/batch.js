@@ -115,7 +115,8 @@ class BatchView {
     const from = name ? `${name}, read as ${kind}` : `Pasted, read as ${kind}`;
     const cut = input.total > MAX_TEXTS ? ` It has ${number(input.total)}; the page takes the first ${number(MAX_TEXTS)}. Use “elias predict” for all of them.` : "";
     const words = input.rows ? `${count(input.rows.length, "text")}.${cut}` : "No column is named text or title. Choose the column that has the texts.";
-    return el("div", {}, el("h2", {}, "Ready"), el("p", {}, `${from}: ${words}`), input.columns ? this.columnPicker(input) : null);
+    const title = state.stop ? "Labelling…" : !state.run ? "Ready" : state.run.isDone ? "Done" : "Stopped";
+    return el("div", {}, el("h2", {}, title), el("p", {}, `${from}: ${words}`), input.columns ? this.columnPicker(input) : null);
   }
 
   columnPicker(input) {

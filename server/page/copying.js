@@ -15,11 +15,11 @@ export function copyBox(title, current) {
       if (!request) return announce("There is nothing to copy yet.");
       const code = write({ ...request, hasKey: savedKey() !== "" });
       shown.firstChild.textContent = code;
-      box.dataset.kind = name;
       shown.hidden = false;
       const isCopied = await copy(code);
       const words = isCopied ? "Copied" : "Select and copy the text below";
       button.textContent = words;
+      box.dataset.copied = isCopied ? name : "";
       announce(isCopied ? `Copied as ${name}` : words);
       setTimeout(() => { button.textContent = label; }, 2000);
     });

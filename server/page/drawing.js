@@ -12,8 +12,8 @@ export function drawPath(answer, member, width, link) {
   const { paths } = member;
   const isNarrow = width < 420;
   const textWidth = isNarrow ? 40 : 64;
-  const clusterWidth = isNarrow ? 68 : 96;
-  const labelWidth = isNarrow ? 74 : Math.min(190, Math.round(width * 0.27));
+  const clusterWidth = isNarrow ? 80 : 96;
+  const labelWidth = isNarrow ? 92 : Math.min(190, Math.round(width * 0.27));
   const height = TOP + Math.max(2, paths.length) * ROW;
   const middle = TOP + (height - TOP) / 2;
   const clusterX = textWidth + (width - textWidth - clusterWidth - labelWidth) / 2;
@@ -33,11 +33,9 @@ export function drawPath(answer, member, width, link) {
     words.push(
       number(clusterX - 6, y - 6, path.cluster_score, kind, "end"),
       number(clusterX + clusterWidth + 6, y - 6, path.edge_score, kind, "start"));
-    const name = isNarrow ? `C ${path.cluster}` : `Cluster ${path.cluster}`;
-    boxes.push(svg("a", { href: link(path.cluster), "aria-label": `Cluster ${path.cluster}` },
-      box(clusterX, y, clusterWidth, name, kind)));
+    boxes.push(svg("a", { href: link(path.cluster) }, box(clusterX, y, clusterWidth, `Cluster ${path.cluster}`, kind)));
   }
-  const shown = shorten(answer.label, Math.floor(labelWidth / 7.4));
+  const shown = shorten(answer.label, Math.floor((labelWidth - 10) / 7));
   const label = box(labelX, middle, labelWidth, shown, "best", `σ ${score(member.relevance)}`);
   label.prepend(svg("title", {}, answer.label));
   return svg("svg", {

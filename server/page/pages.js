@@ -26,7 +26,7 @@ export async function labelPage(id, signal) {
     name: [bdi(label.label)],
     parts: [
       el("p", { class: "facts-line" }, `Label ${label.id} · ${count(label.n_points, "training example")} · in ${count(clusters.length, "cluster")}`),
-      el("p", {}, el("a", { href: hashOf(["predict"], { text: label.label, model }) }, "Ask for labels of this name’s words")),
+      el("p", {}, el("a", { href: hashOf(["predict"], { text: label.label, model }) }, "Predict with this name as the text")),
       el("div", { class: "cards" },
         card("Clusters", "Groups of related labels that the search goes through. The number says how firmly the label belongs to it.",
           clusters.length ? el("ul", { class: "scored" }, clusters.map((cluster) => el("li", {},
@@ -67,7 +67,7 @@ export async function clusterPage(id, signal) {
     name: [`Cluster ${cluster.cluster}`],
     parts: [
       el("p", { class: "facts-line" }, `${count(cluster.n_labels, "label")}${isPart ? `; these are the ${number(labels.length)} that belong to it most firmly` : ""}`),
-      el("p", { class: "soft" }, "A cluster is a group of labels that texts like to have together. The model learned these groups; they have no names."),
+      el("p", { class: "soft" }, "A cluster is a group of labels that go with similar texts. The model learned these groups; they have no names."),
       el("ul", { class: "scored columns" }, labels.map((label) => el("li", {},
         el("a", { href: hashOf(["labels", label.id], { model }) }, bdi(label.label)),
         bar(label.edge_score), el("span", { class: "num" }, score(label.edge_score))))),

@@ -210,6 +210,7 @@ class PredictView {
   }
 
   show() {
+    this.copies.hidden = !this.answers;
     if (!this.answers) {
       const words = asked.text.trim() === "" ? "Type or paste a text above. The answers appear as you type." : "";
       this.found.replaceChildren(el("p", { class: "soft empty" }, words));

@@ -132,7 +132,7 @@ function wordSection(text, answer) {
     return el("mark", {
       class: weight > 0 ? "for" : "against",
       title: `${weight > 0 ? "speaks for it" : "speaks against it"}: ${signed(weight)}`,
-      style: { "--strength": `${Math.round(12 + 48 * strength)}%` },
+      style: { "--strength": `${Math.round(15 + 70 * strength)}%` },
     }, piece);
   });
   const rows = terms.map(([word, weight]) => el("tr", {},
@@ -140,8 +140,8 @@ function wordSection(text, answer) {
   return el("section", {}, heading,
     el("p", {}, said, "."),
     el("p", { class: "weighed", dir: "auto" }, pieces),
-    el("p", { class: "legend soft" }, el("mark", { class: "for", style: { "--strength": "45%" } }, "speaks for it"), " ",
-      el("mark", { class: "against", style: { "--strength": "45%" } }, "speaks against it"), " stronger colour, more weight"),
+    el("p", { class: "legend soft" }, el("mark", { class: "for", style: { "--strength": "60%" } }, "speaks for it"), " ",
+      el("mark", { class: "against", style: { "--strength": "60%" } }, "speaks against it"), " stronger colour, more weight"),
     el("details", {}, el("summary", {}, "Weights of the words"),
       el("table", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Word"), el("th", { scope: "col" }, "Speaks"),
         el("th", { scope: "col", class: "num" }, "Weight"))), el("tbody", {}, rows))));
