@@ -4,7 +4,7 @@ export default async function* report(events) {
   let passed = 0;
   let failed = 0;
   for await (const { type, data } of events) {
-    const isGroup = data?.details?.type === "suite";
+    const isGroup = data?.details?.type === "suite" || data?.skip !== undefined;
     const isFile = data?.name?.endsWith?.(".mjs");
     if (type === "test:pass" && !isGroup && !isFile) passed += 1;
     if (type === "test:fail" && !isGroup && !(isFile && data.details.error?.failureType === "subtestsFailed")) {

@@ -18,7 +18,7 @@ const LISTS = {
       el("td", { class: "num" }, number(label.n_points))],
   },
   clusters: {
-    title: "Clusters", one: "cluster", path: "v1/clusters", rows: "clusters", hint: "Part of the name of a label in it",
+    title: "Clusters", one: "cluster", path: "v1/clusters", rows: "clusters", hint: "Part of the name of a strong label in it",
     heads: [["Cluster"], ["Labels", "num"], ["Strongest labels"]],
     row: (cluster, model) => [
       el("td", {}, el("a", { href: hashOf(["clusters", cluster.cluster], { model }) }, `Cluster ${cluster.cluster}`)),

@@ -58,7 +58,6 @@ class PredictView {
       id: "threshold", type: "range", min: "0", max: "100", step: "1", oninput: () => this.set(),
     });
     this.thresholdShown = el("output", { for: "threshold" });
-    this.thresholdName = el("span");
     this.found = el("div", { class: "answers", "aria-busy": "false" });
     this.copies = copyBox("Use it from a program", () => this.request());
     this.aside = el("aside", { class: "why-side", "aria-label": "Why this answer" });
@@ -70,7 +69,7 @@ class PredictView {
         el("div", { class: "settings" },
           el("label", { class: "field short" }, el("span", {}, "Answers at most"), this.k),
           el("label", { class: "field grow" },
-            el("span", {}, this.thresholdName, " ", this.thresholdShown), this.threshold)),
+            el("span", {}, "Threshold: ", this.thresholdShown), this.threshold)),
         el("section", { "aria-labelledby": "answers-title" },
           el("h2", { id: "answers-title" }, "Answers"), this.found),
         this.copies),
@@ -122,8 +121,8 @@ class PredictView {
 
   showSettings() {
     const isSure = hasProbabilities();
-    this.thresholdName.textContent = isSure ? "Only answers that are right at least this often:" : "Only answers with at least this score:";
-    this.thresholdShown.textContent = isSure ? percent(asked.threshold) : asked.threshold.toFixed(2);
+    const least = isSure ? `at least ${percent(asked.threshold)} likely` : `score at least ${asked.threshold.toFixed(2)}`;
+    this.thresholdShown.textContent = asked.threshold === 0 ? "none" : least;
     this.threshold.setAttribute("aria-valuetext", this.thresholdShown.textContent);
   }
 

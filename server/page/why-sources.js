@@ -23,7 +23,7 @@ export function experts(answer) {
   const largest = Math.max(SMALL, ...rows.map((row) => Math.abs(row.change)));
   const items = rows.map(({ name, words, without, change }) => {
     const isSmall = Math.abs(change) < SMALL;
-    const verdict = isSmall ? "makes no difference" : change > 0 ? "raises the score" : "lowers the score";
+    const verdict = isSmall ? "makes no difference" : change > 0 ? "raises it" : "lowers it";
     const kind = change > 0 ? "for" : "against";
     return el("li", { class: "source" },
       el("span", { class: "source-name", title: `${name} ${words}` }, name),
