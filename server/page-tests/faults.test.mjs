@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseCsv } from "../page/csv.js";
-import { ask, download, startBatch, textBox, withMock, withPage } from "./harness.mjs";
+import { ask, axe, download, startBatch, textBox, withMock, withPage } from "./harness.mjs";
 import { HOSTILE } from "./model.mjs";
 
 const names = (page) => page.locator(".answer-name").allTextContents();
@@ -48,6 +48,8 @@ test("an answer that comes late is dropped", async () => {
 
 test("a key is asked for, kept for the tab, and not shown in commands", () => withMock({ key: "secret-key" }, (url) => withPage({ url, permissions: ["clipboard-read", "clipboard-write"] }, async (page) => {
   const key = page.getByLabel("API key");
+  await key.waitFor();
+  assert.deepEqual(await axe(page), []);
   await key.fill("wrong");
   await page.keyboard.press("Enter");
   await page.getByText("The server did not accept this key.").waitFor();
@@ -170,6 +172,8 @@ test("a run can be stopped and continued, and its answers are those of all texts
     (await held.next()).done();
     await page.getByText("10 of 35 texts.").waitFor();
     const cut = await held.next();
+    await page.locator("#file").setInputFiles({ name: "other.txt", mimeType: "text/plain", buffer: Buffer.from("fonts") });
+    await page.getByText("Stop it before you load other texts.").waitFor();
     await page.getByRole("button", { name: "Stop" }).click();
     await page.getByRole("heading", { name: "Stopped" }).waitFor();
     cut.done();
@@ -220,6 +224,7 @@ test("files that cannot be read are refused with the reason", () => withMock({},
   const give = (name, content) => page.locator("#file").setInputFiles({ name, mimeType: "text/plain", buffer: Buffer.from(content) });
   await give("bad.csv", 'id,text\n1,"never closed\n');
   await page.getByText("bad.csv: Line 2: a quotation mark is opened and never closed.").waitFor();
+  assert.deepEqual(await axe(page), []);
   await give("latin.txt", [0x63, 0x61, 0x66, 0xe9]);
   await page.getByText("latin.txt: This file is not in UTF-8.").waitFor();
   await give("other.csv", "number,words\n1,png images\n");
@@ -230,6 +235,17 @@ test("files that cannot be read are refused with the reason", () => withMock({},
   await give("many.txt", "png\n".repeat(10_001));
   await page.getByText("It has 10,001; the page takes the first 10,000.").waitFor();
 })));
+
+test("a server without a model is asked again on demand", () => {
+  let isEmpty = true;
+  const before = ({ path }) => (path === "/v1/models" && isEmpty ? { value: { models: [] } } : null);
+  return withMock({ before }, (url) => withPage({ url }, async (page) => {
+    await page.getByText("It has no model yet.").waitFor();
+    isEmpty = false;
+    await page.getByRole("button", { name: "Try again" }).click();
+    await textBox(page).waitFor();
+  }));
+});
 
 test("texts and addresses beyond the limits are explained", () => withMock({ limits: { max_text_bytes: 50 } }, (url) => withPage({ url }, async (page, context, seen) => {
   await textBox(page).fill("é".repeat(26));

@@ -16,7 +16,7 @@ export let base = process.env.ELIAS_PAGE_URL ?? "";
 before(async () => {
   browser = await startBrowser();
   if (base) return;
-  main = await startMock();
+  main = await startMock({ names: ["debian", "uncalibrated"] });
   base = main.url;
 });
 

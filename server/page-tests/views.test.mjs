@@ -68,6 +68,10 @@ test("a click on an answer shows why", () => withPage({}, async (page) => {
   const member = answer.members.find((one) => one.model_score === most);
   assert.equal(await page.locator(".path-drawing a").count(), member.paths.length);
   assert.equal(await page.locator(".way").count(), 2 * member.paths.length);
+  if (member.paths.length) {
+    const { labels } = await api(`v1/clusters/${member.paths[0].cluster}`);
+    await page.locator(".about-cluster", { hasText: labels[0].label }).waitFor();
+  }
   assert.equal(await page.locator(".why .examples > li").count(), neighbours.length);
   await page.locator(".answer").first().click();
   assert.equal(await page.locator(".why h2").count(), 0);
@@ -82,7 +86,7 @@ test("the way back leads through the same steps", () => withPage({}, async (page
   await page.locator(".why .sources").waitFor();
   assert.equal(await textBox(page).inputValue(), TEXT);
   await page.goBack();
-  await page.waitForFunction(() => !document.querySelector(".why h2"));
+  await page.waitForFunction(() => document.querySelector(".answer") && !document.querySelector(".why h2"));
   await page.goForward();
   await page.locator(".why .sources").waitFor();
 }));

@@ -1,5 +1,6 @@
 // The page's table of contents: the shared parts, then the view that the address names.
 
+import { Problem } from "./api.js";
 import * as batch from "./batch.js";
 import * as browse from "./browse.js";
 import { announce, el, problem } from "./dom.js";
@@ -33,6 +34,7 @@ async function connect() {
   main.replaceChildren(el("p", { class: "soft loading" }, "Loading…"));
   try {
     await load();
+    if (store.models.length === 0) throw new Problem(503, "It has no model yet.");
   } catch (error) {
     main.replaceChildren(el("h1", { class: "only-heard" }, "elias"), problem(error, connect));
     return;
@@ -43,7 +45,7 @@ async function connect() {
 
 // Shows what the address names; a view that is shown already only hears of the new address.
 function show() {
-  if (store.models.length === 0) return;
+  if (!store.model) return;
   const route = parseHash(location.hash);
   const view = VIEWS[route.path[0]] ?? predict;
   const name = route.query.get("model");

@@ -18,6 +18,13 @@ addEventListener("beforeunload", (event) => {
   if (state.stop) event.preventDefault();
 });
 
+// A file that misses its place would replace the page.
+for (const kind of ["dragover", "drop"]) {
+  addEventListener(kind, (event) => {
+    if (event.dataTransfer?.types.includes("Files")) event.preventDefault();
+  });
+}
+
 export function mount(route, signal) {
   const view = new BatchView();
   redraw = (what) => view.draw(what);
@@ -31,7 +38,10 @@ class BatchView {
     this.inputPart = el("section", { class: "card", "aria-labelledby": "batch-input" });
     this.runPart = el("section", { class: "batch-run", "aria-label": "Answers" });
     this.paste = el("textarea", { rows: "5", dir: "auto", placeholder: "One text per line, JSON Lines, or CSV with a header" });
-    this.file = el("input", { type: "file", id: "file", accept: ".csv,.tsv,.txt,.jsonl,.ndjson,.json,text/plain,text/csv", onchange: () => this.takeFile(this.file.files[0]) });
+    this.file = el("input", { type: "file", id: "file", accept: ".csv,.tsv,.txt,.jsonl,.ndjson,.json,text/plain,text/csv",
+      // Forgetting the last choice lets the same file be chosen again after a change.
+      onclick: () => { this.file.value = ""; }, onchange: () => this.takeFile(this.file.files[0]),
+    });
     this.node = el("div", { class: "batch" },
       el("h1", { tabindex: "-1" }, "Label many texts"),
       el("p", { class: "soft" }, `Up to ${number(MAX_TEXTS)} texts as CSV, JSON Lines or plain lines. A table needs a column named text, or title with abstract; an id column is kept. The file is read in your browser; only the texts are sent to this server.`),
@@ -74,8 +84,8 @@ class BatchView {
   }
 
   take(text, name, column = null) {
-    state.stop?.abort();
-    Object.assign(state, { run: null, stop: null, problem: null, page: 0, column });
+    if (state.stop) return this.refuseNow();
+    Object.assign(state, { run: null, problem: null, page: 0, column });
     try {
       state.input = readTexts(text, name, column);
       state.source = { text, name };
@@ -88,9 +98,15 @@ class BatchView {
     this.draw();
   }
 
+  // A run that goes on is not thrown away by a file that was dropped by mistake.
+  refuseNow() {
+    state.problem = { title: "A run is going on.", message: "Stop it before you load other texts." };
+    this.draw();
+  }
+
   refuse(message) {
-    state.stop?.abort();
-    Object.assign(state, { input: null, source: null, run: null, stop: null });
+    if (state.stop) return this.refuseNow();
+    Object.assign(state, { input: null, source: null, run: null });
     state.problem = { title: "These texts cannot be read.", message };
     this.draw();
   }
@@ -138,7 +154,7 @@ class BatchView {
         else event.target.value = value;
       } }));
     const start = el("button", { class: "button primary", type: "button", onclick: () => this.start() }, `Label ${count(state.input.rows.length, "text")}`);
-    const again = el("button", { class: "button", type: "button", onclick: () => { state.stop?.abort(); Object.assign(state, { run: null, stop: null, problem: null }); this.draw(); } }, "Start over");
+    const again = el("button", { class: "button", type: "button", onclick: () => { Object.assign(state, { run: null, problem: null }); this.draw(); } }, "Start over");
     return el("div", { class: "settings" },
       setting("Answers per text", state.k, 100, 1, (k) => { state.k = k; }),
       setting("Threshold (0 to 1)", state.threshold, 1, 0.01, (threshold) => { state.threshold = threshold; }),
@@ -189,15 +205,15 @@ async function go() {
   state.problem = null;
   redraw();
   announce("Labelling has begun.");
+  let problemFound = null;
   try {
     await run.run(() => redraw("progress"), stop.signal);
     announce(`All ${count(run.rows.length, "text")} labelled.`);
   } catch (error) {
-    if (error.name !== "AbortError") state.problem = error;
+    if (error.name !== "AbortError") problemFound = error;
     else announce("Stopped.");
   }
-  // Another file may have been loaded meanwhile.
-  if (state.run !== run) return;
+  state.problem = problemFound;
   state.stop = null;
   redraw();
 }

@@ -25,10 +25,10 @@ export async function labelPage(id, signal) {
   return {
     name: [bdi(label.label)],
     parts: [
-      el("p", { class: "facts-line" }, `Label ${label.id} · ${count(label.n_points, "training example")} · in ${count(clusters.length, "cluster")}`),
+      el("p", { class: "facts-line" }, `Label ${label.id} · ${count(label.n_points, "training example")}`),
       el("p", {}, el("a", { href: hashOf(["predict"], { text: label.label, model }) }, "Predict with this name as the text")),
       el("div", { class: "cards" },
-        card("Clusters", "Groups of related labels that the search goes through. The number says how firmly the label belongs to it.",
+        card("Clusters", "Groups of related labels that the search goes through. The number says how firmly the label belongs to it; the strongest come first.",
           clusters.length ? el("ul", { class: "scored" }, clusters.map((cluster) => el("li", {},
             el("a", { href: hashOf(["clusters", cluster.cluster], { model }) }, `Cluster ${cluster.cluster}`),
             bar(cluster.edge_score), el("span", { class: "num" }, score(cluster.edge_score))))) : el("p", {}, "None.")),

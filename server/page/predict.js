@@ -47,7 +47,7 @@ class PredictView {
 
   build() {
     this.box = el("textarea", {
-      id: "text", rows: "7", dir: "auto", "aria-describedby": "text-note", placeholder: "A title, an abstract, a description…",
+      id: "text", rows: "6", dir: "auto", "aria-describedby": "text-note", placeholder: "A title, an abstract, a description…",
       oninput: () => this.typed(),
     });
     this.note = el("p", { class: "soft note", id: "text-note" });

@@ -1,8 +1,9 @@
 // The way of a text through the clusters to a label, as a drawing and in words.
 
+import { get } from "./api.js";
 import { bdi, el } from "./dom.js";
 import { drawPath } from "./drawing.js";
-import { score } from "./format.js";
+import { listed, score, shorten } from "./format.js";
 import { hashOf } from "./router.js";
 import { rankerSum } from "./why-sources.js";
 
@@ -39,6 +40,8 @@ function memberPath(answer, member, model) {
   });
   observer.observe(place);
   const others = member.paths.length - 1;
+  const about = el("p", { class: "soft about-cluster" });
+  tellAbout(first.cluster, model, about);
   return [
     el("p", {}, "The model does not compare a text with every label. It first picks the clusters, groups of related labels, that fit the text."),
     place,
@@ -46,8 +49,20 @@ function memberPath(answer, member, model) {
       `: the text fits it with ${score(first.cluster_score)}, it holds `, bdi(answer.label), ` with ${score(first.edge_score)}, `,
       `and the label itself fits the text with ${score(member.relevance)}.`,
       others > 0 ? " Only the best way counts; the others are drawn in grey." : ""),
+    about,
     numbers(member, link),
   ];
+}
+
+// A cluster has no name, so its strongest labels say what it is about. Without them nothing is lost.
+async function tellAbout(cluster, model, place) {
+  try {
+    const { labels } = await get(`v1/clusters/${cluster}`, { model });
+    const names = labels.slice(0, 5).map(({ id, label }) => el("a", { href: hashOf(["labels", id], { model }) }, bdi(shorten(label, 50))));
+    if (names.length) place.append(`The strongest labels of cluster ${cluster}: `, ...listed(names), ".");
+  } catch {
+    place.remove();
+  }
 }
 
 function numbers(member, link) {
