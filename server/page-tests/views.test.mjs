@@ -26,7 +26,7 @@ test("answers appear while one types, as the service gives them", () => withPage
 
 test("the threshold hides answers and the number asks for more", () => withPage({}, async (page) => {
   await ask(page, TEXT);
-  await page.getByLabel("Answers at most").fill("20");
+  await page.getByLabel("Maximum answers").fill("20");
   await page.waitForFunction(() => document.querySelectorAll(".answer").length > 5);
   const all = await page.locator(".answer").count();
   const { labels } = await api("v1/predict", { text: TEXT, top_k: 20 });
@@ -41,7 +41,7 @@ test("the threshold hides answers and the number asks for more", () => withPage(
 
 test("an address brings back text, settings and reasons", () => withPage({}, async (page, context) => {
   await ask(page, TEXT);
-  await page.getByLabel("Answers at most").fill("7");
+  await page.getByLabel("Maximum answers").fill("7");
   await page.waitForFunction(() => document.querySelectorAll(".answer").length === 7);
   await page.locator(".answer").nth(1).click();
   await page.locator(".why h2").waitFor();
@@ -215,12 +215,12 @@ test("everything is reached by keyboard, with a focus that is seen", () => withP
   await page.keyboard.press("Enter");
   await page.locator(".why .sources").waitFor();
   assert.equal(await page.locator(".why h2").textContent(), `Why ${second}?`);
-  await tabTo(({ words }) => words === "All about this label");
+  await tabTo(({ words }) => words === "More about this label");
   await page.keyboard.press("Escape");
   assert.ok((await focused()).words.startsWith(second));
   assert.equal(await page.locator(".why h2").count(), 0);
   await page.keyboard.press("Enter");
-  await tabTo(({ words }) => words === "All about this label");
+  await tabTo(({ words }) => words === "More about this label");
   await page.keyboard.press("Enter");
   await page.locator(".cards").waitFor();
   assert.equal(await page.evaluate(() => document.activeElement.tagName), "H1");

@@ -46,7 +46,7 @@ export function answerList(visible, nAll, choose) {
     const why = store.model?.why_no_probabilities;
     notes.push(`This model has no probabilities${why ? ` (${why})` : ""}. The bars are scores: they put the answers in order, but do not say how often they are right.`);
   } else if (visible.length) {
-    notes.push("The percentage says how often such an answer is right. Choose an answer to see why.");
+    notes.push("The percentage shows how often such an answer is right. Choose an answer to see why.");
   }
   const node = el("div", {}, visible.length ? list : null, notes.map((words) => el("p", { class: "soft note" }, words)));
   return { node, items };

@@ -16,9 +16,9 @@ export class Problem extends Error {
 
 const WORDS = {
   0: ["The server cannot be reached.", "Check that it is still running and that you are connected, then try again."],
-  401: ["The server asks for a key.", "Ask whoever runs the server for the API key, then try again."],
+  401: ["The server needs a key.", "Ask whoever runs the server for the API key, then try again."],
   404: ["There is nothing here.", "The address may be old: the model may have been replaced since."],
-  413: ["That is more than the server takes at once.", "Shorten the text, or send fewer texts."],
+  413: ["That is more than the server accepts at once.", "Shorten the text, or send fewer texts."],
   422: ["The server cannot use these values.", "Change what the message names."],
   429: ["The server is busy.", "Wait a moment, then try again."],
   500: ["The server failed.", "Try again. If it keeps failing, tell whoever runs the server."],

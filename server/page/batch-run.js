@@ -1,4 +1,4 @@
-// Sends many texts in pieces that the server takes, and keeps the answers in order.
+// Sends many texts in pieces that the server accepts, and keeps the answers in order.
 //
 // A piece that is refused as a whole (too large, too slow, a bad value) is halved until the text at fault stands alone;
 // that text gets the server's message, the others their answers. A busy server is asked again when it says so.
@@ -59,7 +59,7 @@ export class BatchRun {
     if (text.trim() === "") return "the text is empty";
     const limit = this.limits.max_text_bytes;
     const isLong = text.length > limit || (3 * text.length > limit && encoder.encode(text).length > limit);
-    return isLong ? `the text is longer than the ${limit} bytes that the server takes` : null;
+    return isLong ? `the text is longer than the ${limit} bytes that the server accepts` : null;
   }
 
   async answer(start, end, signal) {

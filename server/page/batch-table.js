@@ -23,7 +23,7 @@ export function resultTable(run, first, turned) {
   const forth = [button("Next", () => page + 1), button("Last", () => nPages - 1)];
   const pager = el("nav", { class: "pager", "aria-label": "Pages of the table" }, back, words, forth);
   const model = run.settings.model;
-  const copies = copyBox("This page of texts from a program", () => ({
+  const copies = copyBox("This page of texts in code", () => ({
     url: address("v1/predict"), body: { texts: pageRows().map((row) => row.text), ...run.settings },
   }));
   const table = el("table", { class: "list results" },

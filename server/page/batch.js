@@ -74,7 +74,7 @@ class BatchView {
   async takeFile(file) {
     if (!file) return;
     if (file.size > MAX_FILE_BYTES) {
-      return this.refuse(`${file.name} has ${bytes(file.size)}; the page takes ${bytes(MAX_FILE_BYTES)}. Use “elias predict” for large files.`);
+      return this.refuse(`${file.name} has ${bytes(file.size)}; the limit is ${bytes(MAX_FILE_BYTES)}. Use “elias predict” for large files.`);
     }
     try {
       this.take(decode(new Uint8Array(await file.arrayBuffer())), file.name);
@@ -100,7 +100,7 @@ class BatchView {
 
   // A run that goes on is not thrown away by a file that was dropped by mistake.
   refuseNow() {
-    state.problem = { title: "A run is going on.", message: "Stop it before you load other texts." };
+    state.problem = { title: "A run is in progress.", message: "Stop it before you load other texts." };
     this.draw();
   }
 
@@ -118,7 +118,7 @@ class BatchView {
     this.runPart.replaceChildren(...[
       state.problem ? problem(state.problem) : null,
       input ? this.summary(input) : null,
-      input?.rows ? this.settings() : null,
+      input ? this.settings(input) : null,
       run ? this.progressBox() : null,
       run ? this.table() : null,
     ].filter(Boolean));
@@ -129,23 +129,25 @@ class BatchView {
     const { name } = state.source;
     const kind = { table: "a table", jsonl: "JSON Lines", lines: "one text per line" }[input.kind];
     const from = name ? `${name}, read as ${kind}` : `Pasted, read as ${kind}`;
-    const cut = input.total > MAX_TEXTS ? ` It has ${number(input.total)}; the page takes the first ${number(MAX_TEXTS)}. Use “elias predict” for all of them.` : "";
+    const cut = input.total > MAX_TEXTS ? ` It has ${number(input.total)}; the first ${number(MAX_TEXTS)} are used. Use “elias predict” for all of them.` : "";
     const words = input.rows ? `${count(input.rows.length, "text")}.${cut}` : "No column is named text or title. Choose the column that has the texts.";
     const title = state.stop ? "Labelling…" : !state.run ? "Ready" : state.run.isDone ? "Done" : "Stopped";
-    return el("div", {}, el("h2", {}, title), el("p", {}, `${from}: ${words}`), input.columns ? this.columnPicker(input) : null);
+    return el("div", {}, el("h2", {}, title), el("p", {}, `${from}: ${words}`));
   }
 
-  columnPicker(input) {
+  columnPicker(input, isLocked) {
     const isOwn = state.column !== null;
     const automatic = isOwn ? "as the header says" : input.textColumns.join(" + ") || "choose…";
     const options = input.columns.map((name) => el("option", { value: name, selected: name === state.column }, name));
     const pick = (event) => this.take(state.source.text, state.source.name, event.target.value || null);
-    return el("label", { class: "field short" }, el("span", {}, "Column of the texts"),
-      el("select", { onchange: pick, disabled: Boolean(state.stop) }, el("option", { value: "", selected: !isOwn }, automatic), options));
+    return el("label", { class: "field short" }, el("span", {}, "Text column"),
+      el("select", { onchange: pick, disabled: isLocked }, el("option", { value: "", selected: !isOwn }, automatic), options));
   }
 
-  settings() {
+  settings(input) {
     const isLocked = Boolean(state.run);
+    const column = input.columns ? this.columnPicker(input, isLocked) : null;
+    if (!input.rows) return el("div", { class: "settings" }, column);
     const setting = (name, value, most, step, change) => el("label", { class: "field short" }, el("span", {}, name),
       el("input", { type: "number", min: step === 1 ? 1 : 0, max: most, step, value, disabled: isLocked, onchange: (event) => {
         const typed = Number(event.target.value);
@@ -153,9 +155,9 @@ class BatchView {
         if (isFine) change(step === 1 ? Math.round(typed) : typed);
         else event.target.value = value;
       } }));
-    const start = el("button", { class: "button primary", type: "button", onclick: () => this.start() }, `Label ${count(state.input.rows.length, "text")}`);
+    const start = el("button", { class: "button primary", type: "button", onclick: () => this.start() }, `Label ${count(input.rows.length, "text")}`);
     const again = el("button", { class: "button", type: "button", onclick: () => { Object.assign(state, { run: null, problem: null }); this.draw(); } }, "Start over");
-    return el("div", { class: "settings" },
+    return el("div", { class: "settings" }, column,
       setting("Answers per text", state.k, 100, 1, (k) => { state.k = k; }),
       setting("Threshold (0 to 1)", state.threshold, 1, 0.01, (threshold) => { state.threshold = threshold; }),
       isLocked ? (state.stop ? null : again) : start);
@@ -186,7 +188,7 @@ class BatchView {
     const { run } = state;
     this.progress.value = run.at;
     const failed = run.failed ? `, ${number(run.failed)} could not be labelled` : "";
-    const wait = run.waiting ? ` The server is busy; the page goes on in ${count(Math.ceil(run.waiting), "second")}.` : "";
+    const wait = run.waiting ? ` The server is busy; continuing in ${count(Math.ceil(run.waiting), "second")}.` : "";
     this.progressWords.textContent = `${number(run.at)} of ${count(run.rows.length, "text")}${failed}.${wait}`;
     this.results?.fill();
   }

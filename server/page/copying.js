@@ -1,4 +1,4 @@
-// "Use it from a program": the current request as curl and as Python, with buttons that copy it.
+// "Use it in code": the current request as curl and as Python, with buttons that copy it.
 
 import { announce, el } from "./dom.js";
 import { savedKey } from "./key.js";

@@ -1,4 +1,4 @@
-// A drawing of the ways from a text through clusters to a label. Thick lines are high scores.
+// A drawing of the paths from a text through clusters to a label. Thick lines are high scores.
 
 import { svg } from "./dom.js";
 import { score, shorten } from "./format.js";
@@ -23,7 +23,7 @@ export function drawPath(answer, member, width, link) {
   const lines = [];
   const words = [];
   const boxes = [];
-  // The best way is drawn last, above the others.
+  // The best path is drawn last, above the others.
   for (const [i, path] of Array.from(paths.entries()).reverse()) {
     const y = rowY(i);
     const kind = i === 0 ? "best" : "other";
@@ -40,10 +40,10 @@ export function drawPath(answer, member, width, link) {
   label.prepend(svg("title", {}, answer.label));
   return svg("svg", {
     viewBox: `0 0 ${width} ${height}`, width, height, class: "path-drawing", role: "group",
-    "aria-label": "The ways from the text through the clusters to the label; the numbers are also in the table below",
+    "aria-label": "The paths from the text through the clusters to the label; the numbers are also in the table below",
   },
-  svg("text", { x: clusterX - 6, y: 14, class: "head", "text-anchor": "end" }, isNarrow ? "fits ŝ" : "text fits ŝ"),
-  svg("text", { x: clusterX + clusterWidth + 6, y: 14, class: "head" }, isNarrow ? "edge" : "holds (edge)"),
+  svg("text", { x: clusterX - 6, y: 14, class: "head", "text-anchor": "end" }, isNarrow ? "match ŝ" : "text matches (ŝ)"),
+  svg("text", { x: clusterX + clusterWidth + 6, y: 14, class: "head" }, isNarrow ? "edge" : "label belongs (edge)"),
   lines, box(0, middle, textWidth, "Text", "best"), boxes.reverse(), label, words);
 }
 

@@ -32,13 +32,13 @@ export async function labelPage(id, signal) {
           clusters.length ? el("ul", { class: "scored" }, clusters.map((cluster) => el("li", {},
             el("a", { href: hashOf(["clusters", cluster.cluster], { model }) }, `Cluster ${cluster.cluster}`),
             bar(cluster.edge_score), el("span", { class: "num" }, score(cluster.edge_score))))) : el("p", {}, "None.")),
-        card("Words", "Words in a text that speak most for or against this label.",
+        card("Words", "Words in a text that count most for or against this label.",
           words.length ? el("ul", { class: "scored" }, words.map(([word, weight]) => el("li", {},
             bdi(word), bar(Math.abs(weight) / largest, weight > 0 ? "for" : "against"),
             el("span", { class: "num" }, signed(weight), el("span", { class: "only-heard" }, weight > 0 ? " for" : " against")))))
             : el("p", {}, "This model weighs no single words."))),
       examples.length ? exampleCard(examples, label.n_points) : null,
-      copyBox("This label from a program", () => ({ url: address(path, { model }) })),
+      copyBox("This label in code", () => ({ url: address(path, { model }) })),
     ].filter(Boolean),
   };
 }
@@ -71,7 +71,7 @@ export async function clusterPage(id, signal) {
       el("ul", { class: "scored columns" }, labels.map((label) => el("li", {},
         el("a", { href: hashOf(["labels", label.id], { model }) }, bdi(label.label)),
         bar(label.edge_score), el("span", { class: "num" }, score(label.edge_score))))),
-      copyBox("This cluster from a program", () => ({ url: address(path, { model }) })),
+      copyBox("This cluster in code", () => ({ url: address(path, { model }) })),
     ],
   };
 }

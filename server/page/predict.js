@@ -59,7 +59,7 @@ class PredictView {
     });
     this.thresholdShown = el("output", { for: "threshold" });
     this.found = el("div", { class: "answers", "aria-busy": "false" });
-    this.copies = copyBox("Use it from a program", () => this.request());
+    this.copies = copyBox("Use it in code", () => this.request());
     this.aside = el("aside", { class: "why-side", "aria-label": "Why this answer" });
     return el("div", { class: "predict" },
       el("section", { class: "ask", "aria-labelledby": "ask-title" },
@@ -67,7 +67,7 @@ class PredictView {
         el("label", { class: "field" }, el("span", {}, "Text"), this.box),
         this.note,
         el("div", { class: "settings" },
-          el("label", { class: "field short" }, el("span", {}, "Answers at most"), this.k),
+          el("label", { class: "field short" }, el("span", {}, "Maximum answers"), this.k),
           el("label", { class: "field grow" },
             el("span", {}, "Threshold: ", this.thresholdShown), this.threshold)),
         el("section", { "aria-labelledby": "answers-title" },
@@ -159,7 +159,7 @@ class PredictView {
     const limit = store.limits.max_text_bytes;
     const isTooLong = size > limit;
     this.note.textContent = isTooLong
-      ? `This text has ${bytes(size)}; the server takes ${bytes(limit)}. Shorten it to get answers.`
+      ? `This text has ${bytes(size)}; the limit is ${bytes(limit)}. Shorten it to get answers.`
       : "";
     if (asked.text.trim() === "" || isTooLong) {
       this.answers = null;
@@ -191,7 +191,7 @@ class PredictView {
     this.closeWhy();
     if (error.status === 429 || error.status === 503) {
       const wait = Math.min(60, Math.max(1, error.retryAfter ?? 2));
-      error.remedy = `The page asks again in ${count(Math.ceil(wait), "second")}.`;
+      error.remedy = `Trying again in ${count(Math.ceil(wait), "second")}.`;
       this.timer = setTimeout(() => this.ask(), 1000 * wait);
     }
     this.found.replaceChildren(problem(error, () => this.ask()));

@@ -31,7 +31,7 @@ function example(neighbour, answer, model) {
     el("div", { class: "example-head" },
       el("span", {}, `Example ${number(neighbour.point + 1)}`),
       bar(neighbour.similarity, "plain"),
-      el("span", { class: "num" }, `${percent(neighbour.similarity)} alike`)),
+      el("span", { class: "num" }, `${percent(neighbour.similarity)} similar`)),
     neighbour.text ? el("p", { class: "example-text", dir: "auto" }, shorten(neighbour.text, 280)) : null,
     el("div", { class: "chips" }, labels, more > 0 ? el("span", { class: "soft" }, `and ${more} more`) : null));
 }

@@ -1,4 +1,4 @@
-// The way of a text through the clusters to a label, as a drawing and in words.
+// The path of a text through the clusters to a label, as a drawing and in words.
 
 import { get } from "./api.js";
 import { bdi, el } from "./dom.js";
@@ -17,7 +17,7 @@ export function pathSection(answer, model) {
   const picker = answer.members.length > 1
     ? el("label", { class: "picker" }, el("span", {}, "Member"), el("select", { onchange: (event) => show(Number(event.target.value)) }, options))
     : null;
-  return el("section", {}, el("div", { class: "row between" }, el("h3", {}, "The way through the clusters"), picker), body);
+  return el("section", {}, el("div", { class: "row between" }, el("h3", {}, "The path through the clusters"), picker), body);
 }
 
 function memberPath(answer, member, model) {
@@ -43,12 +43,12 @@ function memberPath(answer, member, model) {
   const about = el("p", { class: "soft about-cluster" });
   tellAbout(first.cluster, model, about);
   return [
-    el("p", {}, "The model does not compare a text with every label. It first picks the clusters, groups of related labels, that fit the text."),
+    el("p", {}, "The model does not compare a text with every label. It first picks the clusters, groups of related labels, that match the text."),
     place,
-    el("p", {}, "The best way leads through ", el("a", { href: link(first.cluster) }, `cluster ${first.cluster}`),
-      `: the text fits it with ${score(first.cluster_score)}, it holds `, bdi(answer.label), ` with ${score(first.edge_score)}, `,
-      `and the label itself fits the text with ${score(member.relevance)}.`,
-      others > 0 ? " Only the best way counts; the others are drawn in grey." : ""),
+    el("p", {}, "The best path goes through ", el("a", { href: link(first.cluster) }, `cluster ${first.cluster}`),
+      `: the match of text and cluster is ${score(first.cluster_score)}, `, bdi(answer.label),
+      ` belongs to the cluster with ${score(first.edge_score)}, and the match of text and label is ${score(member.relevance)}.`,
+      others > 0 ? " Only the best path counts; the others are drawn in grey." : ""),
     about,
     numbers(member, link),
   ];
@@ -72,7 +72,7 @@ function numbers(member, link) {
     el("td", { class: "num" }, score(path.edge_score)),
     el("td", { class: "num" }, score(path.cluster_score * path.edge_score))));
   const facts = [
-    ["Shortlist score ŷ, of the best way", score(member.shortlist_score)],
+    ["Shortlist score ŷ, of the best path", score(member.shortlist_score)],
     ["Relevance σ, of the label’s own classifier", score(member.relevance)],
     ["Network’s score p = σ · ŷ", score(member.model_score)],
     ["Place among the network’s labels", member.place === null ? "not in its shortlist" : String(member.place)],
@@ -82,7 +82,7 @@ function numbers(member, link) {
   ].filter(Boolean);
   return el("details", {}, el("summary", {}, "All numbers"),
     rows.length ? el("table", {},
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Way through"), el("th", { scope: "col", class: "num" }, "Text fits ŝ"),
+      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Path through"), el("th", { scope: "col", class: "num" }, "Match ŝ"),
         el("th", { scope: "col", class: "num" }, "Edge"), el("th", { scope: "col", class: "num" }, "Product"))),
       el("tbody", {}, rows)) : null,
     el("dl", { class: "facts" }, facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))));

@@ -14,7 +14,7 @@ const SOURCES = [
 const SMALL = 0.0005;
 
 export function experts(answer) {
-  const heading = el("h3", {}, "Who says so");
+  const heading = el("h3", {}, "Where the score comes from");
   const judges = answer.members.map((member) => member.judge).filter(Boolean);
   if (judges.length === 0) return el("section", {}, heading, ...withoutJudge(answer));
   const mean = (name) => judges.reduce((sum, judge) => sum + judge[name], 0) / judges.length;
@@ -33,7 +33,7 @@ export function experts(answer) {
   });
   const many = judges.length > 1 ? ` These are means over the ${judges.length} members of the model.` : "";
   return el("section", {}, heading,
-    el("p", {}, `With all sources the score is ${score(all)}. Each line says what it would be without one of them.`),
+    el("p", {}, `With all sources the score is ${score(all)}. Each line shows how one of them changes it.`),
     el("ul", { class: "sources" }, items),
     ...facts(answer),
     el("details", {}, el("summary", {}, "What these sources are"),
@@ -58,7 +58,7 @@ function facts(answer) {
     said.push(`The text contains ${percent(name.contained)} of the label’s name.`);
   }
   if (votes) {
-    said.push(`Training texts with similar words have this label; the nearest of them is ${percent(votes.nearest)} alike.`);
+    said.push(`Training texts with similar words have this label; the nearest is ${percent(votes.nearest)} similar.`);
   } else {
     said.push("None of the training texts with similar words has this label.");
   }

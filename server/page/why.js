@@ -19,7 +19,7 @@ const wide = matchMedia("(min-width: 1000px)");
 export function whyPanel(signal, close) {
   const node = el("section", { class: "why", "aria-live": "off" });
   const hint = el("div", { class: "why-hint soft" },
-    el("p", {}, "Choose an answer to see why the model gives it: the words that speak for it, its way through the clusters, and similar examples."));
+    el("p", {}, "Choose an answer to see why the model gives it: the words that count for it, its path through the clusters, and similar examples."));
   let pending = null;
   let shownFor = null;
   let places = [null, null];
@@ -99,7 +99,7 @@ function sections(explanation, answer, body, close) {
   const model = modelName();
   const id = answer.id;
   const title = el("h2", { tabindex: "-1" }, "Why ", bdi(answer.label), "?");
-  const label = el("a", { href: hashOf(["labels", id], { model }) }, "All about this label");
+  const label = el("a", { href: hashOf(["labels", id], { model }) }, "More about this label");
   const request = () => ({ url: address("v1/explain"), body });
   return [
     el("div", { class: "why-head" }, title,
@@ -109,18 +109,18 @@ function sections(explanation, answer, body, close) {
     experts(answer),
     pathSection(answer, model),
     examples(explanation.neighbours ?? [], answer, model),
-    copyBox("This explanation from a program", request),
+    copyBox("This explanation in code", request),
   ];
 }
 
 function wordSection(text, answer) {
   const terms = termsOf(answer);
-  const speaking = (isFor) => terms.filter(([, weight]) => (weight > 0) === isFor).slice(0, 3)
+  const counting = (isFor) => terms.filter(([, weight]) => (weight > 0) === isFor).slice(0, 3)
     .map(([word]) => el("q", { dir: "auto" }, word));
-  const [pro, contra] = [speaking(true), speaking(false)];
+  const [pro, contra] = [counting(true), counting(false)];
   const said = [];
-  if (pro.length) said.push(...listed(pro), pro.length === 1 ? " speaks" : " speak", " for it");
-  if (contra.length) said.push(pro.length ? "; " : "", ...listed(contra), contra.length === 1 ? " speaks" : " speak", " against it");
+  if (pro.length) said.push(...listed(pro), pro.length === 1 ? " counts" : " count", " for it");
+  if (contra.length) said.push(pro.length ? "; " : "", ...listed(contra), contra.length === 1 ? " counts" : " count", " against it");
   const heading = el("h3", {}, "Words in the text");
   if (terms.length === 0) {
     return el("section", {}, heading, el("p", {}, "No single word of the text counts for or against this label."));
@@ -131,7 +131,7 @@ function wordSection(text, answer) {
     const strength = Math.min(1, Math.abs(weight) / largest);
     return el("mark", {
       class: weight > 0 ? "for" : "against",
-      title: `${weight > 0 ? "speaks for it" : "speaks against it"}: ${signed(weight)}`,
+      title: `${weight > 0 ? "counts for it" : "counts against it"}: ${signed(weight)}`,
       style: { "--strength": `${Math.round(15 + 70 * strength)}%` },
     }, piece);
   });
@@ -140,9 +140,9 @@ function wordSection(text, answer) {
   return el("section", {}, heading,
     el("p", {}, said, "."),
     el("p", { class: "weighed", dir: "auto" }, pieces),
-    el("p", { class: "legend soft" }, el("mark", { class: "for", style: { "--strength": "60%" } }, "speaks for it"), " ",
-      el("mark", { class: "against", style: { "--strength": "60%" } }, "speaks against it"), " stronger colour, more weight"),
+    el("p", { class: "legend soft" }, el("mark", { class: "for", style: { "--strength": "60%" } }, "counts for it"), " ",
+      el("mark", { class: "against", style: { "--strength": "60%" } }, "counts against it"), " The stronger the colour, the greater the weight."),
     el("details", {}, el("summary", {}, "Weights of the words"),
-      el("table", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Word"), el("th", { scope: "col" }, "Speaks"),
+      el("table", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Word"), el("th", { scope: "col" }, "Counts"),
         el("th", { scope: "col", class: "num" }, "Weight"))), el("tbody", {}, rows))));
 }
