@@ -11,5 +11,5 @@ pub(crate) use adjacency::{Adjacency, Edges};
 pub(crate) use adjacency::{edge_gradient, edge_scores};
 pub(crate) use clusters::ClusterClassifiers;
 pub(crate) use clusters::logit_gradient;
-pub use pruning::Cut;
+pub use pruning::{Cut, LostLabels};
 pub(crate) use shortlist::{Path, Selection, ShortlistOptions, Shortlister};
