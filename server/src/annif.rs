@@ -103,7 +103,6 @@ pub(crate) async fn suggest(
             _ => {}
         }
     }
-    drop(body);
     let text = text.ok_or_else(|| ApiError::BadValue("the form has no field \"text\"".into()))?;
     let rankings = predict::rank(&service, &model, k, vec![text], deadline).await?;
     let predictor = &model.predictor;

@@ -16,7 +16,7 @@ const MAX_BODIES: usize = 8;
 /// For how long the rest of a body that is too long is read, so that its sender can read the answer.
 const DISCARD_TIME: Duration = Duration::from_secs(1);
 
-/// A body, which counts against the limit of all bodies until it is dropped.
+/// A body, which counts against the limit of all bodies until it is dropped: when its request is answered.
 pub(crate) struct Held {
     bytes: Vec<u8>,
     service: Service,
@@ -73,6 +73,8 @@ pub(crate) async fn read(
     match read {
         Ok(()) => Ok(held),
         Err(ApiError::SlowBody) => Err(ApiError::SlowBody),
+        // Whoever asks before sending a body need not send it.
+        Err(error) if headers.contains_key(header::EXPECT) => Err(error),
         Err(error) => {
             drop(held);
             let discard = async { while let Some(Ok(_)) = body.frame().await {} };

@@ -21,6 +21,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tower::ServiceExt;
 
 use crate::guarded_body::GuardedBody;
@@ -53,14 +54,11 @@ pub async fn serve(listener: TcpListener, service: Service, mut stop: watch::Rec
         while tasks.try_join_next().is_some() {}
         match accepted {
             Ok((stream, _)) => {
-                if max_connections <= open.len() {
-                    open.close_idlest();
+                // If all of them are busy, this one is refused.
+                if open.len() < max_connections || open.close_idlest() {
+                    let entry = open.enter(&service);
+                    tasks.spawn(answer(stream, router.clone(), entry, stop.clone()));
                 }
-                let _ = stream.set_nodelay(true);
-                let entry = open.enter(&service);
-                let (router, stop) = (router.clone(), stop.clone());
-                let idle_timeout = service.options().idle_timeout;
-                tasks.spawn(answer(stream, router, entry, idle_timeout, stop));
             }
             Err(error) => {
                 if !is_refusal_logged {
@@ -75,22 +73,23 @@ pub async fn serve(listener: TcpListener, service: Service, mut stop: watch::Rec
     }
     service.drain();
     following.abort();
+    // Connections that the system has already accepted may carry requests.
+    while let Ok(Ok((stream, _))) = timeout(Duration::ZERO, listener.accept()).await {
+        let entry = open.enter(&service);
+        tasks.spawn(answer(stream, router.clone(), entry, stop.clone()));
+    }
     drop(listener);
     let all = async { while tasks.join_next().await.is_some() {} };
     let limit = service.options().timeout + 2 * GRACE;
-    if tokio::time::timeout(limit, all).await.is_err() {
+    if timeout(limit, all).await.is_err() {
         let line = "some connections did not end in time and were closed";
         service.options().log.line(line);
     }
 }
 
-async fn answer(
-    stream: TcpStream,
-    router: Router,
-    entry: Entry,
-    idle_timeout: Duration,
-    mut stop: watch::Receiver<bool>,
-) {
+async fn answer(stream: TcpStream, router: Router, entry: Entry, mut stop: watch::Receiver<bool>) {
+    let _ = stream.set_nodelay(true);
+    let idle_timeout = entry.service.options().idle_timeout;
     let state = Arc::clone(&entry.state);
     let on_request = service_fn(|request: Request<Incoming>| {
         let (router, active) = (router.clone(), Active::begin(&state));
@@ -108,19 +107,19 @@ async fn answer(
             .max_buf_size(BUFFER_BYTES)
             .serve_connection(stream, on_request)
     );
-    tokio::select! {
-        _ = connection.as_mut() => return,
-        () = entry.state.evict.notified() => return,
-        _ = stop.wait_for(|&stop| stop) => connection.as_mut().graceful_shutdown(),
-    }
     loop {
         tokio::select! {
             _ = connection.as_mut() => return,
-            () = tokio::time::sleep(GRACE) => {
-                if entry.state.n_active.load(Ordering::Relaxed) == 0 {
-                    return;
-                }
-            }
+            // A request may have come in between.
+            () = entry.state.evict.notified() => if entry.state.is_idle() { return },
+            _ = stop.wait_for(|&stop| stop) => break,
+        }
+    }
+    connection.as_mut().graceful_shutdown();
+    loop {
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            () = tokio::time::sleep(GRACE) => if entry.state.is_idle() { return },
         }
     }
 }
@@ -136,6 +135,10 @@ struct State {
 }
 
 impl State {
+    fn is_idle(&self) -> bool {
+        self.n_active.load(Ordering::Relaxed) == 0
+    }
+
     fn touch(&self) {
         let elapsed = self.epoch.elapsed().as_millis() as u64;
         self.idle_since.store(elapsed, Ordering::Relaxed);
@@ -206,18 +209,17 @@ impl Open {
         }
     }
 
-    /// Closes the connection that has been idle for longest, if one is idle.
-    fn close_idlest(&self) {
+    /// Closes the connection that has been idle for longest; false if none is idle.
+    fn close_idlest(&self) -> bool {
         let mut states = self.lock();
-        let is_idle = |state: &Arc<State>| state.n_active.load(Ordering::Relaxed) == 0;
-        let idle = states.iter().filter(|(_, state)| is_idle(state));
+        let idle = states.iter().filter(|(_, state)| state.is_idle());
         let idlest =
             idle.min_by_key(|(id, state)| (state.idle_since.load(Ordering::Relaxed), **id));
-        if let Some(id) = idlest.map(|(&id, _)| id)
-            && let Some(state) = states.remove(&id)
-        {
+        let evicted = idlest.map(|(&id, _)| id).and_then(|id| states.remove(&id));
+        if let Some(state) = &evicted {
             state.evict.notify_one();
         }
+        evicted.is_some()
     }
 }
 

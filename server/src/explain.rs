@@ -90,7 +90,6 @@ pub(crate) async fn explain(
     let deadline = Instant::now() + service.options().timeout;
     let body = body::read(&service, &headers, "application/json", body, deadline).await?;
     let request: ExplainRequest = json::parse(&body)?;
-    drop(body);
     check_text(&service, &request.text)?;
     let k = check_top_k(request.top_k)?;
     let model = service.models().get(request.model.as_deref())?;

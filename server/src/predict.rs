@@ -105,7 +105,6 @@ pub(crate) async fn predict(
     let deadline = Instant::now() + service.options().timeout;
     let body = body::read(&service, &headers, "application/json", body, deadline).await?;
     let request: PredictRequest = json::parse(&body)?;
-    drop(body);
     let threshold = request.threshold.unwrap_or(0.0);
     if !(0.0..=1.0).contains(&threshold) {
         let problem = format!("threshold: found {threshold}, expected a number from 0 to 1");

@@ -79,7 +79,9 @@ fn follow_signals(stop: watch::Sender<bool>, service: Service) -> std::io::Resul
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
                 _ = hang_up.recv() => {
-                    refresh(&service, true).await;
+                    let service = service.clone();
+                    // A model may take long to load, and the service may be stopped meanwhile.
+                    tokio::spawn(async move { refresh(&service, true).await });
                     continue;
                 }
             }

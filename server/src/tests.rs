@@ -1,7 +1,7 @@
 //! What happens while the threads that answer are busy, which only the inside can arrange.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -132,6 +132,47 @@ async fn a_panic_is_an_error_of_one_request() {
     assert_eq!(fixture.ask(&["apple"]).await.status(), StatusCode::OK);
 }
 
+/// A request over a connection of its own, which waits until the queue has it.
+async fn send(fixture: &Fixture, address: SocketAddr) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let body = "{\"text\": \"apple\"}";
+    let head = "POST /v1/predict HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\n";
+    let request = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
+    stream.write_all(request.as_bytes()).unwrap();
+    while fixture.n_waiting() != "1" {
+        tokio::task::yield_now().await;
+    }
+    stream
+}
+
+/// Everything that arrives until the connection is closed.
+async fn read_to_end(mut stream: TcpStream) -> String {
+    let reading = tokio::task::spawn_blocking(move || {
+        let mut answer = String::new();
+        // A reset is an end, too.
+        let _ = stream.read_to_string(&mut answer);
+        answer
+    });
+    reading.await.unwrap()
+}
+
+#[tokio::test]
+async fn a_connection_is_refused_rather_than_a_request_cut_off() {
+    let fixture = Fixture::new(|options| options.max_connections = 1);
+    let release = fixture.block();
+    let (stop, stopping) = watch::channel(false);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = tokio::spawn(serve(listener, fixture.service.clone(), stopping));
+    let busy = send(&fixture, address).await;
+    let refused = TcpStream::connect(address).unwrap();
+    assert_eq!(read_to_end(refused).await, "");
+    stop.send_replace(true);
+    drop(release);
+    assert!(read_to_end(busy).await.starts_with("HTTP/1.1 200 OK\r\n"));
+    serving.await.unwrap();
+}
+
 #[tokio::test]
 async fn a_stopping_service_answers_what_has_begun_and_takes_nothing_new() {
     let fixture = Fixture::new(|_| {});
@@ -140,16 +181,7 @@ async fn a_stopping_service_answers_what_has_begun_and_takes_nothing_new() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let serving = tokio::spawn(serve(listener, fixture.service.clone(), stopping));
-    let mut waiting = TcpStream::connect(address).unwrap();
-    let body = "{\"text\": \"apple\"}";
-    let request = format!(
-        "POST /v1/predict HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    waiting.write_all(request.as_bytes()).unwrap();
-    while fixture.n_waiting() != "1" {
-        tokio::task::yield_now().await;
-    }
+    let waiting = send(&fixture, address).await;
     stop.send_replace(true);
     while !fixture.service.is_draining() {
         tokio::task::yield_now().await;
@@ -158,11 +190,7 @@ async fn a_stopping_service_answers_what_has_begun_and_takes_nothing_new() {
     let ready = router(&fixture.service).oneshot(ready).await.unwrap();
     assert_eq!(ready.status(), StatusCode::SERVICE_UNAVAILABLE);
     drop(release);
-    let reading = tokio::task::spawn_blocking(move || {
-        let mut answer = String::new();
-        waiting.read_to_string(&mut answer).map(|_| answer)
-    });
-    let answer = reading.await.unwrap().unwrap();
+    let answer = read_to_end(waiting).await;
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     assert!(answer.contains("connection: close"), "{answer}");
     serving.await.unwrap();
