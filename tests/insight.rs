@@ -1,8 +1,8 @@
 //! Explanations and figures agree with the model's answers.
 
 use elias::insight::{
-    Cut, MissReason, cluster_details, explain, find_hardest, known_words, label_details,
-    n_clusters, neighbours, prune,
+    Cut, LostLabels, MissReason, cluster_details, explain, find_hardest, known_words,
+    label_details, n_clusters, neighbours, prune,
 };
 use elias::{Config, Dataset, LabelId, Level, Predictor, Query, Trainer};
 
@@ -103,7 +103,7 @@ fn a_pruned_model_answers_almost_the_same_and_keeps_all_labels() {
         level: Level::Stage2,
     };
     let before = predictor.rank(&data, query).unwrap();
-    let figures = prune(&mut predictor, Cut::TopK(15)).unwrap();
+    let figures = prune(&mut predictor, Cut::TopK(15), LostLabels::Rescued).unwrap();
     assert!(figures[0].n_removed > 0);
     assert_eq!(figures[0].n_unreachable, 0);
     let after = predictor.rank(&data, query).unwrap();
