@@ -25,19 +25,25 @@ pub(crate) struct Serve {
     /// The model, called "default" in requests
     #[arg(env = "ELIAS_MODEL", required_unless_present_any = ["models", "demo"])]
     model: Option<PathBuf>,
-    /// Another model and its name in requests; repeatable
+    /// Another model, by a name for requests; repeatable
     #[arg(long = "model", value_name = "NAME=PATH", env = "ELIAS_MODELS", value_delimiter = ',', value_parser = parse_model)]
     models: Vec<ModelSource>,
-    /// Serve a model of the bundled data set, trained on the first start
+    /// Serve a model of the bundled data set
+    ///
+    /// It is trained on the first start, and kept in the user's cache.
     #[arg(long, env = "ELIAS_DEMO", value_parser = FalseyValueParser::new())]
     demo: bool,
     /// Address and port to listen on
     #[arg(long, value_name = "ADDRESS", env = "ELIAS_BIND", default_value_t = Options::default().bind)]
     bind: String,
-    /// File with the API key that requests must carry; ELIAS_API_KEY is the key itself
+    /// File with the API key that requests must carry
+    ///
+    /// The variable ELIAS_API_KEY can hold the key itself.
     #[arg(long, value_name = "FILE", env = "ELIAS_API_KEY_FILE")]
     api_key_file: Option<PathBuf>,
-    /// Origin of pages that may call the service, or *; repeatable
+    /// Origin of pages that may call it; repeatable
+    ///
+    /// * is any. Without it, pages of other hosts may not read answers.
     #[arg(
         long,
         value_name = "ORIGIN",
@@ -66,7 +72,9 @@ pub(crate) struct Serve {
     /// Seconds that a connection may be silent
     #[arg(long, value_name = "SECONDS", env = "ELIAS_IDLE_TIMEOUT", hide_short_help = true, default_value_t = Options::default().idle_timeout.as_secs_f64(), value_parser = parse_seconds)]
     idle_timeout: f64,
-    /// Log endpoint, status and time of every request
+    /// Log every request
+    ///
+    /// Method, endpoint, status and time; never its content.
     #[arg(long, env = "ELIAS_LOG_REQUESTS", value_parser = FalseyValueParser::new())]
     log_requests: bool,
 }
