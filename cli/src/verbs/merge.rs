@@ -39,12 +39,9 @@ impl Merge {
             let problem = "expected two or more models, found one";
             return Err(Misuse(problem.into()).into());
         }
-        let inputs = self.models.iter().chain(&self.calibrate);
-        let inputs: Vec<&Path> = inputs.map(PathBuf::as_path).collect();
-        outputs::check(&self.out, self.overwrite || is_empty(&self.out), &inputs)?;
-        for model in &self.models {
-            models::check(model)?;
-        }
+        let may_replace = self.overwrite || outputs::is_empty_directory(&self.out);
+        outputs::check(&self.out, may_replace, self.calibrate.as_deref().as_slice())?;
+        check_paths(&self.models, &self.out)?;
         let mut predictor = tools::merge(&self.models)?;
         if let Some(path) = &self.calibrate {
             let options = self.data_args.options(Part::Test, Some(predictor.labels()));
@@ -67,7 +64,12 @@ impl Merge {
     }
 }
 
-/// Whether a directory is there with nothing in it.
-fn is_empty(path: &Path) -> bool {
-    std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+/// Checks that models can be merged into a directory as far as their paths show it.
+pub(crate) fn check_paths(models: &[PathBuf], out: &Path) -> anyhow::Result<()> {
+    for model in models {
+        outputs::check(out, true, &[model])?;
+        outputs::check_outside(out, model)?;
+        models::check(model)?;
+    }
+    Ok(())
 }
