@@ -59,12 +59,14 @@ def predict(
     answers = [StructField(name, ArrayType(kind)) for name, kind in zip(ANSWERS, types)]
     schema = StructType([df.schema[name] for name in kept] + answers)
 
-    def score(batches: Iterable[Any]) -> Iterable[Any]:
-        return _shipped(scoring).batches(batches) if is_shipped else scoring.batches(batches)
-
-    # Only what is read travels to Python.
+    # Only what is read travels to Python, under numbers, since Spark hands on no column with a dot in its name.
     needed = list(dict.fromkeys([*kept, text]))
-    columns = [df[f"`{name}`"] for name in needed]
+    columns = [df["`" + name.replace("`", "``") + "`"].alias(f"c{place}") for place, name in enumerate(needed)]
+
+    def score(batches: Iterable[Any]) -> Iterable[Any]:
+        named = (batch.rename_columns(needed) for batch in batches)
+        return _shipped(scoring).batches(named) if is_shipped else scoring.batches(named)
+
     return df.select(*columns).mapInArrow(score, schema)
 
 
