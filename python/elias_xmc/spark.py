@@ -9,7 +9,10 @@ before an action asks for the answers. docs/many-machines.md tells how models re
 
 from __future__ import annotations
 
+import functools
 import os
+import tempfile
+import zipfile
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +22,7 @@ from ._model import Model
 from ._types import PathLike
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["predict"]
 
@@ -41,8 +44,8 @@ def predict(
     All columns of `df` stay, or those that `keep` names. The answers are arrays of equal length, best label first;
     `probabilities` is null if the model is not calibrated, all three are null where the text is.
 
-    `model` is a path that all workers see. With `ship`, it is a path on this machine, and Spark copies the directory to
-    each worker once. Each task has `threads` threads; `threshold` and `stage` are those of `Model.predict`.
+    `model` is a path that all workers see. With `ship`, it is a path on this machine, and Spark copies the model to each
+    executor once. Each task has `threads` threads; `threshold` and `stage` are those of `Model.predict`.
     """
     from pyspark.sql.types import ArrayType, FloatType, StringType, StructField, StructType
 
@@ -50,11 +53,7 @@ def predict(
     kept = scoring.kept(df.columns)
     if not isinstance(df.schema[text].dataType, StringType):
         raise EliasValueError(f"a column {text} of type {df.schema[text].dataType.simpleString()}, expected strings")
-    is_shipped = bool(ship)
-    if is_shipped:
-        if scoring.fingerprint is None:
-            raise EliasValueError(f"{scoring.path}: no such directory to ship")
-        df.sparkSession.sparkContext.addFile(scoring.path, recursive=True)
+    shipped = _ship(df.sparkSession, scoring) if ship else None
     types = (StringType(), FloatType(), FloatType())
     answers = [StructField(name, ArrayType(kind)) for name, kind in zip(ANSWERS, types)]
     schema = StructType([df.schema[name] for name in kept] + answers)
@@ -65,13 +64,34 @@ def predict(
 
     def score(batches: Iterable[Any]) -> Iterable[Any]:
         named = (batch.rename_columns(needed) for batch in batches)
-        return _shipped(scoring).batches(named) if is_shipped else scoring.batches(named)
+        return (scoring if shipped is None else scoring.at(_place_of(shipped))).batches(named)
 
     return df.select(*columns).mapInArrow(score, schema)
 
 
-def _shipped(scoring: Scoring) -> Scoring:
-    """The scoring with the copy of the model that Spark brought to this worker."""
+def _ship(session: SparkSession, scoring: Scoring) -> str:
+    """Gives the model to Spark as an archive, which each executor unpacks once; returns its name there."""
+    name = f"elias-{str(scoring.fingerprint)[:16]}"
+    if scoring.fingerprint is None:
+        raise EliasValueError(f"{scoring.path}: no such directory to ship")
+    archive = os.path.join(_archives().name, f"{name}.zip")
+    if not os.path.exists(archive):
+        with zipfile.ZipFile(archive, "w", strict_timestamps=False) as file:
+            for part in sorted(os.scandir(scoring.path), key=lambda part: part.name):
+                if part.is_file():
+                    file.write(part.path, part.name)
+    session.addArtifacts(f"{archive}#{name}", archive=True)
+    return name
+
+
+@functools.cache
+def _archives() -> tempfile.TemporaryDirectory[str]:
+    """Where archives are until this process ends: executors fetch them when they have their first task."""
+    return tempfile.TemporaryDirectory(prefix="elias-spark-")
+
+
+def _place_of(name: str) -> str:
+    """Where Spark unpacked an archive on this worker."""
     from pyspark import SparkFiles
 
-    return scoring.at(SparkFiles.get(os.path.basename(scoring.path)))
+    return str(SparkFiles.get(name))
