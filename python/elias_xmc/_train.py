@@ -131,7 +131,7 @@ def prepare(
     if label_file is not None:
         data = data.with_label_file(path_of(label_file))
         prepared["assignments"].insert(0, "train.label_texts=on")
-    run = {
+    run: dict[str, Any] = {
         "out": None if out is None else path_of(out),
         "resume": bool(resume),
         "overwrite": bool(overwrite),
