@@ -331,7 +331,7 @@ fn models_that_do_not_fit_are_refused_by_name() {
     check_refused(&[first.clone(), first.clone()], "it has the same member as");
     let copy = models.train("copy", &["stage1.epochs=3"]);
     check_refused(&[first.clone(), copy], "it has the same member as");
-    check_refused(&[first.clone()], "found 1 to merge");
+    check_refused(std::slice::from_ref(&first), "found 1 to merge");
     check_refused(&[], "found 0 to merge");
     check_refused(&[first.clone(), models.path("nothing")], "No such file");
 

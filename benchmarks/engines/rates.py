@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """How fast Spark, Ray and Dask score with a model beside `elias predict`, on the same cores, alternating in one run.
 
-    target/engines/venv/bin/python benchmarks/engines/rates.py MODEL DATA [--texts 1000000] [--rounds 3] [--cores 2]
+    target/engines/venv/bin/python benchmarks/engines/rates.py MODEL DATA [--texts 1000000] [--chars 60] [--rounds 3]
 
-DATA is a file or directory of JSON Lines with a test part; its texts are repeated, each with a number in front, until
-there are enough. `python/test-engines.sh` makes the environment and builds the command. The command reads JSON Lines and
-writes them, the engines read Parquet and write it. A figure is texts per second; what starting an engine and its first
-few batches take, or the command for one text, is not counted. Medians over the rounds, and their share of the command's.
+DATA is a file or directory of JSON Lines with a test part; the first characters of its texts are repeated, each with a
+number in front, until there are enough. `python/test-engines.sh` makes the environment and builds the command.
+The command reads JSON Lines and writes them, the engines read Parquet and write it. A figure is texts per second; what
+starting an engine and its first few batches take, or the command for one text, is not counted. Medians over the rounds,
+and their share of the command's.
 """
 
 import argparse
@@ -38,6 +39,7 @@ def main():
     parser.add_argument("model", type=pathlib.Path)
     parser.add_argument("data", type=pathlib.Path)
     parser.add_argument("--texts", type=int, default=1_000_000)
+    parser.add_argument("--chars", type=int, default=60, help="length at which texts are cut")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--engines", nargs="+", default=["spark", "ray", "dask"])
@@ -71,7 +73,7 @@ def write_texts(arguments, place):
     if path.is_dir():
         path = next(path.glob("test.jsonl*"))
     with gzip.open(path, "rt") if path.suffix == ".gz" else open(path) as lines:
-        source = [json.loads(line)["text"] for line in lines]
+        source = [json.loads(line)["text"][: arguments.chars] for line in lines]
     texts = [f"{number} {text}" for number, text in zip(range(arguments.texts), itertools.cycle(source))]
     print(f"{len(texts)} texts of {sum(map(len, texts)) / len(texts):.0f} characters", flush=True)
     with open(place / "texts.jsonl", "w") as file:
