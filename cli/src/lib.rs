@@ -36,8 +36,8 @@ use crate::verbs::{
 #[command(name = "elias", version, max_term_width = 100)]
 #[command(arg_required_else_help = true, subcommand_value_name = "VERB")]
 #[command(subcommand_help_heading = "Verbs")]
-// Without the blank line above the usage, it fits 24 lines.
-#[command(help_template = "{about-with-newline}{usage-heading} {usage}\n\n{all-args}")]
+// Without blank lines around the usage, it fits 24 lines.
+#[command(help_template = "{about-with-newline}{usage-heading} {usage}\n{all-args}")]
 struct Cli {
     #[command(flatten)]
     common: Common,
