@@ -200,7 +200,7 @@ def _check_free(target: str, places: str, resume: bool, overwrite: bool) -> None
 
 
 def _wait(tasks: list[Any]) -> None:
-    """Waits for all tasks; those that still run are cancelled once one fails."""
+    """Waits for all tasks; once one fails, or this one is interrupted, the others stop at their next step."""
     import ray
 
     waiting = tasks
@@ -208,10 +208,10 @@ def _wait(tasks: list[Any]) -> None:
         while waiting:
             done, waiting = ray.wait(waiting)
             ray.get(done)
-    except ray.exceptions.RayTaskError as error:
+    except BaseException as error:
         for task in waiting:
             ray.cancel(task)
-        cause = error.cause
+        cause = error.cause if isinstance(error, ray.exceptions.RayTaskError) else None
         if isinstance(cause, EliasError):
             raise cause from None
         raise
