@@ -21,7 +21,7 @@ from ray.exceptions import RayError  # noqa: E402
 @pytest.fixture(scope="module", autouse=True)
 def cluster():
     ray.init(
-        # A run that failed keeps its actor's CPU for a while, and four of them are to fail.
+        # A run that failed keeps its actor's CPU, and four of them are to fail.
         num_cpus=6,
         include_dashboard=False,
         object_store_memory=200 << 20,
