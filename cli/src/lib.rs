@@ -29,8 +29,8 @@ use crate::ui::interrupt::{self, Interrupted};
 #[cfg(feature = "serve")]
 use crate::verbs::serve;
 use crate::verbs::{
-    bench, completions, config, convert, demo, evaluate, explain, inspect, predict, prune, report,
-    train,
+    bench, completions, config, convert, demo, evaluate, explain, inspect, merge, predict, prune,
+    report, train,
 };
 
 /// Extreme multi-label classification: find the relevant labels of a text
@@ -39,8 +39,8 @@ use crate::verbs::{
 #[command(arg_required_else_help = true, subcommand_value_name = "VERB")]
 #[command(disable_help_subcommand = true)]
 #[command(subcommand_help_heading = "Verbs")]
-// Without the blank line above the usage, it fits 24 lines.
-#[command(help_template = "{about-with-newline}{usage-heading} {usage}\n\n{all-args}")]
+// Without blank lines around the usage, it fits 24 lines.
+#[command(help_template = "{about-with-newline}{usage-heading} {usage}\n{all-args}")]
 struct Cli {
     #[command(flatten)]
     common: Common,
@@ -78,6 +78,7 @@ enum Verb {
     Explain(explain::Explain),
     Inspect(inspect::Inspect),
     Prune(prune::Prune),
+    Merge(merge::Merge),
     Report(report::Report),
     #[cfg(feature = "serve")]
     Serve(serve::Serve),
@@ -150,6 +151,7 @@ fn run(verb: Verb, console: &Console) -> anyhow::Result<()> {
         Verb::Explain(explain) => explain.run(console),
         Verb::Inspect(inspect) => inspect.run(console),
         Verb::Prune(prune) => prune.run(console),
+        Verb::Merge(merge) => merge.run(console),
         Verb::Report(report) => report.run(console),
         #[cfg(feature = "serve")]
         Verb::Serve(serve) => serve.run(console),

@@ -21,6 +21,7 @@ mod load;
 mod load_member;
 mod lock;
 mod map;
+mod merge;
 mod open;
 mod rerank;
 mod save;
@@ -35,6 +36,7 @@ mod v1_training;
 pub use check::{CheckedFile, FileState, FilesCheck, check_files};
 pub use files::FileRecord;
 pub use load::{describe, verify};
+pub use merge::merge;
 pub use training::{check_not_in_use, is_unfinished};
 
 pub(crate) use kept_member::FinishedMember;

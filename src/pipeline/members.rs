@@ -11,6 +11,15 @@ use crate::model::Model;
 use crate::predict::Member;
 use crate::train::{TrainState, Trained, TrainingData, ValidationPoints, begin, train_from};
 
+/// Which trainings of members run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Runs {
+    /// Every one.
+    All,
+    /// One, which is kept in the folder for another process.
+    Only(usize),
+}
+
 /// What the members of a training share.
 pub(super) struct MemberTrainer<'a, 'f> {
     pub(super) plan: &'a Plan,
@@ -18,9 +27,20 @@ pub(super) struct MemberTrainer<'a, 'f> {
     pub(super) validation: Option<ValidationPoints<'a>>,
     pub(super) observer: &'a dyn Observer,
     pub(super) folder: Option<&'f mut TrainingFolder>,
+    /// What is trained.
+    pub(super) runs: Runs,
     /// Members, counted twice if they are trained again on all points.
     pub(super) n_runs: usize,
     pub(super) history: Vec<Event>,
+}
+
+impl Runs {
+    fn contain(self, run: usize) -> bool {
+        match self {
+            Runs::All => true,
+            Runs::Only(only) => run == only,
+        }
+    }
 }
 
 impl MemberTrainer<'_, '_> {
@@ -33,6 +53,9 @@ impl MemberTrainer<'_, '_> {
         let mut members = Vec::new();
         for member_idx in 0..self.plan.config().ensemble.members {
             let run = first_run + member_idx;
+            if !self.runs.contain(run) {
+                continue;
+            }
             let plan = self.plan.of_member(member_idx);
             let kept = self.folder.as_ref();
             let kept = kept.and_then(|folder| folder.finished_member(run, &plan));
@@ -91,9 +114,9 @@ impl MemberTrainer<'_, '_> {
             member.ranker = Some(train_ranker(&member, points, plan, self.observer)?);
         }
         let finished = FinishedMember { member, history };
-        // The last member is saved with the model.
+        // The last member is saved with the model, if there will be one.
         if let Some(folder) = &self.folder
-            && run + 1 < self.n_runs
+            && (run + 1 < self.n_runs || self.runs != Runs::All)
         {
             folder.keep_member(run, &finished)?;
         }

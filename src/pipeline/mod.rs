@@ -6,14 +6,16 @@
 mod members;
 mod memory;
 mod prepare;
+mod recalibrate;
 mod rerank;
 mod split;
 mod transformer;
 
 pub use memory::MemoryEstimate;
 pub use prepare::PreparedTraining;
+pub use recalibrate::{GivenHoldOut, calibrate};
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::checkpoint::{Destination, Existing, SnapshotPace, Start};
@@ -44,6 +46,7 @@ pub struct Trainer<'a> {
     existing: Existing,
     start: Start,
     pace: SnapshotPace,
+    elsewhere: Vec<PathBuf>,
 }
 
 impl<'a> Trainer<'a> {
@@ -56,6 +59,7 @@ impl<'a> Trainer<'a> {
             existing: Existing::default(),
             start: Start::default(),
             pace: SnapshotPace::default(),
+            elsewhere: Vec::new(),
         }
     }
 
@@ -92,6 +96,14 @@ impl<'a> Trainer<'a> {
         self
     }
 
+    /// Takes finished trainings of members from these directories, where [`PreparedTraining::train_run`] left them.
+    ///
+    /// Those of other data or settings, and damaged ones, are not taken: those members are trained.
+    pub fn take_runs_from(mut self, directories: Vec<PathBuf>) -> Self {
+        self.elsewhere = directories;
+        self
+    }
+
     /// Trains on a data set.
     ///
     /// # Errors
@@ -123,6 +135,7 @@ impl<'a> Trainer<'a> {
     fn destination(&self, directory: &Path) -> Destination {
         Destination {
             directory: directory.into(),
+            elsewhere: self.elsewhere.clone(),
             existing: self.existing,
             start: self.start,
             pace: self.pace,

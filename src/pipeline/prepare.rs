@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use super::Trainer;
-use super::members::MemberTrainer;
+use super::members::{MemberTrainer, Runs};
 use super::memory::{self, DataSizes, MemoryEstimate};
 use super::rerank::{calibrate, find_neighbours};
 use super::split::{LabelPoints, TrainingSplit, count_labels};
@@ -81,7 +81,15 @@ impl<'a> PreparedTraining<'a> {
     /// As [`Trainer::train`].
     pub fn train(self) -> Result<Predictor> {
         let data = DataSummary::of(self.data);
-        self.run(data, None)
+        let trained = self.run(data, None, Runs::All)?;
+        Ok(trained.expect("all members were trained"))
+    }
+
+    /// What its runs, and a training that resumes it, must have in common.
+    fn identity(&self) -> Identity {
+        let encoder = self.transformer.as_ref().map(|t| t.sha256.clone());
+        let validation = self.trainer.validation;
+        Identity::new(self.plan.config(), self.data, validation, encoder)
     }
 
     /// Trains and saves the model, with checkpoints on the way.
@@ -90,21 +98,39 @@ impl<'a> PreparedTraining<'a> {
     /// As [`Trainer::train_to`].
     pub fn train_to(self, directory: impl AsRef<Path>) -> Result<Predictor> {
         let destination = self.trainer.destination(directory.as_ref());
-        let encoder = self.transformer.as_ref().map(|t| t.sha256.clone());
-        let validation = self.trainer.validation;
-        let identity = Identity::new(self.plan.config(), self.data, validation, encoder);
-        let mut folder = TrainingFolder::open(&destination, identity)?;
+        let mut folder = TrainingFolder::open(&destination, self.identity())?;
         if let Some(predictor) = folder.finished()? {
             folder.remove()?;
             return Ok(predictor);
         }
-        let predictor = self.run(folder.data().clone(), Some(&mut folder))?;
+        let trained = self.run(folder.data().clone(), Some(&mut folder), Runs::All)?;
+        let predictor = trained.expect("all members were trained");
         folder.finish(&predictor)?;
         Ok(predictor)
     }
 
-    /// The recipe.
-    fn run(self, data: DataSummary, folder: Option<&mut TrainingFolder>) -> Result<Predictor> {
+    /// Trains one member and keeps it in the directory, as an unfinished training does.
+    ///
+    /// [`Trainer::take_runs_from`] makes a model of all runs: the same bytes as if one process had trained it. Runs
+    /// are counted from 0: one per member, and another per member if members are trained again on all points. A run
+    /// beyond those is none, and nothing is trained.
+    ///
+    /// # Errors
+    /// As [`Trainer::train_to`].
+    pub fn train_run(self, directory: impl AsRef<Path>, run: usize) -> Result<()> {
+        let destination = self.trainer.destination(directory.as_ref());
+        let mut folder = TrainingFolder::open(&destination, self.identity())?;
+        self.run(folder.data().clone(), Some(&mut folder), Runs::Only(run))?;
+        Ok(())
+    }
+
+    /// The recipe; nothing comes of a single run.
+    fn run(
+        self,
+        data: DataSummary,
+        folder: Option<&mut TrainingFolder>,
+        runs: Runs,
+    ) -> Result<Option<Predictor>> {
         let (plan, observer) = (self.plan, self.trainer.observer);
         let mut points = self.points;
         let origin = match self.transformer {
@@ -140,10 +166,17 @@ impl<'a> PreparedTraining<'a> {
             validation,
             observer,
             folder,
+            runs,
             n_runs: plan.config().ensemble.members * split.n_passes(),
             history: Vec::new(),
         };
         let mut members = trainer.train_members(&split.train, 0)?;
+        if runs != Runs::All {
+            if let Some(all) = split.again() {
+                trainer.train_members(all, plan.config().ensemble.members)?;
+            }
+            return Ok(None);
+        }
         let mut calibration = None;
         if let Some(held_out) = &split.held_out {
             let neighbours = find_neighbours(&split.train, plan.config());
@@ -174,7 +207,7 @@ impl<'a> PreparedTraining<'a> {
         let judges =
             calibration.is_some() && plan.config().calibration.kind == CalibrationKind::Judge;
         let neighbours = find_neighbours(split.all(), plan.config());
-        Predictor::new(PredictorParts {
+        let predictor = Predictor::new(PredictorParts {
             featurizer: self.featurizer,
             label_set: self.data.label_set().clone(),
             label_counts: count_labels(self.data.labels(), self.data.n_points()),
@@ -184,7 +217,8 @@ impl<'a> PreparedTraining<'a> {
             names: names.filter(|_| judges),
             plan,
             record: TrainingRecord { data, history },
-        })
+        })?;
+        Ok(Some(predictor))
     }
 
     /// Predicts the peak memory of the training on this many threads.

@@ -227,6 +227,10 @@ impl Predictor {
                     "the training data is too small to calibrate the model ({n_points} {points} could be held out, {n_needed} are needed)"
                 )
             }
+            // Only a merged model has calibrated scores without probabilities.
+            None if self.check_level(Level::Calibrated).is_ok() => {
+                "the model was merged, and probabilities of its members are not those of the whole; `elias merge --calibrate DATA` fits them".into()
+            }
             None => "the model was trained without calibration".into(),
         })
     }
@@ -255,6 +259,12 @@ impl Predictor {
 
     pub(crate) fn calibration(&self) -> Option<&EnsembleCalibration> {
         self.parts.calibration.as_ref()
+    }
+
+    /// Gives its scores other probabilities; the event says what they were fitted on.
+    pub(crate) fn set_calibration(&mut self, calibration: EnsembleCalibration, event: Event) {
+        self.parts.calibration = Some(calibration);
+        self.parts.record.history.push(event);
     }
 
     pub(crate) fn record(&self) -> &TrainingRecord {
