@@ -5,6 +5,7 @@ pub use crate::checkpoint::{
     describe, is_unfinished, verify,
 };
 pub use crate::pipeline::MemoryEstimate;
+pub use crate::ranks::{Counted, MAX_RANKS, Ranks};
 
 use crate::config::{FeaturesConfig, HoldOutConfig};
 use crate::data::{Dataset, HoldOut, Texts};

@@ -10,6 +10,9 @@ mod rerank;
 mod split;
 mod transformer;
 
+#[cfg(test)]
+mod rank_tests;
+
 pub use memory::MemoryEstimate;
 pub use prepare::PreparedTraining;
 
@@ -22,6 +25,7 @@ use crate::data::Dataset;
 use crate::error::Result;
 use crate::events::{Observer, Silent};
 use crate::predict::Predictor;
+use crate::ranks::{Alone, Ranks};
 
 /// Trains predictors.
 ///
@@ -44,6 +48,7 @@ pub struct Trainer<'a> {
     existing: Existing,
     start: Start,
     pace: SnapshotPace,
+    ranks: &'a dyn Ranks,
 }
 
 impl<'a> Trainer<'a> {
@@ -56,6 +61,7 @@ impl<'a> Trainer<'a> {
             existing: Existing::default(),
             start: Start::default(),
             pace: SnapshotPace::default(),
+            ranks: &Alone,
         }
     }
 
@@ -89,6 +95,16 @@ impl<'a> Trainer<'a> {
             interval,
             max_share: f64::INFINITY,
         };
+        self
+    }
+
+    /// Trains together with other processes, which share the labels among them.
+    ///
+    /// Every rank makes the same calls with the same configuration and data, and [`Trainer::train_to`] a directory that
+    /// all of them see. The model is that of one process. An error of one rank does not reach the others: the caller
+    /// ends them.
+    pub fn ranks(mut self, ranks: &'a dyn Ranks) -> Self {
+        self.ranks = ranks;
         self
     }
 

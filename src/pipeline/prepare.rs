@@ -4,21 +4,22 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use super::Trainer;
-use super::members::MemberTrainer;
+use super::members::{Keeping, MemberTrainer};
 use super::memory::{self, DataSizes, MemoryEstimate};
 use super::rerank::{calibrate, find_neighbours};
 use super::split::{LabelPoints, TrainingSplit, count_labels};
 use super::transformer::{self, PreparedTransformer};
-use crate::checkpoint::{Identity, TrainingFolder};
+use crate::checkpoint::{Follower, Identity, TrainingFolder};
 use crate::config::{CalibrationKind, Config, DataCounts, EncoderKind, LabelTexts, Plan};
 use crate::data::{DataSummary, Dataset, Texts, names_say_something, texts_of_names};
 use crate::encoder::{EncoderOrigin, EncoderSizes};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::events::{Event, Phase, emit};
 use crate::features::{Featurizer, PointSet};
 use crate::matrix::CsrMatrix;
 use crate::neighbours::Names;
 use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, TrainingRecord, Witnesses};
+use crate::ranks::{MAX_RANKS, Ranks, is_told};
 use crate::train::ValidationPoints;
 
 /// A data set with its features and the plan for it.
@@ -54,13 +55,15 @@ impl<'a> PreparedTraining<'a> {
             n_labels: data.n_labels(),
             n_features: featurizer.n_features(),
         };
+        let plan = config.resolve(counts)?;
+        check_ranks(trainer.ranks, &plan)?;
         Ok(PreparedTraining {
             trainer,
             data,
             featurizer,
             points,
             label_texts,
-            plan: config.resolve(counts)?,
+            plan,
             transformer,
         })
     }
@@ -80,8 +83,13 @@ impl<'a> PreparedTraining<'a> {
     /// # Errors
     /// As [`Trainer::train`].
     pub fn train(self) -> Result<Predictor> {
+        if self.trainer.ranks.n_ranks() > 1 {
+            let problem = "several ranks need a directory to write the model to: use train_to";
+            return Err(Error::CannotTrain(problem.into()));
+        }
         let data = DataSummary::of(self.data);
-        self.run(data, None)
+        let trained = self.run(data, Keeping::Nowhere)?;
+        Ok(trained.expect("the only rank has the model"))
     }
 
     /// Trains and saves the model, with checkpoints on the way.
@@ -89,23 +97,48 @@ impl<'a> PreparedTraining<'a> {
     /// # Errors
     /// As [`Trainer::train_to`].
     pub fn train_to(self, directory: impl AsRef<Path>) -> Result<Predictor> {
-        let destination = self.trainer.destination(directory.as_ref());
+        let (directory, ranks) = (directory.as_ref(), self.trainer.ranks);
+        if ranks.rank() > 0 {
+            return self.follow_to(directory);
+        }
+        let destination = self.trainer.destination(directory);
         let encoder = self.transformer.as_ref().map(|t| t.sha256.clone());
         let validation = self.trainer.validation;
         let identity = Identity::new(self.plan.config(), self.data, validation, encoder);
         let mut folder = TrainingFolder::open(&destination, identity)?;
-        if let Some(predictor) = folder.finished()? {
+        let finished = folder.finished()?;
+        let predictor = if is_told(ranks, finished.is_some()) {
             folder.remove()?;
-            return Ok(predictor);
-        }
-        let predictor = self.run(folder.data().clone(), Some(&mut folder))?;
-        folder.finish(&predictor)?;
-        Ok(predictor)
+            finished
+        } else {
+            let data = folder.data().clone();
+            let predictor = self.run(data, Keeping::Folder(&mut folder))?;
+            if let Some(predictor) = &predictor {
+                folder.finish(predictor)?;
+            }
+            predictor
+        };
+        is_told(ranks, true);
+        Ok(predictor.expect("rank 0 has the model"))
     }
 
-    /// The recipe.
-    fn run(self, data: DataSummary, folder: Option<&mut TrainingFolder>) -> Result<Predictor> {
+    /// Trains this rank's part of the model that rank 0 saves.
+    fn follow_to(self, directory: &Path) -> Result<Predictor> {
+        let ranks = self.trainer.ranks;
+        let is_finished = is_told(ranks, false);
+        let follower = Follower::open(directory)?;
+        if !is_finished {
+            let data = DataSummary::of(self.data);
+            self.run(data, Keeping::Follower(&follower))?;
+        }
+        is_told(ranks, false);
+        follower.finished()
+    }
+
+    /// The recipe. Ranks other than 0 train their parts of the members and get no predictor.
+    fn run(self, data: DataSummary, keeping: Keeping<'_>) -> Result<Option<Predictor>> {
         let (plan, observer) = (self.plan, self.trainer.observer);
+        let ranks = self.trainer.ranks;
         let mut points = self.points;
         let origin = match self.transformer {
             Some(prepared) => EncoderOrigin::Pretrained(Box::new(prepared.transformer)),
@@ -139,11 +172,18 @@ impl<'a> PreparedTraining<'a> {
             origin: &origin,
             validation,
             observer,
-            folder,
+            ranks,
+            keeping,
             n_runs: plan.config().ensemble.members * split.n_passes(),
             history: Vec::new(),
         };
         let mut members = trainer.train_members(&split.train, 0)?;
+        if ranks.rank() > 0 {
+            if let Some(all) = split.again() {
+                trainer.train_members(all, plan.config().ensemble.members)?;
+            }
+            return Ok(None);
+        }
         let mut calibration = None;
         if let Some(held_out) = &split.held_out {
             let neighbours = find_neighbours(&split.train, plan.config());
@@ -174,7 +214,7 @@ impl<'a> PreparedTraining<'a> {
         let judges =
             calibration.is_some() && plan.config().calibration.kind == CalibrationKind::Judge;
         let neighbours = find_neighbours(split.all(), plan.config());
-        Predictor::new(PredictorParts {
+        let predictor = Predictor::new(PredictorParts {
             featurizer: self.featurizer,
             label_set: self.data.label_set().clone(),
             label_counts: count_labels(self.data.labels(), self.data.n_points()),
@@ -184,7 +224,8 @@ impl<'a> PreparedTraining<'a> {
             names: names.filter(|_| judges),
             plan,
             record: TrainingRecord { data, history },
-        })
+        })?;
+        Ok(Some(predictor))
     }
 
     /// Predicts the peak memory of the training on this many threads.
@@ -251,6 +292,27 @@ impl<'a> PreparedTraining<'a> {
         lengths
             .map(|n_tokens| prepared.transformer.shape().flops(n_tokens))
             .sum()
+    }
+}
+
+/// That this many ranks can share the labels.
+fn check_ranks(ranks: &dyn Ranks, plan: &Plan) -> Result<()> {
+    let (n_ranks, n_labels) = (ranks.n_ranks(), plan.counts().n_labels);
+    let cannot = |problem: String| Err(Error::CannotTrain(problem));
+    if n_ranks == 1 {
+        Ok(())
+    } else if n_ranks > MAX_RANKS {
+        cannot(format!(
+            "{n_ranks} ranks were started, labels are shared by at most {MAX_RANKS}"
+        ))
+    } else if n_labels < MAX_RANKS {
+        cannot(format!(
+            "{n_labels} labels are too few to be shared, expected at least {MAX_RANKS}: start one process"
+        ))
+    } else if plan.config().train.keep_stage1 {
+        cannot("train.keep_stage1 needs all labels in one process: turn it off".into())
+    } else {
+        Ok(())
     }
 }
 
