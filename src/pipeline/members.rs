@@ -14,6 +14,8 @@ use crate::train::{TrainState, Trained, TrainingData, ValidationPoints, agree, b
 
 /// Where unfinished trainings are kept.
 pub(super) enum Keeping<'f> {
+    /// Nowhere, and what was trained is thrown away.
+    Nothing,
     /// Nowhere.
     Nowhere,
     /// In a folder of this rank.
@@ -137,7 +139,7 @@ impl MemberTrainer<'_, '_> {
             ranks,
         };
         let restored = match &mut self.keeping {
-            Keeping::Nowhere => None,
+            Keeping::Nothing | Keeping::Nowhere => None,
             Keeping::Folder(folder) => folder.restore(plan, data.origin, run, ranks)?,
             Keeping::Follower(follower) => follower.restore(plan, data.origin, ranks)?,
         };
@@ -154,7 +156,7 @@ impl MemberTrainer<'_, '_> {
         let mut keep = |state: &mut TrainState, boundary| {
             let mut emitted = Ok(());
             match keeping {
-                Keeping::Nowhere => return Ok(()),
+                Keeping::Nothing | Keeping::Nowhere => return Ok(()),
                 Keeping::Follower(follower) => follower.keep(state, ranks),
                 Keeping::Folder(folder) => {
                     if let Some(duration) = folder.keep(state, boundary, ranks)? {

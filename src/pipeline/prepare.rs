@@ -92,6 +92,12 @@ impl<'a> PreparedTraining<'a> {
         Ok(trained.expect("the only rank has the model"))
     }
 
+    /// Trains the stages of one member, on any number of ranks, and keeps nothing of it.
+    pub(crate) fn train_stages(self) -> Result<()> {
+        let data = DataSummary::of(self.data);
+        self.run(data, Keeping::Nothing).map(|_| ())
+    }
+
     /// Trains and saves the model, with checkpoints on the way.
     ///
     /// # Errors
@@ -177,6 +183,10 @@ impl<'a> PreparedTraining<'a> {
             n_runs: plan.config().ensemble.members * split.n_passes(),
             history: Vec::new(),
         };
+        if matches!(trainer.keeping, Keeping::Nothing) {
+            trainer.train_stages(&split.train, &plan, 0)?;
+            return Ok(None);
+        }
         let mut members = trainer.train_members(&split.train, 0)?;
         if ranks.rank() > 0 {
             if let Some(all) = split.again() {
@@ -228,7 +238,7 @@ impl<'a> PreparedTraining<'a> {
         Ok(Some(predictor))
     }
 
-    /// Predicts the peak memory of the training on this many threads.
+    /// Predicts the peak memory of the training on this many threads, on one of its ranks.
     pub fn peak_memory(&self, n_threads: usize) -> MemoryEstimate {
         let (data, validation) = (self.data, self.trainer.validation);
         let n_points = data.n_points();
@@ -239,6 +249,7 @@ impl<'a> PreparedTraining<'a> {
             n_centroid_entries: count_centroid_entries(data.labels(), features),
             words_per_point,
             n_threads,
+            n_ranks: self.trainer.ranks.n_ranks(),
             transformer: self.transformer_sizes(validation.map_or(0, Dataset::n_points), n_threads),
             ..DataSizes::default()
         };

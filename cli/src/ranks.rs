@@ -1,0 +1,96 @@
+//! Processes that mpirun started together.
+//!
+//! A program is built for one MPI, so the calls are behind the feature `mpi`. Without it, a training that was started
+//! several times says so instead of writing one model several times.
+
+#[cfg(feature = "mpi")]
+mod mpi;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use elias::tools::Ranks;
+
+/// What Open MPI, MPICH and others tell a process: how many there are, and which one it is.
+const SIZES: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"];
+const RANKS: [&str; 3] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"];
+/// How long a rank waits before it reports an error that the first probably reports, too.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// This process among those started together.
+pub(crate) struct Process {
+    #[cfg(feature = "mpi")]
+    joined: Option<mpi::Joined>,
+}
+
+impl Process {
+    /// Joins the others, if there are any.
+    pub(crate) fn join() -> anyhow::Result<Self> {
+        #[cfg(feature = "mpi")]
+        {
+            let is_started = from_environment(&SIZES).or(from_environment(&RANKS));
+            let joined = is_started.map(|_| mpi::Joined::join()).transpose()?;
+            Ok(Process { joined })
+        }
+        #[cfg(not(feature = "mpi"))]
+        {
+            let n_ranks = from_environment(&SIZES).unwrap_or(1);
+            if n_ranks > 1 || rank() > 0 {
+                let problem = "mpirun started this several times, but it was built without MPI: \
+                               build it with --features mpi, or start it once";
+                return Err(crate::ui::console::Misuse(problem.into()).into());
+            }
+            Ok(Process {})
+        }
+    }
+
+    /// This process alone.
+    pub(crate) fn alone() -> Self {
+        Process {
+            #[cfg(feature = "mpi")]
+            joined: None,
+        }
+    }
+
+    /// What the processes tell each other; none if this is the only one.
+    pub(crate) fn ranks(&self) -> Option<&dyn Ranks> {
+        #[cfg(feature = "mpi")]
+        return self.joined.as_ref().map(|joined| joined.ranks());
+        #[cfg(not(feature = "mpi"))]
+        None
+    }
+
+    /// Whether this process speaks for all.
+    pub(crate) fn is_first(&self) -> bool {
+        self.ranks().is_none_or(|ranks| ranks.rank() == 0)
+    }
+
+    /// Ends the other processes if this one failed: they would wait for it.
+    pub(crate) fn end(self, code: ExitCode, number: u8) -> ExitCode {
+        #[cfg(feature = "mpi")]
+        if let Some(joined) = self.joined
+            && number != 0
+        {
+            joined.abort(number);
+        }
+        let _ = number;
+        code
+    }
+}
+
+/// The number of this process, as its starter says; 0 if it was started alone.
+pub(crate) fn rank() -> usize {
+    from_environment(&RANKS).unwrap_or(0)
+}
+
+/// Lets the first process report an error that all have.
+pub(crate) fn let_the_first_report() {
+    if rank() > 0 {
+        std::thread::sleep(PATIENCE);
+    }
+}
+
+fn from_environment(names: &[&str]) -> Option<usize> {
+    let mut values = names.iter().filter_map(|name| std::env::var(name).ok());
+    values.find_map(|value| value.parse().ok())
+}
