@@ -96,7 +96,7 @@ pub fn main() -> ExitCode {
         .and_then(|()| listen(&cli.verb))
         .and_then(|()| run(cli.verb, &process, &console));
     let code = conclude(outcome, &console);
-    process.end(ExitCode::from(code), code)
+    process.end(code)
 }
 
 /// Trainings may run on several processes together.

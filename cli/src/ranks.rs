@@ -65,16 +65,15 @@ impl Process {
         self.ranks().is_none_or(|ranks| ranks.rank() == 0)
     }
 
-    /// Ends the other processes if this one failed: they would wait for it.
-    pub(crate) fn end(self, code: ExitCode, number: u8) -> ExitCode {
+    /// The end of this process; if it failed, of all: they would wait for it.
+    pub(crate) fn end(self, code: u8) -> ExitCode {
         #[cfg(feature = "mpi")]
         if let Some(joined) = self.joined
-            && number != 0
+            && code != 0
         {
-            joined.abort(number);
+            joined.abort(code);
         }
-        let _ = number;
-        code
+        ExitCode::from(code)
     }
 }
 

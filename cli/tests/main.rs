@@ -11,6 +11,7 @@ mod hostile;
 mod insight;
 mod memory;
 mod model;
+mod ranks;
 mod resume;
 mod shell;
 mod tables;

@@ -75,8 +75,9 @@ impl Ranks for MpiRank {
         let mut told = empty(&lengths);
         for piece in self.pieces(&lengths) {
             let counts: Vec<usize> = lengths.iter().map(|&n| piece.of(n)).collect();
-            let mut received = vec![0u8; counts.iter().sum()];
+            let mut received = buffer(counts.iter().sum());
             let own = &bytes[piece.within(bytes.len())];
+            let own = if own.is_empty() { NOTHING } else { own };
             let places = Places::new(&counts);
             let mut into =
                 PartitionMut::new(&mut received[..], &places.counts[..], &places.starts[..]);
@@ -99,9 +100,11 @@ impl Ranks for MpiRank {
             let sent: Vec<&[u8]> = parts.iter().map(|p| &p[piece.within(p.len())]).collect();
             let n_sent: Vec<usize> = sent.iter().map(|part| part.len()).collect();
             let n_received: Vec<usize> = to_here.iter().map(|&n| piece.of(n)).collect();
-            let (sent, mut received) = (sent.concat(), vec![0u8; n_received.iter().sum()]);
+            let mut together = buffer(0);
+            sent.iter().for_each(|part| together.extend_from_slice(part));
+            let mut received = buffer(n_received.iter().sum());
             let (from, to) = (Places::new(&n_sent), Places::new(&n_received));
-            let from = Partition::new(&sent[..], &from.counts[..], &from.starts[..]);
+            let from = Partition::new(&together[..], &from.counts[..], &from.starts[..]);
             let mut into = PartitionMut::new(&mut received[..], &to.counts[..], &to.starts[..]);
             world.all_to_all_varcount_into(&from, &mut into);
             append(&mut told, &received, &n_received);
@@ -155,6 +158,16 @@ impl Places {
             counts: lengths.iter().map(|&n| n as Count).collect(),
         }
     }
+}
+
+/// Nothing, but at an address: that of an empty list may be 1, which Open MPI takes for MPI_IN_PLACE.
+const NOTHING: &[u8] = [0].split_at(0).0;
+
+/// So many zeros at an address, even if there are none.
+fn buffer(length: usize) -> Vec<u8> {
+    let mut buffer = Vec::with_capacity(length + 1);
+    buffer.resize(length, 0);
+    buffer
 }
 
 fn empty(lengths: &[u64]) -> Vec<Vec<u8>> {
