@@ -172,7 +172,7 @@ fn n_bag_parameters(plan: &Plan) -> usize {
 fn n_head_parameters(plan: &Plan) -> usize {
     let (counts, dim) = (plan.counts(), plan.config().encoder.dim);
     let n_edges = match plan.config().index.mode {
-        IndexMode::Ova => 0,
+        IndexMode::Fixed | IndexMode::Ova => 0,
         IndexMode::Learned => plan.n_clusters() * plan.kappa(),
     };
     let rows = counts.n_labels + plan.n_clusters();

@@ -50,16 +50,89 @@ mod tests {
                 n_features: 100_000,
             };
             let plan = config(name).unwrap().resolve(counts).unwrap();
-            let is_from_paper = !["frozen", "transformer"].contains(&name);
-            if is_from_paper {
-                assert_eq!((plan.kappa(), plan.beta()), (1000, 150.0), "{name}");
-            }
             assert_eq!(
                 plan.config().encoder.kind,
                 EncoderKind::Transformer,
                 "{name}"
             );
             assert!(plan.config().stage1.rates.encoder <= 1e-3, "{name}");
+        }
+    }
+
+    /// The paper's table of hyperparameters: max-len, C, α, epochs of both stages, LR_W, LR_φ, batch size. β is 150, κ
+    /// 1000, λ 0.05, K 2000 and b 20 for all of them.
+    const PAPER: [(&str, usize, usize, f32, usize, f32, f32, usize); 4] = [
+        ("lf-amazontitles-131k", 32, 2048, 10.0, 60, 0.02, 1e-4, 512),
+        ("amazon-670k", 128, 8192, 10.0, 60, 0.01, 1e-4, 256),
+        ("wikipedia-500k", 128, 8192, 10.0, 45, 0.005, 5e-5, 256),
+        ("amazon-3m", 128, 32_768, 20.0, 45, 0.002, 2e-5, 64),
+    ];
+
+    #[test]
+    fn the_presets_of_the_paper_are_its_table_and_the_released_code() {
+        for (name, max_len, n_clusters, alpha, epochs, rate, encoder_rate, batch_size) in PAPER {
+            let config = config(name).unwrap();
+            assert_eq!(config.encoder.max_len, max_len, "{name}");
+            assert_eq!(config.index.n_clusters, Some(n_clusters), "{name}");
+            assert_eq!(config.index.alpha, alpha, "{name}");
+            assert_eq!(
+                config.stage1.epochs + config.stage2.epochs,
+                epochs,
+                "{name}"
+            );
+            assert_eq!(config.stage1.epochs, epochs / 3, "{name}");
+            for stage in [&config.stage1, &config.stage2] {
+                let rates = &stage.rates;
+                let found = [rates.encoder, rates.labels, rates.clusters];
+                assert_eq!(
+                    (found, rates.edges),
+                    ([encoder_rate, rate, rate], None),
+                    "{name}"
+                );
+            }
+            assert_eq!(config.train.batch_size, batch_size, "{name}");
+            let index = &config.index;
+            assert_eq!(
+                (index.beta, index.kappa),
+                (Some(150.0), Some(1000)),
+                "{name}"
+            );
+            assert_eq!(
+                (index.shortlist_size, index.beam_size),
+                (2000, 20),
+                "{name}"
+            );
+            let recipe = [
+                "index.mode=learned",
+                "index.start=random",
+                "loss.reduction=mean",
+                "loss.lambda=0.05",
+                "clustering.warmup_epochs=5",
+                "encoder.dropout=0.5",
+                "encoder.pooling=cls",
+                "optim.second_moments=coordinate",
+                "optim.weight_decay=0.01",
+                "optim.weight_decay_index=0.01",
+                "optim.update_every=10",
+                "train.label_texts=off",
+                "ranker.enabled=true",
+                "ranker.loss=logistic",
+                "ranker.cost=1.0",
+                "ranker.negatives=candidates",
+                "ranker.n_candidates=100",
+                "ranker.use_embedding=true",
+                "calibration.enabled=true",
+                "calibration.kind=tree",
+                "calibration.neighbours=false",
+                "calibration.refit=false",
+                "calibration.hold_out.n_points=5000",
+                "calibration.hold_out.near_duplicates=2.0",
+                "ensemble.members=3",
+            ];
+            for setting in recipe {
+                let same = config.with_value(setting).unwrap();
+                assert_eq!(config.differences(&same), [""; 0], "{name}");
+            }
         }
     }
 

@@ -97,6 +97,11 @@ fn a_model_is_inspected_explained_and_pruned() {
         words.contains("stage1, stage2, ranker, calibrated"),
         "{words}"
     );
+    let words = ok(["evaluate", model, &data, "--stage", "shortlist"]);
+    assert!(words.contains("beam 20") && words.contains("one against all"));
+    let shortlist = json(["evaluate", model, &data, "--stage", "shortlist", "--json"]);
+    assert_eq!(shortlist["indices"][0]["index"], "the index");
+    assert_eq!(shortlist["indices"][0]["by_beam"][4][5], 100.0);
     let facts = json(["inspect", model, "--json"]);
     assert_eq!(facts["n_labels"], 12);
     assert_eq!(facts["index"][0]["n_unreachable"], 0);
@@ -205,19 +210,25 @@ fn a_grid_is_trained_once_and_goes_on_where_it_was() {
 fn a_report_is_one_page_that_can_be_searched_sorted_and_hovered() {
     let (dir, data, model) = trained();
     let page = dir.path().join("report.html");
+    let fixed = dir.path().join("fixed");
+    let arguments = ["train", &data, "--out", fixed.to_str().unwrap()];
+    let settings = [&FAST[..], &["index.mode=fixed"]].concat();
+    ok(arguments.into_iter().chain(sets(&settings)));
     let arguments = [
         "report",
         model.to_str().unwrap(),
         &data,
         "--out",
         page.to_str().unwrap(),
+        "--fixed",
+        fixed.to_str().unwrap(),
     ];
     ok(arguments);
     let html = std::fs::read_to_string(&page).unwrap();
     for part in [
-        "+ stage 2: learned index",
+        "fixed clusters, as many epochs",
+        "recall inside the shortlist",
         "+ calibration",
-        "stage 1: fixed clusters",
         "by threshold",
         "Recall",
         "Hardest points",
@@ -235,6 +246,14 @@ fn a_report_is_one_page_that_can_be_searched_sorted_and_hovered() {
         "the page needs a network"
     );
     assert!(!html.contains("<b>&\"blue"), "a label's name became markup");
+    let itself = [&arguments[..6], &[model.to_str().unwrap(), "--overwrite"]].concat();
+    let ran = run(itself);
+    assert_eq!(ran.code, Some(1));
+    assert!(
+        ran.stderr.contains("does not have fixed clusters"),
+        "{}",
+        ran.stderr
+    );
     // What was computed is kept, and the page is the same from it.
     assert!(model.join("report").is_dir());
     ok(arguments.into_iter().chain(["--overwrite"]));

@@ -2,23 +2,38 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Whether there is an index at all.
+/// Which index leads to the labels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IndexMode {
     /// Clusters first, then the learned graph (the paper's method).
     #[default]
     Learned,
+    /// The clusters alone, for the epochs of both stages: every label stays in the one it starts in.
+    Fixed,
     /// No index: every label is scored and trained (one against all).
     Ova,
+}
+
+/// What the weights of A start from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EdgeStart {
+    /// ln of MᵀY: how often the points of a label met the cluster.
+    Counts,
+    /// Random numbers from 0 to 1 (the paper).
+    #[default]
+    Random,
 }
 
 /// Clusters, edges, beam and shortlist.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct IndexConfig {
-    /// Learned index, or none.
+    /// Learned index, fixed clusters, or none.
     pub mode: IndexMode,
+    /// Start of the edge weights.
+    pub start: EdgeStart,
     /// C: number of clusters; unset: 2^⌈log2(L/100)⌉.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub n_clusters: Option<usize>,
@@ -42,6 +57,7 @@ impl Default for IndexConfig {
     fn default() -> Self {
         IndexConfig {
             mode: IndexMode::Learned,
+            start: EdgeStart::default(),
             n_clusters: None,
             alpha: 10.0,
             beta: None,

@@ -22,7 +22,7 @@ pub use clustering::ClusteringConfig;
 pub use encoder::{EncoderConfig, EncoderKind, Pooling};
 pub use ensemble::EnsembleConfig;
 pub use features::FeaturesConfig;
-pub use index::{IndexConfig, IndexMode};
+pub use index::{EdgeStart, IndexConfig, IndexMode};
 pub use optim::{OptimConfig, SecondMoments};
 pub(crate) use plan::Decided;
 pub use plan::{DataCounts, Plan, default_n_clusters};
@@ -88,11 +88,11 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The stages to train, in order; one against all has no index to learn and trains the epochs of both in one.
+    /// The stages to train, in order; where there is no index to learn, one with the epochs of both.
     pub fn stages(&self) -> Vec<StageConfig> {
         match self.index.mode {
             IndexMode::Learned => vec![self.stage1.clone(), self.stage2.clone()],
-            IndexMode::Ova => vec![StageConfig {
+            IndexMode::Fixed | IndexMode::Ova => vec![StageConfig {
                 epochs: self.stage1.epochs + self.stage2.epochs,
                 ..self.stage1.clone()
             }],

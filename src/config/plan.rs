@@ -60,7 +60,7 @@ impl Config {
         let n_labels = counts.n_labels;
         let n_clusters = match self.index.mode {
             IndexMode::Ova => 1,
-            IndexMode::Learned => self
+            IndexMode::Fixed | IndexMode::Learned => self
                 .index
                 .n_clusters
                 .unwrap_or_else(|| default_n_clusters(n_labels))
@@ -82,7 +82,7 @@ impl Config {
             beam_size: self.index.beam_size.min(n_clusters),
             shortlist_size: match self.index.mode {
                 IndexMode::Ova => n_labels,
-                IndexMode::Learned => self.index.shortlist_size.min(n_labels),
+                IndexMode::Fixed | IndexMode::Learned => self.index.shortlist_size.min(n_labels),
             },
             config: self.clone(),
         })
@@ -184,6 +184,8 @@ impl Config {
             positive(&format!("{name}.rates.encoder"), rates.encoder.into())?;
             positive(&format!("{name}.rates.labels"), rates.labels.into())?;
             positive(&format!("{name}.rates.clusters"), rates.clusters.into())?;
+            let edges = rates.edges.unwrap_or(rates.labels);
+            not_negative(&format!("{name}.rates.edges"), edges.into())?;
         }
         Ok(())
     }

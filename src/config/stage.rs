@@ -32,16 +32,19 @@ impl Default for LossConfig {
     }
 }
 
-/// Learning rates of the three parameter groups.
+/// Learning rates of the parameter groups.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LearningRates {
     /// LR_φ: the encoder.
     pub encoder: f32,
-    /// LR_W: W_L and A.
+    /// LR_W: W_L.
     pub labels: f32,
     /// W_C.
     pub clusters: f32,
+    /// A; unset: as W_L; 0 leaves the weights of the edges as they start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edges: Option<f32>,
 }
 
 impl Default for LearningRates {
@@ -50,6 +53,7 @@ impl Default for LearningRates {
             encoder: 0.003,
             labels: 0.008,
             clusters: 0.008,
+            edges: None,
         }
     }
 }

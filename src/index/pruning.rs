@@ -1,7 +1,7 @@
 //! Removing weak edges of a learned adjacency.
 //!
 //! An edge goes if its score ŝ(c,ℓ) is below a threshold, or if it is not among the k strongest of its cluster; the
-//! strongest edge of every label stays, so that no label is lost. The edges left keep their scores: how much of a
+//! strongest edge of every label stays, so that no label is lost, unless that is asked for. The edges left keep their scores: how much of a
 //! cluster's softmax the removed ones had is remembered, so that removing edges does not make the rest stronger.
 
 use crate::error::Result;
@@ -15,6 +15,15 @@ pub enum Cut {
     Threshold(f32),
     /// All but this many strongest of each cluster, ties to the lower label.
     TopK(usize),
+}
+
+/// What becomes of a label all of whose edges are cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LostLabels {
+    /// It keeps its strongest edge.
+    Rescued,
+    /// It can no longer be found (the paper's tables).
+    Dropped,
 }
 
 /// An adjacency after pruning.
@@ -33,13 +42,16 @@ impl Adjacency {
     ///
     /// # Errors
     /// [`Error::InvalidMatrix`](crate::error::Error::InvalidMatrix) if a weight cannot be represented.
-    pub(crate) fn pruned(&self, cut: Cut) -> Result<Pruned> {
+    pub(crate) fn pruned(&self, cut: Cut, lost: LostLabels) -> Result<Pruned> {
         let edges = self.edges();
         let mut stays = vec![false; edges.len()];
         for cluster_idx in 0..edges.n_clusters() {
             self.choose(ClusterId(cluster_idx as u32), cut, &mut stays);
         }
-        let n_rescued = self.rescue(&mut stays);
+        let n_rescued = match lost {
+            LostLabels::Rescued => self.rescue(&mut stays),
+            LostLabels::Dropped => 0,
+        };
 
         let mut lists: Vec<Vec<LabelRow>> = Vec::with_capacity(edges.n_clusters());
         let mut weights = Vec::new();
@@ -144,7 +156,9 @@ mod tests {
     #[test]
     fn what_stays_keeps_its_score_and_no_label_is_lost() {
         let before = adjacency();
-        let pruned = before.pruned(Cut::Threshold(0.1)).unwrap();
+        let pruned = before
+            .pruned(Cut::Threshold(0.1), LostLabels::Rescued)
+            .unwrap();
         // Label 1 stays in both clusters, 3 in the second; 2 has a single edge of score below 0.1, which is kept.
         let after = &pruned.adjacency;
         assert_eq!(after.edges().indptr(), [0, 3, 5]);
@@ -158,7 +172,9 @@ mod tests {
 
     #[test]
     fn the_strongest_of_each_cluster_stay() {
-        let pruned = adjacency().pruned(Cut::TopK(1)).unwrap();
+        let pruned = adjacency()
+            .pruned(Cut::TopK(1), LostLabels::Rescued)
+            .unwrap();
         let labels: Vec<u32> = pruned
             .adjacency
             .edges()
@@ -168,15 +184,32 @@ mod tests {
             .collect();
         assert_eq!(labels, [0, 2, 1, 3]);
         assert_eq!((pruned.n_removed, pruned.n_rescued), (2, 2));
-        let all = adjacency().pruned(Cut::TopK(4)).unwrap();
+        let all = adjacency()
+            .pruned(Cut::TopK(4), LostLabels::Rescued)
+            .unwrap();
         assert_eq!((all.n_removed, all.adjacency), (0, adjacency()));
+        let strict = adjacency()
+            .pruned(Cut::TopK(1), LostLabels::Dropped)
+            .unwrap();
+        assert_eq!((strict.n_removed, strict.n_rescued), (4, 0));
+        let lost = strict.adjacency.edges().unreachable();
+        assert_eq!(lost, [LabelRow(2), LabelRow(3)]);
     }
 
     #[test]
     fn pruning_twice_is_pruning_once() {
-        let twice = adjacency().pruned(Cut::TopK(3)).unwrap().adjacency;
-        let twice = twice.pruned(Cut::TopK(2)).unwrap().adjacency;
-        let once = adjacency().pruned(Cut::TopK(2)).unwrap().adjacency;
+        let twice = adjacency()
+            .pruned(Cut::TopK(3), LostLabels::Rescued)
+            .unwrap()
+            .adjacency;
+        let twice = twice
+            .pruned(Cut::TopK(2), LostLabels::Rescued)
+            .unwrap()
+            .adjacency;
+        let once = adjacency()
+            .pruned(Cut::TopK(2), LostLabels::Rescued)
+            .unwrap()
+            .adjacency;
         assert_eq!(twice.edges(), once.edges());
         for (twice, once) in twice.scores().iter().zip(once.scores()) {
             assert!((twice - once).abs() < 1e-6, "{twice} {once}");

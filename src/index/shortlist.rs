@@ -1,6 +1,7 @@
 //! From cluster scores to the shortlist of one point.
 //!
-//! Selected clusters are the `beam_size` best by ŝ_c, ties to the lower id, then (in training) the parents of
+//! Selected clusters are the `beam_size` most probable ones, ties to the lower id (by ŝ_c, up to α of them would tie at
+//! 1), then (in training) the parents of
 //! the positives in their order. Every edge of a selected cluster is a path of score ŝ_c·ŝ(c,ℓ); a label keeps
 //! its best path, the earlier cluster on ties; the K best labels form the shortlist (paper, eqs. 2–6).
 //! Cost grows with the edges of the selected clusters, never with L.
@@ -125,7 +126,6 @@ impl Shortlister {
     }
 
     /// Puts the shortlist in descending score, ties to the lower label.
-    #[cfg(test)]
     pub(crate) fn sort(&mut self) {
         self.paths
             .sort_unstable_by_key(|path| std::cmp::Reverse(descending_key(path.score, path.row.0)));
@@ -143,7 +143,7 @@ impl Shortlister {
             probabilities
                 .iter()
                 .enumerate()
-                .map(|(idx, &p)| descending_key(clusters.score(p), idx as u32)),
+                .map(|(idx, &probability)| descending_key(probability, idx as u32)),
         );
         if beam_size < keys.len() {
             keys.select_nth_unstable_by(beam_size, |a, b| b.cmp(a));

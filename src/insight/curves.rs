@@ -98,6 +98,7 @@ pub fn rates_by_epoch(config: &Config, n_samples: usize) -> Vec<StageRates> {
                 encoder,
                 labels,
                 clusters,
+                ..
             } = stage.rates;
             let epoch = stage.epochs as f64 * (step as f64 + 0.5) / n_samples as f64;
             RatePoint {

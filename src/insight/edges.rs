@@ -3,7 +3,7 @@
 use super::health::assigning_score;
 use crate::error::Result;
 use crate::ids::ClusterId;
-use crate::index::Cut;
+use crate::index::{Cut, LostLabels};
 use crate::predict::Predictor;
 
 /// Labels and clusters that are assigned to each other.
@@ -67,12 +67,12 @@ pub struct PruneFigures {
 ///
 /// # Errors
 /// [`Error::InvalidMatrix`](crate::Error::InvalidMatrix) if a weight cannot be represented.
-pub fn prune(predictor: &mut Predictor, cut: Cut) -> Result<Vec<PruneFigures>> {
+pub fn prune(predictor: &mut Predictor, cut: Cut, lost: LostLabels) -> Result<Vec<PruneFigures>> {
     let mut figures = Vec::new();
     for member in predictor.members_mut() {
         let adjacency = &mut member.model.adjacency;
         let n_edges = adjacency.edges().len();
-        let pruned = adjacency.pruned(cut)?;
+        let pruned = adjacency.pruned(cut, lost)?;
         figures.push(PruneFigures {
             n_edges,
             n_removed: pruned.n_removed,

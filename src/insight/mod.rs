@@ -14,6 +14,7 @@ mod maps;
 mod members;
 mod recall;
 mod scores;
+mod shortlist;
 mod trace;
 mod tsne;
 
@@ -29,10 +30,13 @@ pub use maps::{Compactness, LabelMap, MapOptions, MapPoint, compactness, label_m
 pub use members::{ClusterWords, PointClusters, cluster_words, clusters_of_points};
 pub use recall::{LabelRecall, StageFigures, measure_stage, recall_of_labels};
 pub use scores::{ReliabilityCurve, ScoreSpread, StageRankings, reliability, score_spread};
+pub use shortlist::{
+    BEAM_SIZES, IndexRecall, RecallBySize, SHORTLIST_SIZES, ShortlistRecall, shortlist_recall,
+};
 
 pub use crate::calibration::{Reliability, ReliabilityBin};
 pub use crate::features::PointSet;
-pub use crate::index::Cut;
+pub use crate::index::{Cut, LostLabels};
 
 /// The cluster score above which a point belongs to a cluster (paper, Appendix).
 pub const STRONG: f32 = 0.25;

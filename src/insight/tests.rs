@@ -3,6 +3,8 @@
 use super::*;
 use crate::config::Config;
 use crate::data::Dataset;
+use crate::ids::{ClusterId, LabelRow};
+use crate::matrix::Matrix;
 use crate::pipeline::Trainer;
 use crate::predict::Predictor;
 use crate::random::Random;
@@ -11,9 +13,13 @@ const N_LABELS: usize = 24;
 
 /// Texts of two topics each; one word and one label per topic.
 fn data() -> Dataset {
+    data_of(N_LABELS)
+}
+
+fn data_of(n_labels: usize) -> Dataset {
     let point = |point: usize| {
         let mut random = Random::new(5, "insight test", point as u64);
-        let (first, second) = (point % N_LABELS, random.below(N_LABELS));
+        let (first, second) = (point % n_labels, random.below(n_labels));
         let text = format!("topic{first} word{second} about{first}");
         (text, vec![format!("l{first}"), format!("l{second}")])
     };
@@ -59,6 +65,83 @@ fn index_health_agrees_with_the_index() {
     let by_decile = health.clusters_by_decile.iter();
     assert!(by_decile.clone().any(|&clusters| clusters <= mean + 1e-9));
     assert!(by_decile.clone().any(|&clusters| clusters + 1e-9 >= mean));
+}
+
+#[test]
+fn recall_inside_the_shortlist_is_that_of_following_every_path() {
+    let data = data_of(120);
+    let predictor = train(&data);
+    let points = predictor.points(&data).unwrap();
+    let recall = shortlist_recall(&predictor, &points, data.labels()).unwrap();
+    let names: Vec<&str> = recall.indices.iter().map(|i| &i.index[..]).collect();
+    let others = ["equal weights", "shuffled weights", "partition of stage 1"];
+    assert_eq!(names, [&["the index"][..], &others[..]].concat());
+
+    let member = &predictor.members()[0];
+    let (model, adjacency) = (&member.model, &member.model.adjacency);
+    let rows: Vec<u32> = (0..data.n_points() as u32).collect();
+    let mut embeddings = Matrix::default();
+    member
+        .encoder
+        .encode(points.points(), &rows, &mut embeddings);
+    let share = |point: usize, ranked: &[(f32, u32)], size: usize| {
+        let truth = data.labels().row(point).0;
+        let best = &ranked[..ranked.len().min(size)];
+        let found = best.iter().filter(|(_, row)| {
+            let label = model.numbering.label(LabelRow(*row));
+            truth.contains(&label.0)
+        });
+        100.0 * found.count() as f64 / truth.len() as f64 / data.n_points() as f64
+    };
+    let sort = |ranked: &mut Vec<(f32, u32)>| {
+        ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    };
+    let mut by_beam = vec![[0.0; SHORTLIST_SIZES.len()]; BEAM_SIZES.len()];
+    let mut exact = [0.0; SHORTLIST_SIZES.len()];
+    for point in 0..data.n_points() {
+        let embedding = embeddings.row(point);
+        let mut probabilities = vec![0.0; model.clusters.n_clusters()];
+        let clusters = &model.clusters;
+        clusters.probabilities_of_one(embedding, &mut probabilities);
+        let mut order: Vec<usize> = (0..probabilities.len()).collect();
+        order.sort_by(|&a, &b| {
+            probabilities[b]
+                .total_cmp(&probabilities[a])
+                .then(a.cmp(&b))
+        });
+        for (sums, beam_size) in by_beam.iter_mut().zip(BEAM_SIZES) {
+            let mut best = vec![0f32; model.classifiers.n_labels()];
+            for &cluster in order.iter().take(beam_size) {
+                for edge in adjacency.edges().range(ClusterId(cluster as u32)) {
+                    let label = adjacency.edges().rows()[edge].idx();
+                    let score = clusters.score(probabilities[cluster]) * adjacency.scores()[edge];
+                    best[label] = best[label].max(score);
+                }
+            }
+            let mut ranked: Vec<(f32, u32)> = best.into_iter().zip(0..).collect();
+            ranked.retain(|&(score, _)| score > 0.0);
+            sort(&mut ranked);
+            for (sum, size) in sums.iter_mut().zip(SHORTLIST_SIZES) {
+                *sum += share(point, &ranked, size);
+            }
+        }
+        let margins = (0..model.classifiers.n_labels()).map(|row| {
+            let product = model.classifiers.weights.dot(row, embedding);
+            (product + model.classifiers.bias[row], row as u32)
+        });
+        let mut ranked: Vec<(f32, u32)> = margins.collect();
+        sort(&mut ranked);
+        for (sum, size) in exact.iter_mut().zip(SHORTLIST_SIZES) {
+            *sum += share(point, &ranked, size);
+        }
+    }
+    let near = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-6);
+    for (found, expected) in recall.indices[0].by_beam.iter().zip(&by_beam) {
+        assert!(near(found, expected), "{found:?} {expected:?}");
+    }
+    assert!(near(&recall.one_against_all, &exact), "{exact:?}");
+    let is_partial = |share: f64| share > 1.0 && share < 99.0;
+    assert!(is_partial(by_beam[0][0]) && is_partial(exact[0]));
 }
 
 #[test]

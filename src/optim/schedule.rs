@@ -95,7 +95,10 @@ impl Schedule {
         StepRates {
             encoder: pace(rates.encoder, config.weight_decay),
             labels: pace(rates.labels, config.weight_decay),
-            edges: pace(rates.labels, config.weight_decay_index),
+            edges: pace(
+                rates.edges.unwrap_or(rates.labels),
+                config.weight_decay_index,
+            ),
             clusters: pace(rates.clusters, config.weight_decay_index),
             template,
         }

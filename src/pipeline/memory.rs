@@ -88,7 +88,7 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
     let (n_labels, n_words) = (counts.n_labels, counts.n_features);
     let (n_clusters, dim) = (plan.n_clusters(), config.encoder.dim);
     let n_edges = match config.index.mode {
-        IndexMode::Ova => n_labels,
+        IndexMode::Fixed | IndexMode::Ova => n_labels,
         IndexMode::Learned => (n_clusters * plan.kappa()).max(n_labels),
     };
     let batch_words = plan.batch_size() * sizes.words_per_point;

@@ -43,10 +43,13 @@ pub(super) fn train_ranker(
             None => Negatives::Candidates(&look.candidates),
         },
     };
-    let mut progress = Steps::start(Phase::Ranker, train.labels.n_cols(), observer)?;
+    let clusters = cluster_of.iter().flatten();
+    let n_clusters = clusters.map(|cluster| cluster.idx() + 1).max();
+    let n_classifiers = train.labels.n_cols() + n_clusters.unwrap_or(0);
+    let mut progress = Steps::start(Phase::Ranker, n_classifiers, observer)?;
     let seed = plan.config().train.seed;
-    Ranker::train(&problem, &config.into(), seed, |n_done, _| {
-        match progress.advance(n_done - progress.done) {
+    Ranker::train(&problem, &config.into(), seed, |n_trained| {
+        match progress.advance(n_trained) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         }

@@ -161,7 +161,8 @@ impl Member {
             evidence,
             ..
         } = &mut scratch.judging;
-        let clusters = self.ranker.as_ref().and_then(Ranker::clusters);
+        let ranker = self.ranker.as_ref();
+        let clusters = ranker.and_then(Ranker::clusters);
         if let Some(clusters) = clusters {
             clusters.score(point.bow, cluster_margins);
         }
@@ -170,6 +171,7 @@ impl Member {
         for (scored, &margin) in listed.iter().zip(&scratch.ranker_scores) {
             let row = self.model.numbering.row(scored.label).idx();
             let cluster = clusters.map(|of| cluster_margins[of.of(scored.label).idx()]);
+            let log_score = |margin| ranker.map_or(0.0, |ranker| ranker.log_probability(margin));
             clues.push(Clues {
                 p: scored.score,
                 logit: classifiers.weights.dot(row, embedding) + classifiers.bias[row],
@@ -196,11 +198,6 @@ impl Member {
         }
         evidence.fill(testimony.text_clues(), clues);
     }
-}
-
-/// ln q of a margin under squared hinge loss, as linear trees have it.
-fn log_score(margin: f32) -> f32 {
-    -(1.0 - margin).max(0.0).powi(3)
 }
 
 impl MemberScratch {

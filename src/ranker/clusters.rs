@@ -3,6 +3,8 @@
 //! A label's classifier has only seen points of its cluster; whether a text belongs there is for the cluster's
 //! classifier to say, which has seen all points. Texts have few words and clusters many, so weights are held by word.
 
+use std::ops::ControlFlow;
+
 use super::rows::inverse_norm;
 use super::training_points::clusters_of_points;
 use super::{Negatives, Ranker, RankerOptions, RankerProblem};
@@ -57,6 +59,7 @@ impl ClusterLevel {
         cluster_of: &[ClusterId],
         config: &RankerOptions,
         seed: u64,
+        progress: impl FnMut(usize) -> ControlFlow<()>,
     ) -> Result<Self> {
         let labels = clusters_of_points(problem.labels, cluster_of)?;
         let all_in_one = vec![ClusterId(0); labels.n_cols()];
@@ -66,8 +69,7 @@ impl ClusterLevel {
             labels: &labels,
             negatives: Negatives::Clusters(&all_in_one),
         };
-        let go_on = |_, _| std::ops::ControlFlow::Continue(());
-        let trained = Ranker::train_level(&problem, config, seed, "cluster ranker", go_on)?;
+        let trained = Ranker::train_level(&problem, config, seed, "cluster ranker", progress)?;
         ClusterLevel::from_parts(
             cluster_of.to_vec(),
             trained.words.transpose(),

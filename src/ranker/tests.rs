@@ -125,7 +125,7 @@ fn clusters_have_classifiers_of_their_own_against_all_points() {
         negatives: Negatives::Clusters(&cluster_of),
         ..problem.view()
     };
-    let train = || Ranker::train(&view, &config, 42, |_, _| ControlFlow::Continue(())).unwrap();
+    let train = || Ranker::train(&view, &config, 42, |_| ControlFlow::Continue(())).unwrap();
     let ranker = on_threads(1, train);
     assert_eq!(ranker, on_threads(8, train));
     let clusters = ranker.clusters().unwrap();
@@ -196,11 +196,28 @@ fn unknown_words_and_empty_texts_score_by_the_intercept() {
 fn training_stops_when_the_progress_callback_breaks() {
     let problem = problem(20, 3, 5);
     let config = defaults();
-    let stopped = Ranker::train(&problem.view(), &config, 0, |done, total| {
-        assert_eq!((done, total), (3, 3));
+    let stopped = Ranker::train(&problem.view(), &config, 0, |n_trained| {
+        assert_eq!(n_trained, 3);
         ControlFlow::Break(())
     });
     assert!(matches!(stopped, Err(crate::Error::Stopped)));
+
+    let cluster_of = [0, 1, 1].map(ClusterId);
+    let negatives = Negatives::Clusters(&cluster_of);
+    let problem = RankerProblem {
+        negatives,
+        ..problem.view()
+    };
+    let mut calls = Vec::new();
+    let stopped = Ranker::train(&problem, &config, 0, |n_trained| {
+        calls.push(n_trained);
+        match calls.len() {
+            1 => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
+        }
+    });
+    assert!(matches!(stopped, Err(crate::Error::Stopped)));
+    assert_eq!(calls, [3, 2], "labels, then clusters");
 }
 
 #[test]
@@ -262,7 +279,7 @@ fn problems_whose_parts_do_not_fit_together_are_errors() {
     let other = problem(19, 3, 8);
     let config = defaults();
     let check = |problem: RankerProblem<'_>, part_of_message: &str| {
-        let outcome = Ranker::train(&problem, &config, 0, |_, _| ControlFlow::Continue(()));
+        let outcome = Ranker::train(&problem, &config, 0, |_| ControlFlow::Continue(()));
         let message = outcome.unwrap_err().to_string();
         assert!(message.contains(part_of_message), "{message}");
     };

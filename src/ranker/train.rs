@@ -104,9 +104,9 @@ impl Ranker {
     /// Trains a classifier for every label, and for every cluster if negatives come from clusters, on the current
     /// rayon pool.
     ///
-    /// `progress` gets the number of labels done and the number of all labels, and may stop the training. `seed`
-    /// orders the solver's visits; the same seed gives the same weights on any number of threads. A label without
-    /// training points gets zero weights.
+    /// `progress` gets the number of classifiers trained since the last call, and may stop the training. `seed` orders
+    /// the solver's visits; the same seed gives the same weights on any number of threads. A label without training
+    /// points gets zero weights.
     ///
     /// # Errors
     /// [`Error::CannotTrain`] if the parts of the problem do not fit each
@@ -115,11 +115,12 @@ impl Ranker {
         problem: &RankerProblem<'_>,
         config: &RankerOptions,
         seed: u64,
-        progress: impl FnMut(usize, usize) -> ControlFlow<()>,
+        mut progress: impl FnMut(usize) -> ControlFlow<()>,
     ) -> Result<Ranker> {
-        let mut parts = Ranker::train_level(problem, config, seed, "ranker", progress)?;
+        let mut parts = Ranker::train_level(problem, config, seed, "ranker", &mut progress)?;
         if let Negatives::Clusters(cluster_of) = problem.negatives {
-            parts.clusters = Some(ClusterLevel::train(problem, cluster_of, config, seed)?);
+            let clusters = ClusterLevel::train(problem, cluster_of, config, seed, progress)?;
+            parts.clusters = Some(clusters);
         }
         Ranker::from_parts(parts)
     }
@@ -130,7 +131,7 @@ impl Ranker {
         config: &RankerOptions,
         seed: u64,
         stream: &str,
-        mut progress: impl FnMut(usize, usize) -> ControlFlow<()>,
+        mut progress: impl FnMut(usize) -> ControlFlow<()>,
     ) -> Result<RankerParts> {
         let problem = RankerProblem {
             dense: problem.dense.filter(|_| config.use_embedding),
@@ -146,7 +147,6 @@ impl Ranker {
         largest_first.sort_by_key(|&label| std::cmp::Reverse(label_points.size(label as usize)));
         let mut trained: Vec<Option<TrainedLabel>> = Vec::new();
         trained.resize_with(n_labels, || None);
-        let mut n_done = 0;
         for block in largest_first.chunks(LABELS_PER_BLOCK) {
             let of_block: Vec<TrainedLabel> = block
                 .par_iter()
@@ -161,8 +161,7 @@ impl Ranker {
             for (&label, row) in block.iter().zip(of_block) {
                 trained[label as usize] = Some(row);
             }
-            n_done += block.len();
-            if progress(n_done, n_labels).is_break() {
+            if progress(block.len()).is_break() {
                 return Err(Error::Stopped);
             }
         }

@@ -118,8 +118,17 @@ impl Ranker {
     #[inline]
     pub(crate) fn probability(&self, margin: f32) -> f32 {
         match self.parts.loss {
-            RankerLoss::SquaredHinge => (-(1.0 - margin).max(0.0).powi(3)).exp(),
+            RankerLoss::SquaredHinge => self.log_probability(margin).exp(),
             RankerLoss::Logistic => 1.0 / (1.0 + (-margin).exp()),
+        }
+    }
+
+    /// ln q of a margin, which still tells scores apart that are too small for a float.
+    #[inline]
+    pub(crate) fn log_probability(&self, margin: f32) -> f32 {
+        match self.parts.loss {
+            RankerLoss::SquaredHinge => -(1.0 - margin).max(0.0).powi(3),
+            RankerLoss::Logistic => margin.min(0.0) - (-margin.abs()).exp().ln_1p(),
         }
     }
 

@@ -1,11 +1,13 @@
 //! From the stage-1 model to the edges of stage 2 (paper, eqs. 9–10).
 //!
 //! M holds ŝ_c of every training point's best b clusters; A' = MᵀY counts how often a label's points met a
-//! cluster. Every cluster keeps its κ heaviest labels, ties to the lower label, with random weights in (0, 1).
-//! A label that no cluster kept gets its stage-1 edge back: no label is ever out of reach.
+//! cluster. Every cluster keeps its κ heaviest labels, ties to the lower label. Their weights start from random
+//! numbers in (0, 1), as in the paper, or from ln A', whose softmax is the share of the label among those of the
+//! cluster's points. A label that no cluster kept gets its stage-1 edge back: no label is ever out of reach.
 
 use rayon::prelude::*;
 
+use crate::config::EdgeStart;
 use crate::error::Result;
 use crate::ids::{ClusterId, LabelId, LabelRow, Scored};
 use crate::index::{Adjacency, Edges};
@@ -22,6 +24,7 @@ pub(crate) struct EdgeOptions {
     pub(crate) kappa: usize,
     /// β.
     pub(crate) beta: f32,
+    pub(crate) start: EdgeStart,
     pub(crate) seed: u64,
 }
 
@@ -32,6 +35,16 @@ pub(crate) struct InitialAdjacency {
     pub(crate) n_repaired: usize,
 }
 
+/// The count of a label that a cluster's points did not meet, and the least one that a weight starts from.
+const UNMET: f32 = 1e-3;
+
+/// An edge of a cluster, with its entry of A'.
+#[derive(Clone, Copy)]
+struct CountedLabel {
+    row: LabelRow,
+    count: f32,
+}
+
 /// The edges of stage 2.
 pub(crate) fn initial_adjacency(
     stage1: &Edges,
@@ -40,7 +53,12 @@ pub(crate) fn initial_adjacency(
     rows: &[u32],
     options: EdgeOptions,
 ) -> Result<InitialAdjacency> {
-    let EdgeOptions { kappa, beta, seed } = options;
+    let EdgeOptions {
+        kappa,
+        beta,
+        start,
+        seed,
+    } = options;
     let n_labels = labels.n_cols();
     let mut points_of_cluster = vec![Vec::new(); stage1.n_clusters()];
     for (&row, clusters) in rows.iter().zip(matches) {
@@ -48,7 +66,7 @@ pub(crate) fn initial_adjacency(
             points_of_cluster[cluster.idx()].push((row, score));
         }
     }
-    let mut lists: Vec<Vec<LabelRow>> = points_of_cluster
+    let mut lists: Vec<Vec<CountedLabel>> = points_of_cluster
         .par_iter()
         .map_init(
             || vec![0f32; n_labels],
@@ -60,19 +78,30 @@ pub(crate) fn initial_adjacency(
     lists
         .iter()
         .flatten()
-        .for_each(|label| is_reached[label.idx()] = true);
+        .for_each(|counted| is_reached[counted.row.idx()] = true);
     let mut n_repaired = 0;
     for (cluster_idx, list) in lists.iter_mut().enumerate() {
         for &label in &stage1.rows()[stage1.range(ClusterId(cluster_idx as u32))] {
             if !is_reached[label.idx()] {
-                list.push(label);
+                list.push(CountedLabel {
+                    row: label,
+                    count: UNMET,
+                });
                 n_repaired += 1;
             }
         }
     }
-    let edges = Edges::from_lists(lists, n_labels)?;
+    lists
+        .par_iter_mut()
+        .for_each(|list| list.sort_unstable_by_key(|counted| counted.row));
+    let counts = lists.iter().flatten().map(|counted| counted.count);
     let mut random = Random::new(seed, "edge weights", 0);
-    let weights = (0..edges.len()).map(|_| random.f32()).collect();
+    let weights = match start {
+        EdgeStart::Counts => counts.map(|count| count.max(UNMET).ln()).collect(),
+        EdgeStart::Random => counts.map(|_| random.f32()).collect(),
+    };
+    let rows_of = |list: &Vec<CountedLabel>| list.iter().map(|counted| counted.row).collect();
+    let edges = Edges::from_lists(lists.iter().map(rows_of).collect(), n_labels)?;
     Ok(InitialAdjacency {
         adjacency: Adjacency::learned(edges, weights, beta)?,
         n_repaired,
@@ -85,7 +114,7 @@ fn heaviest_labels(
     labels: &CsrMatrix,
     kappa: usize,
     weights: &mut [f32],
-) -> Vec<LabelRow> {
+) -> Vec<CountedLabel> {
     let mut met = Vec::new();
     for &(row, score) in points {
         for &label in labels.row(row as usize).0 {
@@ -107,7 +136,10 @@ fn heaviest_labels(
     // Columns of the renumbered Y are rows of W_L.
     scored
         .iter()
-        .map(|scored| LabelRow(scored.label.0))
+        .map(|scored| CountedLabel {
+            row: LabelRow(scored.label.0),
+            count: scored.score,
+        })
         .collect()
 }
 
@@ -133,6 +165,7 @@ mod tests {
         let options = EdgeOptions {
             kappa: 1,
             beta: 2.0,
+            start: EdgeStart::Counts,
             seed: 7,
         };
         let InitialAdjacency {
@@ -144,5 +177,12 @@ mod tests {
         assert_eq!(adjacency.edges().indptr(), [0, 2, 4]);
         assert_eq!(n_repaired, 2);
         assert!(adjacency.edges().unreachable().is_empty());
+        let near = |a: f32, b: f32| (a - b).abs() < 1e-5;
+        let expected = [UNMET, 1.5, 1.0, UNMET].map(f32::ln);
+        assert!(
+            std::iter::zip(adjacency.weights().unwrap(), expected).all(|(&a, b)| near(a, b)),
+            "{:?}",
+            adjacency.weights()
+        );
     }
 }

@@ -220,6 +220,7 @@ fn learn_adjacency(stage: &Stage<'_>, state: &mut TrainState) -> Result<()> {
     let options = EdgeOptions {
         kappa: plan.kappa(),
         beta: plan.beta(),
+        start: plan.config().index.start,
         seed,
     };
     let edges = fixed_edges(&state.clustering, &state.model.numbering)?;

@@ -101,7 +101,8 @@ impl Ranks for MpiRank {
             let n_sent: Vec<usize> = sent.iter().map(|part| part.len()).collect();
             let n_received: Vec<usize> = to_here.iter().map(|&n| piece.of(n)).collect();
             let mut together = buffer(0);
-            sent.iter().for_each(|part| together.extend_from_slice(part));
+            sent.iter()
+                .for_each(|part| together.extend_from_slice(part));
             let mut received = buffer(n_received.iter().sum());
             let (from, to) = (Places::new(&n_sent), Places::new(&n_received));
             let from = Partition::new(&together[..], &from.counts[..], &from.starts[..]);

@@ -6,6 +6,7 @@ pub(crate) mod count;
 pub(crate) mod figures;
 pub(crate) mod interrupt;
 pub(crate) mod progress;
+pub(crate) mod shortlist;
 pub(crate) mod svg;
 pub(crate) mod table;
 pub(crate) mod time_left;

@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use elias::Dataset;
 use elias::data::{self, LabelSet, Part};
+use elias::insight::shortlist_recall;
 use elias::metrics::{FilterPairs, Propensity};
 
 use crate::measuring::{Frequencies, Measurement, N_QUERIES, Scorer, Scoring};
@@ -15,6 +16,7 @@ use crate::ui::console::{Console, Misuse};
 use crate::ui::count::count;
 use crate::ui::figures::Figures;
 use crate::ui::progress::{Progress, Unit};
+use crate::ui::shortlist;
 use crate::{models, reading};
 
 /// Evaluate a model, or any predictions, against the true labels
@@ -53,7 +55,8 @@ pub(crate) struct Evaluate {
     /// PSP constants: A,B, or amazon, wikipedia, default
     #[arg(long, value_name = "A,B", value_parser = parse_propensity, default_value = "default")]
     propensity: Propensity,
-    /// Evaluate a part of the model: stage1 (needs train.keep_stage1), stage2, ranker, calibrated or ensemble
+    /// Evaluate a part of the model: shortlist (recall by beam and size), stage1 (needs train.keep_stage1), stage2,
+    /// ranker, calibrated or ensemble
     #[arg(
         long,
         value_name = "NAME",
@@ -71,6 +74,9 @@ pub(crate) struct Evaluate {
 
 impl Evaluate {
     pub(crate) fn run(&self, console: &Console) -> anyhow::Result<()> {
+        if let (Some("shortlist"), [model, data]) = (self.stage.as_deref(), &self.paths[..]) {
+            return self.shortlist(model, data, console);
+        }
         let figures = match (&self.predictions, &self.paths[..]) {
             (None, [model, data]) => self.of_model(model, data, console)?,
             (Some(predictions), [data]) => self.of_predictions(predictions, data, console)?,
@@ -88,6 +94,24 @@ impl Evaluate {
             figures.write_json(&mut out)?;
         } else {
             figures.write_table(&mut out)?;
+        }
+        out.flush()?;
+        Ok(())
+    }
+
+    /// Recall inside the shortlist, by beam and size.
+    fn shortlist(&self, model: &Path, data: &Path, console: &Console) -> anyhow::Result<()> {
+        let predictor = models::load(model)?;
+        let options = self.data_args.options(Part::Test, Some(predictor.labels()));
+        let test = reading::read(console, data, options)?;
+        let points = predictor.points(&test)?;
+        let recall = shortlist_recall(&predictor, &points, test.labels())?;
+        predictor.check_files()?;
+        let mut out = io::stdout().lock();
+        if self.json {
+            shortlist::write_json(&mut out, &recall)?;
+        } else {
+            shortlist::write_tables(&mut out, &recall)?;
         }
         out.flush()?;
         Ok(())

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use elias::insight::{Cut, prune};
+use elias::insight::{Cut, LostLabels, prune};
 
 use crate::ui::console::{Console, Misuse};
 use crate::ui::count::count;
@@ -12,7 +12,8 @@ use crate::{models, outputs};
 /// Remove weak edges from a model's index
 ///
 /// Removes edges with a score below --threshold, or all but the --top-k strongest edges of each cluster. Every label
-/// keeps its strongest edge, so none becomes unreachable. `elias report` shows what each cut costs.
+/// keeps its strongest edge, so none becomes unreachable, unless --strict is given. `elias report` shows what each cut
+/// costs.
 #[derive(Args)]
 pub(crate) struct Prune {
     /// The model
@@ -31,6 +32,9 @@ pub(crate) struct Prune {
     /// Edges to keep per cluster
     #[arg(long, value_name = "N")]
     top_k: Option<usize>,
+    /// Cut the strongest edge of a label, too: a label without edges can no longer be found (as in the paper)
+    #[arg(long)]
+    strict: bool,
     /// Replace an existing model
     #[arg(long)]
     overwrite: bool,
@@ -58,7 +62,12 @@ impl Prune {
         };
         let mut predictor = models::load(&self.model)?;
         let n_labels = predictor.labels().len();
-        for (member_idx, pruned) in prune(&mut predictor, cut)?.iter().enumerate() {
+        let lost = if self.strict {
+            LostLabels::Dropped
+        } else {
+            LostLabels::Rescued
+        };
+        for (member_idx, pruned) in prune(&mut predictor, cut, lost)?.iter().enumerate() {
             console.info(format_args!(
                 "member {}: removed {} of {} ({:.2} %); {} of {} kept only by their strongest edge",
                 member_idx + 1,

@@ -76,7 +76,7 @@ impl Problem {
     }
 
     pub(super) fn train(&self, config: &RankerOptions) -> Ranker {
-        Ranker::train(&self.view(), config, 42, |_, _| ControlFlow::Continue(())).unwrap()
+        Ranker::train(&self.view(), config, 42, |_| ControlFlow::Continue(())).unwrap()
     }
 
     pub(super) fn point(&self, point_idx: usize) -> PointView<'_> {

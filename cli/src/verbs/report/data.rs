@@ -2,7 +2,7 @@
 
 use elias::insight::{
     ClusterWords, Compactness, HardPoint, IndexHealth, LabelMap, LabelRecall, ReliabilityCurve,
-    ScoreSpread, StageFigures,
+    ScoreSpread, ShortlistRecall, StageFigures,
 };
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +69,9 @@ pub(super) struct ReportData {
     pub(super) clusters_of: Vec<Vec<u32>>,
     pub(super) health: IndexHealth,
     pub(super) test: TestFigures,
+    pub(super) shortlist: ShortlistRecall,
+    /// The network of a model with fixed clusters, if one was given.
+    pub(super) fixed: Option<StageFigures>,
     pub(super) pruning: Option<Pruning>,
     pub(super) train: Option<TrainFigures>,
     pub(super) times: Option<Times>,

@@ -1,6 +1,8 @@
 //! The plots of a report.
 
-use elias::insight::{OVERLAP_CUTOFFS, TrainingCurves, rates_by_epoch};
+use elias::insight::{
+    BEAM_SIZES, OVERLAP_CUTOFFS, RecallBySize, SHORTLIST_SIZES, TrainingCurves, rates_by_epoch,
+};
 
 use super::data::{PruneRow, ReportData};
 use crate::ui::svg::{Axis, Marks, Plot, Point, Spread};
@@ -17,6 +19,8 @@ pub(super) fn all(data: &ReportData) -> Vec<NamedPlot> {
     let mut plots = vec![
         ("recall", recall(data)),
         ("recall-by-decile", recall_by_decile(data)),
+        ("shortlist-recall", shortlist_recall(data)),
+        ("shortlist-recall-by-beam", shortlist_recall_by_beam(data)),
         ("label-frequencies", frequencies(data)),
         ("edge-scores", edge_histogram(data)),
         ("edge-weights-by-rank", edge_ranks(data)),
@@ -82,12 +86,9 @@ pub(super) fn recall(data: &ReportData) -> String {
     plot.draw()
 }
 
-/// Stage 1, stage 2 and the complete model.
+/// Fixed clusters where they are given, stage 2 and the complete model.
 fn shown_stages(data: &ReportData) -> Vec<&elias::insight::StageFigures> {
-    let mut stages: Vec<_> = ["stage1", "stage2"]
-        .iter()
-        .filter_map(|name| data.stage(name))
-        .collect();
+    let mut stages: Vec<_> = data.fixed.iter().chain(data.stage("stage2")).collect();
     if let Some(last) = data
         .test
         .stages
@@ -124,6 +125,50 @@ pub(super) fn recall_by_decile(data: &ReportData) -> String {
             &stage.stage,
             Marks::Bars(numbered(0.0, stage.recall_by_decile.iter().copied())),
         );
+    }
+    plot.draw()
+}
+
+/// Recall inside the shortlist against its size, with the widest beam.
+pub(super) fn shortlist_recall(data: &ReportData) -> String {
+    let sizes = SHORTLIST_SIZES.map(|size| size as f64);
+    let mut plot = Plot::new(
+        "recall inside the shortlist",
+        Axis::log(
+            "labels in the shortlist K",
+            sizes[0],
+            sizes[sizes.len() - 1],
+        ),
+        Axis::linear("true labels inside, %", 0.0, 100.0),
+    );
+    let line = |recall: &RecallBySize| {
+        let points = sizes.iter().zip(recall);
+        Marks::Line(points.map(|(&x, &y)| Point::new(x, y)).collect())
+    };
+    for index in &data.shortlist.indices {
+        if let Some(widest) = index.by_beam.last() {
+            plot = plot.with(&index.index, line(widest));
+        }
+    }
+    plot.with("one against all", line(&data.shortlist.one_against_all))
+        .draw()
+}
+
+/// Recall inside the index's own shortlist against its size, by beam.
+pub(super) fn shortlist_recall_by_beam(data: &ReportData) -> String {
+    let names = BEAM_SIZES.map(|size| size.to_string());
+    let mut plot = Plot::new(
+        "recall inside the shortlist by beam",
+        Axis::names("clusters searched b", names),
+        Axis::linear("true labels inside, %", 0.0, 100.0),
+    );
+    let Some(index) = data.shortlist.indices.first() else {
+        return plot.draw();
+    };
+    for (at, size) in SHORTLIST_SIZES.iter().enumerate() {
+        let recall = index.by_beam.iter().map(|by_size| by_size[at]);
+        let line = Marks::Line(numbered(0.0, recall));
+        plot = plot.with(&format!("K = {size}"), line);
     }
     plot.draw()
 }

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use elias::config::IndexMode;
 use elias::data::{DataSummary, Texts};
 use elias::insight::{
-    self, Cut, IndexHealth, LabelMap, MapOptions, PointSet, assignments, clusters_of_points,
-    measure_stage, prune,
+    self, Cut, IndexHealth, LabelMap, LostLabels, MapOptions, PointSet, StageFigures, assignments,
+    clusters_of_points, measure_stage, prune,
 };
 use elias::metrics::{MetricsOptions, Propensity, evaluate};
 use elias::{Dataset, Level, Predictor, Query, Scored, tools};
@@ -31,6 +32,8 @@ const THRESHOLDS: [f32; 8] = [0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9];
 const TOP_K_SHARES: [f64; 7] = [1.0, 0.75, 0.5, 0.3, 0.2, 0.1, 0.05];
 /// Maximum number of test points for pruning, evenly spread: fifteen indexes are measured.
 const MAX_PRUNING_POINTS: usize = 5000;
+/// Maximum number of test points for recall inside the shortlist: all labels are scored for each.
+const MAX_SHORTLIST_POINTS: usize = 2000;
 /// Characters of a text on a map.
 const MAP_TEXT: usize = 100;
 /// Characters of a text in the list of the hardest points.
@@ -41,6 +44,8 @@ const BANDS: [(usize, usize); 4] = [(5, 9), (10, 19), (20, 49), (50, 199)];
 /// Computes the contents of a report, or reads them from the cache.
 pub(super) struct Gatherer<'a> {
     pub(super) model: &'a Path,
+    /// A model with fixed clusters, to compare with.
+    pub(super) fixed: Option<&'a Path>,
     pub(super) test: &'a Dataset,
     pub(super) train: Option<&'a Dataset>,
     pub(super) is_cached: bool,
@@ -56,6 +61,13 @@ impl Gatherer<'_> {
         let test_key = DataSummary::of(self.test).sha256;
         let features = predictor.points(self.test)?;
         let test = cache.get("test", &test_key, || self.measure(predictor, &features))?;
+        let shortlist = cache.get("shortlist", &test_key, || {
+            let points = spread_out(features.len(), MAX_SHORTLIST_POINTS);
+            let truth = self.test.labels().select_rows(&points);
+            let features = features.select_rows(&points);
+            Ok(insight::shortlist_recall(predictor, &features, &truth)?)
+        })?;
+        let fixed = self.fixed.map(|fixed| self.measure_fixed(fixed, predictor));
         let health = IndexHealth::of(predictor, 0);
         let pruning = match health.beta {
             Some(_) => Some(cache.get("pruning", &test_key, || self.prune(&features))?),
@@ -79,6 +91,8 @@ impl Gatherer<'_> {
             strongest: assignments.strongest_labels,
             clusters_of: assignments.clusters_of_label,
             test,
+            shortlist,
+            fixed: fixed.transpose()?,
             pruning,
             train,
         })
@@ -93,7 +107,9 @@ impl Gatherer<'_> {
         let mut stages = Vec::new();
         let mut rankings: Vec<(Level, Vec<Vec<Scored>>)> = Vec::new();
         for level in Level::ALL {
-            let is_redundant = level == Level::Ensemble && predictor.n_members() == 1;
+            // After a few epochs of stage 1 there is nothing to compare stage 2 with.
+            let is_redundant =
+                level == Level::Stage1 || level == Level::Ensemble && predictor.n_members() == 1;
             if is_redundant || predictor.check_level(level).is_err() {
                 continue;
             }
@@ -156,17 +172,48 @@ impl Gatherer<'_> {
         Ok(rankings)
     }
 
+    /// The network of a model with fixed clusters, which must have been trained as long.
+    fn measure_fixed(&self, model: &Path, predictor: &Predictor) -> anyhow::Result<StageFigures> {
+        let fixed = models::load(model)?;
+        let epochs = |predictor: &Predictor| {
+            let stages = predictor.plan().config().stages().into_iter();
+            stages.map(|stage| stage.epochs).sum::<usize>()
+        };
+        let name = model.display();
+        let is_fixed = fixed.plan().config().index.mode == IndexMode::Fixed;
+        anyhow::ensure!(
+            is_fixed,
+            "--fixed: {name} does not have fixed clusters; train it with --set index.mode=fixed"
+        );
+        anyhow::ensure!(
+            epochs(&fixed) == epochs(predictor),
+            "--fixed: {name} was trained for {} epochs, the model for {}: the budgets differ",
+            epochs(&fixed),
+            epochs(predictor)
+        );
+        anyhow::ensure!(
+            fixed.training_data() == predictor.training_data(),
+            "--fixed: {name} was trained on other data"
+        );
+        let features = fixed.points(self.test)?;
+        let found = self.predict(&fixed, &features, Level::Stage2, "fixed clusters")?;
+        fixed.check_files()?;
+        let frequencies = Frequencies::of_model(&fixed, self.test.n_labels());
+        let weights = frequencies.inverse_propensities(Propensity::default());
+        let (truth, counts) = (self.test.labels(), &frequencies.counts);
+        Ok(measure_stage("fixed", truth, &found, counts, weights))
+    }
+
     /// Stage 2 with fewer and fewer edges.
     fn prune(&self, features: &PointSet) -> anyhow::Result<Pruning> {
         let kappa = models::load(self.model)?.plan().kappa();
-        let stride = features.len().div_ceil(MAX_PRUNING_POINTS).max(1);
-        let points: Vec<usize> = (0..features.len()).step_by(stride).collect();
+        let points = spread_out(features.len(), MAX_PRUNING_POINTS);
         let features = &features.select_rows(&points);
         let truth = &self.test.labels().select_rows(&points);
         let mut last: Option<(usize, [f64; 4])> = None;
         let mut row = |cut: Cut, value: f64| -> anyhow::Result<PruneRow> {
             let mut predictor = models::load(self.model)?;
-            let pruned = prune(&mut predictor, cut)?[0];
+            let pruned = prune(&mut predictor, cut, LostLabels::Rescued)?[0];
             let metrics = match last {
                 // The same edges give the same metrics.
                 Some((n_removed, metrics)) if n_removed == pruned.n_removed => metrics,
@@ -220,6 +267,12 @@ impl Gatherer<'_> {
             compactness,
         })
     }
+}
+
+/// At most so many of the points, evenly spread.
+fn spread_out(n_points: usize, n_most: usize) -> Vec<usize> {
+    let stride = n_points.div_ceil(n_most).max(1);
+    (0..n_points).step_by(stride).collect()
 }
 
 fn texts_of(maps: &[LabelMap], texts: Option<&Texts>) -> Vec<Vec<String>> {

@@ -28,7 +28,8 @@ use crate::{memory, models, outputs, reading};
 ///
 /// One HTML file that needs no network: metrics of every stage, recall, edge scores, calibration, pruning, what
 /// remains of stage 1, maps of training points, searchable clusters and labels, training curves, the hardest points.
-/// Slow results are cached in MODEL/report. Train with --set train.keep_stage1=true to include stage 1.
+/// Slow results are cached in MODEL/report. --fixed names a model of the same data that was trained with
+/// --set index.mode=fixed: what the learned index brings is then measured at equal budgets.
 #[derive(Args)]
 pub(crate) struct Report {
     /// The model
@@ -41,6 +42,9 @@ pub(crate) struct Report {
     /// Replace the page if it exists
     #[arg(long)]
     overwrite: bool,
+    /// Model of the same data with fixed clusters, to compare with
+    #[arg(long, value_name = "MODEL2")]
+    fixed: Option<PathBuf>,
     /// Training data, if it is not the train part of DATA
     #[arg(long, value_name = "DATA")]
     train: Option<PathBuf>,
@@ -63,6 +67,7 @@ pub(crate) fn write(
 ) -> anyhow::Result<()> {
     let gatherer = gather::Gatherer {
         model,
+        fixed: None,
         test,
         train,
         is_cached: true,
@@ -102,6 +107,7 @@ impl Report {
         };
         let gatherer = gather::Gatherer {
             model: &self.model,
+            fixed: self.fixed.as_deref(),
             test: &test,
             train: train.as_ref(),
             is_cached: !self.no_cache,

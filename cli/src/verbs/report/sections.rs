@@ -42,6 +42,7 @@ pub(super) fn all(data: &ReportData) -> Vec<Section> {
         section("metrics", "Metrics", metrics(data)),
         section("paper", "The paper's observations", paper(data)),
         section("recall", "Recall", recall(data)),
+        section("shortlist", "Shortlist", shortlist(data)),
         section("edges", "Edges", edges(data)),
         section("scores", "Scores", scores(data)),
         section("pruning", "Pruning", pruning(data)),
@@ -63,7 +64,7 @@ fn metrics(data: &ReportData) -> String {
         "p@1", "p@3", "p@5", "ndcg@3", "ndcg@5", "psp@1", "psp@3", "psp@5", "r@10", "r@20", "r@100",
     ];
     let mut html = String::from(
-        "<p>Each row adds one part to the row above. All values are in percent; the best in each column is bold.</p>\n<div class=\"scroll\"><table><thead><tr><th>stage</th>",
+        "<p>Each row from the network on adds one part to the row above. All values are in percent; the best in each column is bold.</p>\n<div class=\"scroll\"><table><thead><tr><th>stage</th>",
     );
     for column in columns {
         let _ = write!(
@@ -74,13 +75,10 @@ fn metrics(data: &ReportData) -> String {
     }
     html.push_str("</tr></thead><tbody>");
     let best = |column: &str| {
-        data.test
-            .stages
-            .iter()
-            .map(|stage| stage.metrics[column])
-            .fold(0.0, f64::max)
+        let rows = data.fixed.iter().chain(&data.test.stages);
+        rows.map(|stage| stage.metrics[column]).fold(0.0, f64::max)
     };
-    for stage in &data.test.stages {
+    for stage in data.fixed.iter().chain(&data.test.stages) {
         let _ = write!(html, "<tr><td>{}</td>", stage_title(&stage.stage));
         for column in columns {
             let value = stage.metrics[column];
@@ -94,16 +92,16 @@ fn metrics(data: &ReportData) -> String {
         html.push_str("</tr>");
     }
     html.push_str("</tbody></table></div>\n");
-    if data.stage("stage1").is_none() {
-        html.push_str("<p class=\"soft\">Stage 1 is missing because the model did not keep it. Train with <code>--set train.keep_stage1=true</code>.</p>\n");
+    if data.fixed.is_none() {
+        html.push_str("<p class=\"soft\">To see what the learned index brings, train a second model with <code>--set index.mode=fixed</code> and name it with <code>--fixed</code>.</p>\n");
     }
     html
 }
 
 fn stage_title(name: &str) -> &str {
     match name {
-        "stage1" => "stage 1: fixed clusters",
-        "stage2" => "+ stage 2: learned index",
+        "fixed" => "fixed clusters, as many epochs",
+        "stage2" => "network",
         "ranker" => "+ sparse ranker",
         "calibrated" => "+ calibration",
         "ensemble" => "+ ensemble",
@@ -142,6 +140,23 @@ fn recall(data: &ReportData) -> String {
             "Recall@100 by label frequency."
         ),
         figure(&figures::frequencies(data), "Training points per label.")
+    )
+}
+
+fn shortlist(data: &ReportData) -> String {
+    format!(
+        "<p>How many true labels the search finds before any label is scored: the quality of the index by itself, on {}. \
+         Equal and shuffled weights show what the weights of the edges bring; one against all ranks all labels by their classifiers.</p>\n\
+         <div class=\"figures\">{}{}</div>\n",
+        count(data.shortlist.n_points, "test point"),
+        figure(
+            &figures::shortlist_recall(data),
+            "True labels inside the shortlist against its size, 20 clusters searched."
+        ),
+        figure(
+            &figures::shortlist_recall_by_beam(data),
+            "True labels inside the shortlist of the index against the clusters searched."
+        )
     )
 }
 
