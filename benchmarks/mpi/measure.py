@@ -43,22 +43,22 @@ def measure(elias, data, n_ranks, steps, settings):
     return [figures for name, figures in json.loads(output).items() if name.startswith("stage2")]
 
 
-def sent(n_ranks, plan, found, touched):
+def sent(n_ranks, plan, keys, touched):
     """Bytes that a rank sends in a step of stage 2.
 
-    found: labels a point that all ranks find before the cut at K   touched: rows of A that get a gradient
+    keys: of a point, those that all ranks send since they may be among the K best   touched: rows of A with a gradient
     """
     others, own = n_ranks - 1, max(RANGES, n_ranks) / n_ranks
     batch = plan["batch"]
-    counts = 4 * batch * others
-    cut = 8 * batch * found / n_ranks * others / n_ranks + 8 * batch * others / n_ranks
+    sketches = 72 * batch * others
+    cut = 8 * batch * (keys / n_ranks + 1) * others / n_ranks + 8 * batch * others / n_ranks
     gradients = 4 * batch * (plan["dim"] + plan["slots"]) * (own + 1) * others / n_ranks
     edges = 4 * touched * (2 * own + 1) * others
-    return counts + cut + gradients + edges
+    return sketches + cut + gradients + edges
 
 
 def fit(rows, plan):
-    """What the model cannot know, found and touched, by least squares over the counts of bytes."""
+    """What the model cannot know, keys and touched, by least squares over the counts of bytes."""
     known = {n: sent(n, plan, 0, 0) for n in rows}
     a = [sent(n, plan, 1, 0) - known[n] for n in rows]
     b = [sent(n, plan, 0, 1) - known[n] for n in rows]
@@ -69,7 +69,7 @@ def fit(rows, plan):
     return (ay * bb - by * ab) / determinant, (by * aa - ay * ab) / determinant
 
 
-def predict(plan, found, touched, figures, memory):
+def predict(plan, keys, touched, figures, memory):
     """Step times of machines with sixteen cores like these, by number and network."""
     rate = 8 * figures["gflops"] * 1e9
     shared = 6 * plan["batch"] * figures["labels_scored_per_point"] * plan["dim"] / rate
@@ -77,7 +77,7 @@ def predict(plan, found, touched, figures, memory):
     print("\n| machines | memory each, MiB | labels, ms | clusters, ms | sent, KiB | 10 Gbit/s, ms | 100 Gbit/s, ms |")
     print("|---|---|---|---|---|---|---|")
     for n in [1, 2, 4, 8, 16, 32, 128]:
-        n_bytes = sent(n, plan, found, touched)
+        n_bytes = sent(n, plan, keys, touched)
         row = [n, memory[0] + memory[1] / n, 1e3 * shared / n, 1e3 * repeated, n_bytes / 2**10]
         # A call takes some 20 µs for each doubling of the ranks.
         latency = figures["calls"] * 20e-6 * (n - 1).bit_length()
@@ -119,14 +119,14 @@ def main():
         plan = {"batch": batch, "dim": arguments.dim, "slots": 20 + LABELS + 1, "clusters": clusters}
         plan["clusters"] = next((int(s.split("=")[1]) for s in settings if s.startswith("index.n_clusters")), clusters)
         several = {n: figures for n, figures in rows.items() if n > 1}
-        found, touched = fit(several, plan)
-        print(f"\nfitted: {found:.0f} labels a point before the cut, {touched:.0f} touched rows of A")
+        keys, touched = fit(several, plan)
+        print(f"\nfitted: {keys:.0f} keys a point, {touched:.0f} touched rows of A")
         for n, figures in several.items():
             counted = figures["bytes_sent_per_step"]
-            print(f"{n} ranks: {counted / 2**10:.0f} KiB counted, {sent(n, plan, found, touched) / 2**10:.0f} by the model")
+            print(f"{n} ranks: {counted / 2**10:.0f} KiB counted, {sent(n, plan, keys, touched) / 2**10:.0f} by the model")
         slope, constant = statistics.linear_regression(*zip(*memory))
         first = dict(rows[1], calls=max(figures["calls_per_step"] for figures in several.values()))
-        predict(plan, found, touched, first, (constant, slope))
+        predict(plan, keys, touched, first, (constant, slope))
 
 
 if __name__ == "__main__":
