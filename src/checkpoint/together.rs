@@ -83,11 +83,13 @@ impl Follower {
         Err(self.not_shared("the checkpoint that rank 0 continues is not here"))
     }
 
-    /// Sends the state to rank 0 if that writes a snapshot.
-    pub(crate) fn keep(&self, state: &mut TrainState, ranks: &dyn Ranks) {
-        if is_told(ranks, false) {
+    /// Sends the state to rank 0 if that writes a snapshot; returns whether it does.
+    pub(crate) fn keep(&self, state: &mut TrainState, ranks: &dyn Ranks) -> bool {
+        let is_due = is_told(ranks, false);
+        if is_due {
             snapshot::tell(state, ranks);
         }
+        is_due
     }
 
     /// Sends a trained member to rank 0.

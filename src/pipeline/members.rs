@@ -153,19 +153,19 @@ impl MemberTrainer<'_, '_> {
             }
         };
         let keeping = &mut self.keeping;
-        let mut keep = |state: &mut TrainState, boundary| {
-            let mut emitted = Ok(());
-            match keeping {
-                Keeping::Nothing | Keeping::Nowhere => return Ok(()),
-                Keeping::Follower(follower) => follower.keep(state, ranks),
-                Keeping::Folder(folder) => {
-                    if let Some(duration) = folder.keep(state, boundary, ranks)? {
-                        let seconds = duration.as_secs_f64();
-                        emitted = emit(observer, Event::Checkpoint { seconds });
-                    }
+        let mut keep = |state: &mut TrainState, boundary| match keeping {
+            Keeping::Nothing | Keeping::Nowhere => Ok(()),
+            Keeping::Folder(folder) => match folder.keep(state, boundary, ranks)? {
+                Some(duration) => {
+                    let seconds = duration.as_secs_f64();
+                    agree(ranks, emit(observer, Event::Checkpoint { seconds }))
                 }
-            }
-            agree(ranks, emitted)
+                None => Ok(()),
+            },
+            Keeping::Follower(follower) => match follower.keep(state, ranks) {
+                true => agree(ranks, Ok(())),
+                false => Ok(()),
+            },
         };
         train_from(state, data, plan, observer, &mut keep)
     }

@@ -5,6 +5,7 @@
 
 mod adjacency;
 pub(crate) mod head;
+mod matches;
 mod memory;
 mod stage;
 mod stage1;

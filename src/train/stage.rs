@@ -3,24 +3,21 @@
 use rayon::prelude::*;
 
 use super::TrainingData;
-use super::adjacency::Matches;
 use super::head::{Batch, BatchCounts, Head, HeadMut, HeadOptions, LabelState, LossWeights};
 use super::state::{Boundary, EpochSums, Keep, Optimiser, Position, TrainState};
 use super::validation::Validator;
 use crate::config::{Plan, Reduction, StageConfig};
 use crate::encoder::{StepSeed, TrainableEncoder};
 use crate::error::{Error, Result};
-use crate::events::{Event, Observer, POINTS_PER_EVENT, Phase, Steps, emit};
+use crate::events::{Event, Observer, Phase, emit};
 use crate::ids::ClusterId;
-use crate::index::{ShortlistOptions, Shortlister};
+use crate::index::ShortlistOptions;
 use crate::matrix::{CsrMatrix, Matrix};
 use crate::model::Model;
 use crate::optim::{Schedule, StepRates};
 use crate::random::Random;
-use crate::ranks::{Ranks, gather, is_told, own_labels, share};
+use crate::ranks::{Ranks, gather, is_told, own_labels};
 
-/// Points per task when points are matched with clusters.
-const CHUNK: usize = 64;
 /// Epochs between validations.
 const VALIDATE_EVERY: usize = 2;
 /// A label text is visited once in so many epochs: it costs as much as any text, and there may be as many.
@@ -223,7 +220,7 @@ impl Stage<'_> {
         emitted
     }
 
-    fn shortlist_options(&self, score_floor: f32) -> ShortlistOptions {
+    pub(super) fn shortlist_options(&self, score_floor: f32) -> ShortlistOptions {
         ShortlistOptions {
             beam_size: self.plan.beam_size(),
             shortlist_size: self.plan.shortlist_size(),
@@ -296,72 +293,6 @@ impl Stage<'_> {
         let n_points = job.rows.len() as f64;
         (buffers.loss.classification + f64::from(job.lambda) * buffers.loss.shortlist) / n_points
     }
-
-    /// The best clusters of every training point, without dropout and without parents.
-    pub(super) fn matches(&self, model: &Model, encoder: &dyn TrainableEncoder) -> Result<Matches> {
-        let options = ShortlistOptions {
-            shortlist_size: 0,
-            ..self.shortlist_options(f32::INFINITY)
-        };
-        let n_clusters = model.clusters.n_clusters();
-        // No path is followed, so it needs no room for labels.
-        let searcher = || Shortlister::new(0);
-        let matches_of = |searcher: &mut Shortlister, rows: &[u32]| -> Matches {
-            let mut embeddings = Matrix::default();
-            let encoder = encoder.as_encoder();
-            encoder.encode(self.data.points, rows, &mut embeddings);
-            let mut probabilities = vec![0.0; rows.len() * n_clusters];
-            let clusters = &model.clusters;
-            clusters.probabilities(embeddings.values(), &mut probabilities);
-            let best = probabilities.chunks_exact(n_clusters).map(|probabilities| {
-                searcher.search(clusters, &model.adjacency, probabilities, &options);
-                let selected = searcher.selected.iter();
-                selected.map(|s| (s.cluster, s.score)).collect()
-            });
-            best.collect()
-        };
-        let ranks = self.data.ranks;
-        let blocks: Vec<&[u32]> = self.rows.chunks(POINTS_PER_EVENT).collect();
-        let own = &blocks[share(blocks.len(), ranks.rank(), ranks.n_ranks())];
-        let n_own = own.iter().map(|rows| rows.len()).sum();
-        let mut progress = Steps::start(Phase::Adjacency, n_own, self.observer);
-        let mut matches = Vec::with_capacity(self.rows.len());
-        for rows in own {
-            let chunks = rows.par_chunks(CHUNK).map_init(searcher, matches_of);
-            matches.par_extend(chunks.flatten_iter());
-            progress = progress.and_then(|mut progress| {
-                progress.advance(rows.len())?;
-                Ok(progress)
-            });
-            if progress.is_err() {
-                break;
-            }
-        }
-        agree(ranks, progress.map(|_| ()))?;
-        Ok(gather_matches(ranks, matches))
-    }
-}
-
-/// The matches of all ranks, each of which has those of a part of the points.
-fn gather_matches(ranks: &dyn Ranks, own: Matches) -> Matches {
-    if ranks.n_ranks() == 1 {
-        return own;
-    }
-    let lengths: Vec<u32> = own.iter().map(|best| best.len() as u32).collect();
-    let lengths = gather(ranks, &lengths).concat();
-    let flat = own.iter().flatten();
-    let flat: Vec<[u32; 2]> = flat
-        .map(|(cluster, score)| [cluster.0, score.to_bits()])
-        .collect();
-    drop(own);
-    let all = gather(ranks, &flat).concat();
-    let mut all = all
-        .into_iter()
-        .map(|[cluster, score]| (ClusterId(cluster), f32::from_bits(score)));
-    let lengths = lengths.into_iter();
-    lengths
-        .map(|n| all.by_ref().take(n as usize).collect())
-        .collect()
 }
 
 /// One step's points and rates.
