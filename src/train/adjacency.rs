@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(n_repaired, 2);
         assert!(adjacency.edges().unreachable().is_empty());
         let near = |a: f32, b: f32| (a - b).abs() < 1e-5;
-        let expected = [UNMET, 1.5, 1.0, UNMET].map(f32::ln);
+        let expected = [UNMET, 1.5, 0.9, UNMET].map(f32::ln);
         assert!(
             std::iter::zip(adjacency.weights().unwrap(), expected).all(|(&a, b)| near(a, b)),
             "{:?}",

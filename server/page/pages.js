@@ -1,0 +1,81 @@
+// The page about one label and the page about one cluster.
+
+import { address, get, Problem } from "./api.js";
+import { copyBox } from "./copying.js";
+import { bar, bdi, el } from "./dom.js";
+import { count, number, score, shorten, signed } from "./format.js";
+import { hashOf } from "./router.js";
+import { modelName } from "./store.js";
+
+// Ids come from the address, which anybody may have typed.
+function checkId(id, what) {
+  if (!/^\d{1,10}$/.test(id)) throw new Problem(404, `“${shorten(id, 40)}” is not the number of a ${what}.`);
+}
+
+// Gives the title as nodes, and the parts below it.
+export async function labelPage(id, signal) {
+  checkId(id, "label");
+  const model = modelName();
+  const path = `v1/labels/${id}`;
+  const label = await get(path, { model }, signal);
+  const words = label.words ?? [];
+  const largest = Math.max(...words.map(([, weight]) => Math.abs(weight)), Number.MIN_VALUE);
+  const examples = label.examples ?? [];
+  const clusters = label.clusters ?? [];
+  return {
+    name: [bdi(label.label)],
+    parts: [
+      el("p", { class: "facts-line" }, `Label ${label.id} · ${count(label.n_points, "training example")}`),
+      el("p", {}, el("a", { href: hashOf(["predict"], { text: label.label, model }) }, "Predict with this name as the text")),
+      el("div", { class: "cards" },
+        card("Clusters", "Groups of related labels that the search goes through. The number says how firmly the label belongs to it; the strongest come first.",
+          clusters.length ? el("ul", { class: "scored" }, clusters.map((cluster) => el("li", {},
+            el("a", { href: hashOf(["clusters", cluster.cluster], { model }) }, `Cluster ${cluster.cluster}`),
+            bar(cluster.edge_score), el("span", { class: "num" }, score(cluster.edge_score))))) : el("p", {}, "None.")),
+        card("Words", "Words in a text that count most for or against this label.",
+          words.length ? el("ul", { class: "scored" }, words.map(([word, weight]) => el("li", {},
+            bdi(word), bar(Math.abs(weight) / largest, weight > 0 ? "for" : "against"),
+            el("span", { class: "num" }, signed(weight), el("span", { class: "only-heard" }, weight > 0 ? " for" : " against")))))
+            : el("p", {}, "This model weighs no single words."))),
+      examples.length ? exampleCard(examples, label.n_points) : null,
+      copyBox("This label in code", () => ({ url: address(path, { model }) })),
+    ].filter(Boolean),
+  };
+}
+
+function exampleCard(examples, nPoints) {
+  const hasTexts = examples.some((example) => example.text);
+  if (!hasTexts) {
+    const numbers = examples.map((example) => number(example.point + 1)).join(", ");
+    const more = nPoints > examples.length ? " and more" : "";
+    return card("Training examples", "The model keeps their numbers, not their texts.", el("p", {}, `Number ${numbers}${more}.`));
+  }
+  return card("Training examples", `${number(examples.length)} of ${number(nPoints)}.`,
+    el("ul", { class: "examples" }, examples.map((example) => el("li", {},
+      el("span", { class: "soft" }, `Example ${number(example.point + 1)}`),
+      example.text ? el("p", { class: "example-text", dir: "auto" }, shorten(example.text, 400)) : null))));
+}
+
+export async function clusterPage(id, signal) {
+  checkId(id, "cluster");
+  const model = modelName();
+  const path = `v1/clusters/${id}`;
+  const cluster = await get(path, { model }, signal);
+  const { labels } = cluster;
+  const isPart = labels.length < cluster.n_labels;
+  return {
+    name: [`Cluster ${cluster.cluster}`],
+    parts: [
+      el("p", { class: "facts-line" }, `${count(cluster.n_labels, "label")}${isPart ? `; these are the ${number(labels.length)} that belong to it most firmly` : ""}`),
+      el("p", { class: "soft" }, "A cluster is a group of labels that go with similar texts. The model learned these groups; they have no names."),
+      el("ul", { class: "scored columns" }, labels.map((label) => el("li", {},
+        el("a", { href: hashOf(["labels", label.id], { model }) }, bdi(label.label)),
+        bar(label.edge_score), el("span", { class: "num" }, score(label.edge_score))))),
+      copyBox("This cluster in code", () => ({ url: address(path, { model }) })),
+    ],
+  };
+}
+
+function card(title, words, ...content) {
+  return el("section", { class: "card" }, el("h2", {}, title), el("p", { class: "soft" }, words), ...content);
+}
