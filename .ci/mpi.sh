@@ -83,6 +83,7 @@ test_flavour() {
         local mpirun=$!
         until [ -e "$model/checkpoint/slot-1/manifest.json" ]; do
             kill -0 $mpirun 2>/dev/null || fail "it ended before it could be killed: $(cat "$work/killed.log")"
+            sleep 0.05
         done
         local victim=""
         for process in $(processes "$elias"); do
@@ -98,7 +99,7 @@ test_flavour() {
         if wait $mpirun; then fail "mpirun says that all went well"; fi
         echo "   ended after $((SECONDS - killed_at)) s"
         [ -s "$work/killed.log" ] || fail "nobody said why it ended"
-        timeout 10 sh -c "while pgrep -f '^$elias train' >/dev/null; do :; done" ||
+        timeout 10 sh -c "while pgrep -f '^$elias train' >/dev/null; do sleep 0.1; done" ||
             fail "processes are left: $(processes "$elias")"
         [ ! -e "$model/manifest.json" ] || fail "the killed training is complete"
         "${run[@]}" -n 2 "${train[@]}" --out "$model" --resume
@@ -114,11 +115,12 @@ test_flavour() {
         # A checkpoint that was not there before.
         until [ -n "$(find "$model/checkpoint" -name manifest.json -newer "$work/train.jsonl" 2>/dev/null)" ]; do
             kill -0 $training 2>/dev/null || fail "it ended before it could be killed"
+            sleep 0.05
         done
         touch "$work/train.jsonl"
         kill -9 $training
         wait $training 2>/dev/null || true
-        until [ -z "$(processes "$elias")" ]; do :; done
+        until [ -z "$(processes "$elias")" ]; do sleep 0.1; done
     done
     "${train[@]}" --out "$model" --resume
     same "$model"
@@ -128,6 +130,15 @@ test_flavour() {
         fail "data that is not there was trained on"
     fi
     [ "$(grep -c "nothing.jsonl" "$work/error.log")" = 1 ] || fail "$(cat "$work/error.log")"
+    for other in openmpi mpich; do
+        if [ "$other" != "$flavour" ] && command -v "mpirun.$other" >/dev/null; then
+            echo "== $flavour: the mpirun of $other is refused"
+            if "mpirun.$other" -n 2 "${train[@]}" --out "$work/none" 2>"$work/error.log"; then
+                fail "two processes that do not see each other wrote one model"
+            fi
+            [ ! -e "$work/none/manifest.json" ] || fail "they wrote a model"
+        fi
+    done
     echo "== $flavour: all good"
 }
 

@@ -28,9 +28,17 @@ impl Process {
     pub(crate) fn join() -> anyhow::Result<Self> {
         #[cfg(feature = "mpi")]
         {
-            let is_started = from_environment(&SIZES).or(from_environment(&RANKS));
-            let joined = is_started.map(|_| mpi::Joined::join()).transpose()?;
-            Ok(Process { joined })
+            let n_started = from_environment(&SIZES);
+            let is_started = n_started.or(from_environment(&RANKS)).is_some();
+            let joined = is_started.then(mpi::Joined::join).transpose()?;
+            let process = Process { joined };
+            let is_single = process.ranks().is_none_or(|ranks| ranks.n_ranks() == 1);
+            if is_single && n_started.is_some_and(|n| n > 1) {
+                let problem = "mpirun started this several times, but the processes do not see each \
+                               other: use the mpirun of the MPI that it was built with";
+                return Err(crate::ui::console::Misuse(problem.into()).into());
+            }
+            Ok(process)
         }
         #[cfg(not(feature = "mpi"))]
         {
