@@ -2,9 +2,9 @@
 
 pub use crate::checkpoint::{
     CheckedFile, Description, FileRecord, FileState, FilesCheck, check_files, check_not_in_use,
-    describe, is_unfinished, verify,
+    describe, is_unfinished, merge, verify,
 };
-pub use crate::pipeline::MemoryEstimate;
+pub use crate::pipeline::{GivenHoldOut, MemoryEstimate, calibrate};
 pub use crate::ranks::{Counted, MAX_RANKS, Ranks};
 
 use crate::config::{FeaturesConfig, HoldOutConfig};

@@ -1,6 +1,6 @@
 //! Explanations and figures agree with the model's answers.
 
-use elias::insight::{Cut, MissReason, explain, find_hardest, neighbours, prune};
+use elias::insight::{Cut, LostLabels, MissReason, explain, find_hardest, neighbours, prune};
 use elias::{Config, Dataset, LabelId, Level, Predictor, Query, Trainer};
 
 use crate::random::Random;
@@ -100,7 +100,7 @@ fn a_pruned_model_answers_almost_the_same_and_keeps_all_labels() {
         level: Level::Stage2,
     };
     let before = predictor.rank(&data, query).unwrap();
-    let figures = prune(&mut predictor, Cut::TopK(15)).unwrap();
+    let figures = prune(&mut predictor, Cut::TopK(15), LostLabels::Rescued).unwrap();
     assert!(figures[0].n_removed > 0);
     assert_eq!(figures[0].n_unreachable, 0);
     let after = predictor.rank(&data, query).unwrap();

@@ -13,6 +13,7 @@ mod examples;
 mod fuzz;
 mod goldens;
 mod insight;
+mod merge;
 mod metrics;
 mod tidy;
 mod training;

@@ -29,8 +29,8 @@ use crate::ui::bus_error;
 use crate::ui::console::{self, Console, Misuse, Verbosity};
 use crate::ui::interrupt::{self, Interrupted};
 use crate::verbs::{
-    bench, completions, config, convert, demo, evaluate, explain, inspect, predict, prune, report,
-    train,
+    bench, completions, config, convert, demo, evaluate, explain, inspect, merge, predict, prune,
+    report, train,
 };
 
 /// Extreme multi-label classification: find the relevant labels of a text
@@ -38,8 +38,8 @@ use crate::verbs::{
 #[command(name = "elias", version, max_term_width = 100)]
 #[command(arg_required_else_help = true, subcommand_value_name = "VERB")]
 #[command(subcommand_help_heading = "Verbs")]
-// Without the blank line above the usage, it fits 24 lines.
-#[command(help_template = "{about-with-newline}{usage-heading} {usage}\n\n{all-args}")]
+// Without blank lines around the usage, it fits 24 lines.
+#[command(help_template = "{about-with-newline}{usage-heading} {usage}\n{all-args}")]
 struct Cli {
     #[command(flatten)]
     common: Common,
@@ -77,6 +77,7 @@ enum Verb {
     Explain(explain::Explain),
     Inspect(inspect::Inspect),
     Prune(prune::Prune),
+    Merge(merge::Merge),
     Report(report::Report),
     Convert(convert::Convert),
     Config(config::ShowConfig),
@@ -157,6 +158,7 @@ fn run(verb: Verb, process: &Process, console: &Console) -> anyhow::Result<()> {
         Verb::Explain(explain) => explain.run(console),
         Verb::Inspect(inspect) => inspect.run(console),
         Verb::Prune(prune) => prune.run(console),
+        Verb::Merge(merge) => merge.run(console),
         Verb::Report(report) => report.run(console),
         Verb::Convert(convert) => convert.run(console),
         Verb::Config(config) => config.run(),

@@ -12,6 +12,12 @@ use crate::ui::count::count;
 
 /// Loads a model.
 pub(crate) fn load(path: &Path) -> anyhow::Result<Predictor> {
+    check(path)?;
+    Predictor::load(path).context("while loading the model")
+}
+
+/// Checks that a directory looks like a model.
+pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
     let name = path.display();
     if let Err(error) = fs::metadata(path) {
         let problem = missing(path, error);
@@ -20,7 +26,7 @@ pub(crate) fn load(path: &Path) -> anyhow::Result<Predictor> {
     if !path.join("manifest.json").exists() {
         anyhow::bail!("{name} is not a model: it has no manifest.json");
     }
-    Predictor::load(path).context("while loading the model")
+    Ok(())
 }
 
 /// Why the answers of a model have no probabilities; nothing if they have.
@@ -37,6 +43,10 @@ pub(crate) fn why_no_probabilities(predictor: &Predictor) -> Option<String> {
             "the training data is too small to calibrate the model ({} could be held out, {n_needed} are needed)",
             count(n_points, "point")
         ),
+        // Only a merged model has calibrated scores without probabilities.
+        None if predictor.check_level(Level::Calibrated).is_ok() => {
+            "the model was merged, and probabilities of its members are not those of the whole; `elias merge --calibrate DATA` fits them".into()
+        }
         None => "the model was trained without calibration".into(),
     })
 }

@@ -46,3 +46,8 @@ pub(crate) fn check(out: &Path, overwrite: bool, inputs: &[&Path]) -> anyhow::Re
     }
     Ok(())
 }
+
+/// Whether a directory is there and has nothing in it.
+pub(crate) fn is_empty_directory(path: &Path) -> bool {
+    fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+}

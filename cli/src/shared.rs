@@ -2,7 +2,7 @@
 //!
 //! Results are the JSON that the verbs print. Nothing here prints, reads arguments or listens for signals.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use elias::metrics::{FilterPairs, Propensity};
 use elias::tools::{self, MemoryEstimate};
@@ -12,8 +12,8 @@ use serde_json::Value;
 use crate::measuring::{Measurement, N_QUERIES, Scoring};
 use crate::ui::console::{self, Console, Misuse, Verbosity};
 use crate::verbs::explain::Explanation;
-use crate::verbs::{evaluate, inspect, report};
-use crate::{plan, presets};
+use crate::verbs::{evaluate, inspect, merge, report};
+use crate::{models, plan, presets};
 
 fn quiet() -> Console {
     Console::new(Verbosity::Quiet)
@@ -127,4 +127,22 @@ pub fn report(
     out: &Path,
 ) -> anyhow::Result<()> {
     report::write(model, test, train, out)
+}
+
+/// Writes the members of several models as one, with probabilities fitted on `held_out`, as `elias merge`.
+///
+/// # Errors
+/// If a model does not fit the first, is damaged, or is where the new one goes, or if `out` is taken.
+pub fn merge_models(
+    paths: &[PathBuf],
+    out: &Path,
+    held_out: Option<&Dataset>,
+    overwrite: bool,
+) -> anyhow::Result<()> {
+    merge::check_paths(paths, out)?;
+    let mut predictor = tools::merge(paths)?;
+    if let Some(data) = held_out {
+        tools::calibrate(&mut predictor, data)?;
+    }
+    models::save(&predictor, out, overwrite)
 }

@@ -10,6 +10,7 @@ mod evaluate;
 mod hostile;
 mod insight;
 mod memory;
+mod merge;
 mod model;
 mod ranks;
 mod resume;

@@ -7,17 +7,19 @@
 >>> model.predict("a ripe plum", k=1)[0].label
 'fruit'
 
-`train` makes a model, `load` opens one, `Model` answers; `EliasClassifier` has scikit-learn's verbs.
+`train` makes a model, `load` opens one, `Model` answers; `EliasClassifier` has scikit-learn's verbs. The modules `spark`,
+`ray` and `dask` score on many machines.
 Errors are `EliasError`, and `ValueError` or `FileNotFoundError` besides where Python has a word for the cause.
 """
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from ._elias import VERSION as __version__
 from ._errors import EliasError
-from ._model import Model, load
+from ._model import Model, load, merge
 from ._metrics import metrics
 from ._settings import config
 from ._train import train
@@ -34,17 +36,20 @@ __all__ = [
     "__version__",
     "config",
     "load",
+    "merge",
     "metrics",
     "train",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    # scikit-learn is imported only by those who use it.
+    # scikit-learn, and what is for many machines, is imported only by those who use it.
     if name == "EliasClassifier":
         from ._classifier import EliasClassifier
 
         return EliasClassifier
+    if name in ("dask", "ray", "spark"):
+        return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -5,7 +5,7 @@ from typing import Any, final
 
 from ._types import Prediction
 
-__all__ = ["VERSION", "ArrowBatch", "Core", "Dataset", "commented_config", "metrics", "predict_arrow", "setting_keys", "train"]
+__all__ = ["VERSION", "ArrowBatch", "Core", "Dataset", "commented_config", "merge", "metrics", "predict_arrow", "setting_keys", "train"]
 
 VERSION: str
 
@@ -63,6 +63,9 @@ class Core:
     def report(self, out: str, test: Dataset, train: Dataset | None = None, threads: int | None = None) -> None: ...
 
 def predict_arrow(model: Core, batch: Any, options: dict[str, Any], column: str | None = None) -> ArrowBatch: ...
+def merge(
+    paths: list[str], out: str, overwrite: bool, held_out: Dataset | None = None, threads: int | None = None
+) -> None: ...
 def commented_config(preset: str | None = None) -> str: ...
 def setting_keys() -> list[str]: ...
 def metrics(
@@ -74,4 +77,4 @@ def train(
     run: dict[str, Any],
     validation: Dataset | None = None,
     on_event: Callable[[dict[str, Any]], object] | None = None,
-) -> Core: ...
+) -> Core | None: ...

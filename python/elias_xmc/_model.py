@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, overload
 
 from ._elias import Core, predict_arrow
+from ._elias import merge as _merge
 from ._errors import EliasValueError
 from ._inputs import make_dataset, options_of, path_of, points_of, threads_of
 from ._types import Labels, PathLike, Prediction
@@ -15,12 +16,44 @@ from ._types import Labels, PathLike, Prediction
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-__all__ = ["Model", "load"]
+__all__ = ["Model", "load", "merge"]
 
 
 def load(path: PathLike, *, verify: bool = False) -> Model:
     """Opens a model. Its files are mapped, so that processes share them; `verify` checks every byte first."""
     return Model(Core.load(path_of(path), verify))
+
+
+def merge(
+    models: Iterable[Model | PathLike],
+    out: PathLike,
+    *,
+    calibrate: Any = None,
+    overwrite: bool = False,
+    threads: int | None = None,
+) -> Model:
+    """Makes one ensemble of several models, as `elias merge`, and returns it.
+
+    The models were trained on the same data, with the same features, encoder, index and kind of ranker and calibration;
+    seeds, epochs, rates and losses may differ. The score of a label is its mean over all members. Their probabilities
+    belong to their own scores: the ensemble has some only with `calibrate`, a pair `(texts, labels)` or a path of data
+    that no model was trained on.
+    """
+    paths = []
+    for model in models:
+        path = model.path if isinstance(model, Model) else path_of(model)
+        if path is None:
+            raise EliasValueError("a model in memory cannot be merged: save it, and give what save returns")
+        paths.append(path)
+    out = path_of(out)
+    if not overwrite and os.path.exists(out) and not (os.path.isdir(out) and not os.listdir(out)):
+        raise EliasValueError(f"{out} exists: choose another output, or give overwrite=True")
+    held_out = None
+    if calibrate is not None and paths:
+        pair = calibrate if isinstance(calibrate, tuple) else (calibrate, None)
+        held_out = make_dataset(*pair, part="test", known=load(paths[0])._core, threads=threads)
+    _merge(paths, out, bool(overwrite), held_out, threads_of(threads))
+    return load(out)
 
 
 class Model:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import _elias
 from ._inputs import make_dataset, path_of, threads_of
@@ -12,7 +12,16 @@ from ._progress import observer
 from ._settings import make_settings
 from ._types import Labels, OnEvent, PathLike
 
-__all__ = ["train"]
+__all__ = ["Call", "prepare", "train"]
+
+
+class Call(NamedTuple):
+    """What the Rust half takes to train."""
+
+    data: _elias.Dataset
+    settings: dict[str, Any]
+    run: dict[str, Any]
+    validation: _elias.Dataset | None
 
 
 def train(
@@ -61,6 +70,56 @@ def train(
     >>> model.labels
     ['fruit', 'weather']
     """
+    call = prepare(
+        texts,
+        labels,
+        out=out,
+        config=config,
+        preset=preset,
+        encoder=encoder,
+        label_names=label_names,
+        label_file=label_file,
+        validation=validation,
+        resume=resume,
+        overwrite=overwrite,
+        checkpoint_every=checkpoint_every,
+        memory_limit=memory_limit,
+        threads=threads,
+        format=format,
+        text_column=text_column,
+        label_column=label_column,
+        label_separator=label_separator,
+        **settings,
+    )
+    with observer(progress) as on_event:
+        core = _elias.train(*call, on_event)
+    assert core is not None, "all members were trained"
+    return Model(core)
+
+
+def prepare(
+    texts: Any,
+    labels: Labels | None = None,
+    *,
+    out: PathLike | None = None,
+    config: PathLike | None = None,
+    preset: str | None = None,
+    encoder: PathLike | None = None,
+    label_names: Any = None,
+    label_file: PathLike | None = None,
+    validation: Any = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    checkpoint_every: float | None = None,
+    memory_limit: int | None = None,
+    threads: int | None = None,
+    format: str | None = None,
+    text_column: str | list[str] | None = None,
+    label_column: str | None = None,
+    label_separator: str | None = None,
+    **settings: Any,
+) -> Call:
+    """Reads the data and checks the settings of a training, as `train` takes them."""
     reading = {
         "format": format,
         "text_column": text_column,
@@ -72,17 +131,18 @@ def train(
     if label_file is not None:
         data = data.with_label_file(path_of(label_file))
         prepared["assignments"].insert(0, "train.label_texts=on")
-    run = {
+    run: dict[str, Any] = {
         "out": None if out is None else path_of(out),
         "resume": bool(resume),
         "overwrite": bool(overwrite),
         "checkpoint_every": None if checkpoint_every is None else float(checkpoint_every),
         "memory_limit": None if memory_limit is None else max(0, min(int(memory_limit), sys.maxsize)),
         "threads": threads_of(threads),
+        "only_run": None,
+        "runs_from": [],
     }
     held_out = None
     if validation is not None:
         points, truth = validation if isinstance(validation, tuple) else (validation, None)
         held_out = make_dataset(points, truth, part="test", label_names=label_names, known=data, threads=threads)
-    with observer(progress) as on_event:
-        return Model(_elias.train(data, prepared, run, held_out, on_event))
+    return Call(data, prepared, run, held_out)

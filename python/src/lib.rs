@@ -25,7 +25,7 @@ mod _elias {
     #[pymodule_export]
     use crate::metrics::metrics;
     #[pymodule_export]
-    use crate::model::Core;
+    use crate::model::{Core, merge};
     #[pymodule_export]
     use crate::settings::{commented_config, setting_keys};
     #[pymodule_export]

@@ -191,7 +191,7 @@ impl Core {
     ) -> PyResult<Bound<'py, PyTuple>> {
         if probabilities && self.predictor.probability(0.0).is_none() {
             return Err(value_error(
-                "the model has no probabilities: it was trained without calibration, or on too few points",
+                "the model has no probabilities: it was trained without calibration or on too few points, or merged",
             ));
         }
         let value = |score: f32| {
@@ -373,6 +373,23 @@ impl Core {
         }
         Ok(())
     }
+}
+
+/// Writes the members of several models as one.
+#[pyfunction]
+#[pyo3(signature = (paths, out, overwrite, held_out=None, threads=None))]
+pub(crate) fn merge(
+    py: Python<'_>,
+    paths: Vec<PathBuf>,
+    out: PathBuf,
+    overwrite: bool,
+    held_out: Option<&Dataset>,
+    threads: Option<usize>,
+) -> PyResult<()> {
+    let held_out = held_out.map(|data| &data.data);
+    run(py, threads, || {
+        Ok(shared::merge_models(&paths, &out, held_out, overwrite)?)
+    })
 }
 
 /// The level that answers.

@@ -39,6 +39,10 @@ pub(crate) struct Run {
     /// Bytes.
     memory_limit: Option<usize>,
     threads: Option<usize>,
+    /// The one training of a member that is wanted, which leaves no model but is kept for one.
+    only_run: Option<usize>,
+    /// Where such trainings are.
+    runs_from: Vec<PathBuf>,
 }
 
 /// Trains a model on a data set.
@@ -51,7 +55,7 @@ pub(crate) fn train(
     run: Run,
     validation: Option<&Dataset>,
     on_event: Option<Py<PyAny>>,
-) -> PyResult<Core> {
+) -> PyResult<Option<Core>> {
     let config = settings.config()?;
     check(&config, &run)?;
     let pool = pool(py, run.threads)?;
@@ -63,7 +67,7 @@ pub(crate) fn train(
         pool: &pool,
     };
     let predictor = py.detach(|| watch(&training, on_event.as_ref()))?;
-    Ok(Core::new(predictor, run.out.as_deref()))
+    Ok(predictor.map(|predictor| Core::new(predictor, run.out.as_deref())))
 }
 
 /// Reports settings that no data could use, and a directory that is taken, before anything is computed.
@@ -114,7 +118,11 @@ struct Training<'a> {
 
 impl Training<'_> {
     /// Trains, sending the events and stopping when asked to.
-    fn run(&self, events: &Sender<Event>, must_stop: &AtomicBool) -> Result<Predictor, Failure> {
+    fn run(
+        &self,
+        events: &Sender<Event>,
+        must_stop: &AtomicBool,
+    ) -> Result<Option<Predictor>, Failure> {
         let events = std::sync::Mutex::new(events.clone());
         let observer = |event: &Event| {
             if let Ok(events) = events.lock() {
@@ -141,12 +149,14 @@ impl Training<'_> {
                 .map_err(|_| Failure::value("checkpoint_every: expected seconds"))?;
             trainer = trainer.checkpoint_every(interval);
         }
+        trainer = trainer.take_runs_from(self.run.runs_from.clone());
         let prepared = trainer.prepare(self.data)?;
         let estimate = prepared.peak_memory(self.pool.current_num_threads());
         shared::check_memory(&estimate, self.run.memory_limit)?;
-        let trained = match &self.run.out {
-            Some(out) => prepared.train_to(out),
-            None => prepared.train(),
+        let trained = match (&self.run.out, self.run.only_run) {
+            (Some(out), Some(run)) => prepared.train_run(out, run).map(|()| None),
+            (Some(out), None) => prepared.train_to(out).map(Some),
+            (None, _) => prepared.train().map(Some),
         };
         match trained {
             Err(Error::Stopped) => Err(Failure::other("stopped on request")),
@@ -156,7 +166,7 @@ impl Training<'_> {
 }
 
 /// Runs a training on a thread of its own and watches it from this one.
-fn watch(training: &Training<'_>, on_event: Option<&Py<PyAny>>) -> PyResult<Predictor> {
+fn watch(training: &Training<'_>, on_event: Option<&Py<PyAny>>) -> PyResult<Option<Predictor>> {
     let must_stop = AtomicBool::new(false);
     let (sender, receiver) = channel();
     std::thread::scope(|scope| {

@@ -280,3 +280,29 @@ def test_what_the_documents_show_runs(document, tmp_path, monkeypatch):
     assert blocks
     monkeypatch.chdir(tmp_path)
     exec(compile("\n".join(blocks), document, "exec"), {"__name__": document})
+
+
+def test_models_become_one_ensemble(data, model_path, tmp_path):
+    # Texts of so few words are near duplicates, and the first model says whether those calibrate.
+    settings = {**QUICK, "train_seed": 7, "calibration_hold_out_near_duplicates": 2.0}
+    other = elias_xmc.train(*data, out=tmp_path / "other", **settings)
+    merged = elias_xmc.merge([model_path, other], tmp_path / "merged")
+    assert merged.inspect()["n_members"] == 2 and not merged.is_calibrated
+    score = {answer.label: answer.score for answer in merged.predict("ripe red apple", k=8)}
+    alone = [elias_xmc.load(path).predict("ripe red apple", k=8) for path in (model_path, tmp_path / "other")]
+    for label in ("fruit", "red"):
+        mean = sum(answer.score for answers in alone for answer in answers if answer.label == label) / 2
+        assert score[label] == pytest.approx(mean, abs=1e-6)
+    calibrated = elias_xmc.merge([other, model_path], tmp_path / "merged", calibrate=make_data(600, seed=9), overwrite=True)
+    assert calibrated.is_calibrated
+    for models, out, options, message in (
+        ([model_path, other], tmp_path / "merged", {}, "give overwrite=True"),
+        ([model_path, other], model_path, {"overwrite": True}, "an input and an output"),
+        ([model_path, other], tmp_path / "new", {"calibrate": data}, "what the model was trained on"),
+        ([model_path, model_path], tmp_path / "new", {}, "the same member"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            elias_xmc.merge(models, out, **options)
+    with pytest.raises(elias_xmc.EliasError, match="expected at least two"):
+        elias_xmc.merge([model_path], tmp_path / "new")
+    assert not (tmp_path / "new").exists()

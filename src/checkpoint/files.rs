@@ -208,3 +208,13 @@ pub(super) fn read_bounded(path: &Path, most: u64) -> Result<Vec<u8>> {
         problem: format!("it is not a regular file of at most {most} bytes"),
     })
 }
+
+/// A name beside a directory that nothing has yet.
+pub(super) fn free_sibling(directory: &Path) -> PathBuf {
+    let name = directory.file_name().unwrap_or_default().to_string_lossy();
+    let numbered = |number: u32| directory.with_file_name(format!("{name}-{number}"));
+    let mut candidates = (1..).map(numbered);
+    candidates
+        .find(|path| !path.exists())
+        .expect("there are more numbers than files")
+}

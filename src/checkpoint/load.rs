@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::check::check_in_background;
 use super::files::{MANIFEST, read_bounded};
 use super::load_member::MemberLoader;
-use super::open::{Depth, ListedFiles, OpenFile, bad};
+use super::open::{Depth, ListedFiles, OpenFile, Unchecked, bad};
 use super::v1::Manifest;
 use super::{Description, judging, lines, rerank, v1};
 use crate::config::{DataCounts, Plan};
@@ -76,6 +76,15 @@ fn plan_of(manifest: &Manifest) -> Result<Plan> {
 }
 
 fn load(directory: &Path, depth: Depth) -> Result<Predictor> {
+    let (parts, unchecked) = load_parts(directory, depth)?;
+    Predictor::with_integrity(parts, check_in_background(unchecked))
+}
+
+/// The parts of a model, and the files that were not read in full.
+pub(super) fn load_parts(
+    directory: &Path,
+    depth: Depth,
+) -> Result<(PredictorParts, Vec<Unchecked>)> {
     let manifest = read_manifest(directory)?;
     let plan = plan_of(&manifest)?;
     let loader = Loader {
@@ -113,7 +122,8 @@ fn load(directory: &Path, depth: Depth) -> Result<Predictor> {
         },
         plan: plan.clone(),
     };
-    Predictor::with_integrity(parts, check_in_background(loader.files.unchecked()))
+    let unchecked = loader.files.unchecked();
+    Ok((parts, unchecked))
 }
 
 /// A directory that is being read.

@@ -22,6 +22,7 @@ mod load;
 mod load_member;
 mod lock;
 mod map;
+mod merge;
 mod open;
 mod rerank;
 mod save;
@@ -38,6 +39,7 @@ mod v1_training;
 pub use check::{CheckedFile, FileState, FilesCheck, check_files};
 pub use files::FileRecord;
 pub use load::{describe, verify};
+pub use merge::merge;
 pub use training::{check_not_in_use, is_unfinished};
 
 pub(crate) use identity::Identity;

@@ -25,9 +25,7 @@ impl TrainingFolder {
         plan: &Plan,
         ranks: &dyn Ranks,
     ) -> Result<FinishedMember> {
-        let mut folder = self.member_folder(member).into_os_string();
-        folder.push("-network");
-        let folder = PathBuf::from(folder);
+        let folder = self.network_folder(member);
         kept_member::write(&folder, part, ranks)?;
         kept_member::read(&folder, plan)
     }

@@ -39,6 +39,8 @@ const EXPECTED_SPEED: f64 = 200e6;
 pub(crate) struct Destination {
     /// The directory of the model.
     pub(crate) directory: PathBuf,
+    /// Directories of other trainings, where finished members of this one may be.
+    pub(crate) elsewhere: Vec<PathBuf>,
     /// What to do with a model, or an unfinished training, that is there already.
     pub(crate) existing: Existing,
     /// Where to begin.
@@ -128,16 +130,6 @@ impl WriteLock {
         self.lock.remove();
         let _ = fs::remove_dir(&self.folder);
     }
-}
-
-/// A name beside a directory that nothing has yet.
-fn free_sibling(directory: &Path) -> PathBuf {
-    let name = directory.file_name().unwrap_or_default().to_string_lossy();
-    let numbered = |number: u32| directory.with_file_name(format!("{name}-{number}"));
-    let mut candidates = (1..).map(numbered);
-    candidates
-        .find(|path| !path.exists())
-        .expect("there are more numbers than files")
 }
 
 /// A training's place on the disk, locked against others.
@@ -334,18 +326,33 @@ impl TrainingFolder {
     /// # Errors
     /// [`Error::Io`].
     pub(crate) fn keep_member(&self, member: usize, finished: &FinishedMember) -> Result<()> {
-        kept_member::write(&self.member_folder(member), finished, &Alone)
+        kept_member::write(
+            &self.folder.join(self.member_name(member)),
+            finished,
+            &Alone,
+        )
     }
 
-    /// A member that this same training had finished before it was interrupted.
+    /// A member that this same training had finished before it was interrupted, here or elsewhere.
     ///
     /// A damaged one counts as none: it is trained again, to the same bytes.
     pub(crate) fn finished_member(&self, member: usize, plan: &Plan) -> Option<FinishedMember> {
-        kept_member::read(&self.member_folder(member), plan).ok()
+        let name = self.member_name(member);
+        let elsewhere = self.destination.elsewhere.iter();
+        let mut folders = std::iter::once(self.folder.clone())
+            .chain(elsewhere.map(|directory| directory.join(FOLDER)));
+        folders.find_map(|folder| kept_member::read(&folder.join(&name), plan).ok())
     }
 
-    /// The name holds everything that a member depends on.
-    pub(super) fn member_folder(&self, member: usize) -> PathBuf {
+    /// Where the network of a member is that several ranks trained.
+    pub(super) fn network_folder(&self, member: usize) -> PathBuf {
+        let mut folder = self.folder.join(self.member_name(member)).into_os_string();
+        folder.push("-network");
+        folder.into()
+    }
+
+    /// Where a member is in the folder of a training; the name holds everything that the member depends on.
+    fn member_name(&self, member: usize) -> PathBuf {
         let Identity {
             config,
             data,
@@ -358,9 +365,7 @@ impl TrainingFolder {
         whole.extend(encoder.as_deref());
         let whole = whole.join("\n");
         let hash = files::sha256(whole.as_bytes());
-        self.folder
-            .join(MEMBERS)
-            .join(format!("{member}-{}", &hash[..16]))
+        Path::new(MEMBERS).join(format!("{member}-{}", &hash[..16]))
     }
 
     /// Counts and fingerprint of the training data.
@@ -385,7 +390,7 @@ impl TrainingFolder {
             save_locked(predictor, &directory, existing)?;
             return self.remove();
         }
-        let beside = free_sibling(&directory);
+        let beside = files::free_sibling(&directory);
         predictor.save(&beside)?;
         self.remove()?;
         Err(Error::BadFile {

@@ -160,6 +160,14 @@ impl Config {
 
     /// The keys whose values differ from an earlier configuration's, with both values, in words.
     pub fn differences(&self, later: &Config) -> Vec<String> {
+        let changes = self.changes(later).into_iter();
+        changes
+            .map(|Change { key, before, after }| format!("{key} was {before} and is {after}"))
+            .collect()
+    }
+
+    /// The keys whose values differ from an earlier configuration's, with both values.
+    pub(crate) fn changes(&self, later: &Config) -> Vec<Change> {
         let flat = |config: &Config| {
             // Not as TOML, which cannot hold every number that an earlier configuration may come with; through text,
             // so that 0.1 stays 0.1 and does not show what an f32 makes of it.
@@ -176,15 +184,20 @@ impl Config {
         };
         keys.into_iter()
             .filter(|&key| before.get(key) != after.get(key))
-            .map(|key| {
-                format!(
-                    "{key} was {} and is {}",
-                    value(&before, key),
-                    value(&after, key)
-                )
+            .map(|key| Change {
+                key: key.clone(),
+                before: value(&before, key),
+                after: value(&after, key),
             })
             .collect()
     }
+}
+
+/// A key whose value differs between two configurations.
+pub(crate) struct Change {
+    pub(crate) key: String,
+    pub(crate) before: String,
+    pub(crate) after: String,
 }
 
 /// What is wrong with a document, and with which key.

@@ -245,6 +245,13 @@ impl Plan {
         plan
     }
 
+    /// The plan of an ensemble of so many members, each trained by a plan like this one.
+    pub(crate) fn of_ensemble(&self, n_members: usize) -> Plan {
+        let mut plan = self.clone();
+        plan.config.ensemble.members = n_members;
+        plan
+    }
+
     /// C.
     pub fn n_clusters(&self) -> usize {
         self.n_clusters

@@ -65,9 +65,15 @@ pub fn shortlist_recall(
         let points = points.points();
         member.encoder.encode(points, rows, &mut embeddings);
         let truth = rows.iter().map(|&row| {
-            let labels = truth.row(row as usize).0.iter();
-            let row_of = |&label: &u32| member.model.numbering.row(LabelId(label));
-            labels.map(row_of).collect()
+            let labels = truth.row(row as usize).0;
+            let numbering = &member.model.numbering;
+            let known =
+                labels.partition_point(|&label| (label as usize) < numbering.labels().len());
+            let row_of = |&label: &u32| numbering.row(LabelId(label));
+            TrueLabels {
+                rows: labels[..known].iter().map(row_of).collect(),
+                n_labels: labels.len(),
+            }
         });
         let chunk = Chunk {
             member,
@@ -146,7 +152,13 @@ impl Rival {
 struct Chunk<'a> {
     member: &'a Member,
     embeddings: Matrix,
-    truth: Vec<Vec<LabelRow>>,
+    truth: Vec<TrueLabels>,
+}
+
+/// The true labels of a point; those that the model does not know cannot be found.
+struct TrueLabels {
+    rows: Vec<LabelRow>,
+    n_labels: usize,
 }
 
 impl Chunk<'_> {
@@ -167,8 +179,8 @@ impl Chunk<'_> {
                 searcher.search(clusters, &rival.adjacency, &probabilities, &options);
                 searcher.sort();
                 let paths = searcher.paths.iter().enumerate();
-                let found = paths.filter(|(_, path)| truth.contains(&path.row));
-                add_shares(sums, found.map(|(place, _)| place), truth.len());
+                let found = paths.filter(|(_, path)| truth.rows.contains(&path.row));
+                add_shares(sums, found.map(|(place, _)| place), truth.n_labels);
             }
         }
         sums
@@ -184,15 +196,16 @@ impl Chunk<'_> {
             product + classifiers.bias[row.idx()]
         };
         let truth = self.truth.iter().enumerate();
-        let margins_of = |(point, truth): (usize, &Vec<LabelRow>)| -> Vec<f32> {
-            truth.iter().map(|&row| margin(row, point)).collect()
+        let margins_of = |(point, truth): (usize, &TrueLabels)| -> Vec<f32> {
+            truth.rows.iter().map(|&row| margin(row, point)).collect()
         };
         let margins: Vec<Vec<f32>> = truth.map(margins_of).collect();
-        let mut places: Vec<Vec<usize>> = self.truth.iter().map(|t| vec![0; t.len()]).collect();
+        let mut places: Vec<Vec<usize>> =
+            self.truth.iter().map(|t| vec![0; t.rows.len()]).collect();
         for row in (0..classifiers.n_labels() as u32).map(LabelRow) {
             for (point, places) in places.iter_mut().enumerate() {
                 let found = margin(row, point);
-                let of_truth = self.truth[point].iter().zip(&margins[point]);
+                let of_truth = self.truth[point].rows.iter().zip(&margins[point]);
                 for (place, (&true_row, &true_margin)) in places.iter_mut().zip(of_truth) {
                     let is_before = true_margin < found || true_margin == found && row < true_row;
                     *place += usize::from(is_before);
@@ -200,8 +213,8 @@ impl Chunk<'_> {
             }
         }
         let mut sums = RecallBySize::default();
-        for places in &places {
-            add_shares(&mut sums, places.iter().copied(), places.len());
+        for (places, truth) in places.iter().zip(&self.truth) {
+            add_shares(&mut sums, places.iter().copied(), truth.n_labels);
         }
         sums
     }

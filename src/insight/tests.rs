@@ -4,7 +4,7 @@ use super::*;
 use crate::config::Config;
 use crate::data::Dataset;
 use crate::ids::{ClusterId, LabelRow};
-use crate::matrix::Matrix;
+use crate::matrix::{CsrBuilder, Matrix};
 use crate::pipeline::Trainer;
 use crate::predict::Predictor;
 use crate::random::Random;
@@ -140,6 +140,16 @@ fn recall_inside_the_shortlist_is_that_of_following_every_path() {
         assert!(near(found, expected), "{found:?} {expected:?}");
     }
     assert!(near(&recall.one_against_all, &exact), "{exact:?}");
+    // A label that the model does not know is not found.
+    let mut with_unknown = CsrBuilder::default();
+    for point in 0..data.n_points() {
+        let labels = data.labels().row(point).0.iter().copied();
+        with_unknown.push_row(labels.chain([120]).map(|label| (label, 1.0)));
+    }
+    let truth = with_unknown.finish(121).unwrap();
+    let less = shortlist_recall(&predictor, &points, &truth).unwrap();
+    assert!(less.one_against_all[0] < 0.7 * exact[0]);
+    assert!(less.indices[0].by_beam[4][5] <= 70.0);
     let is_partial = |share: f64| share > 1.0 && share < 99.0;
     assert!(is_partial(by_beam[0][0]) && is_partial(exact[0]));
 }

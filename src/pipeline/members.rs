@@ -24,6 +24,15 @@ pub(super) enum Keeping<'f> {
     Follower(&'f Follower),
 }
 
+/// Which trainings of members run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Runs {
+    /// Every one.
+    All,
+    /// One, which is kept in the folder for another process.
+    Only(usize),
+}
+
 /// What the members of a training share.
 pub(super) struct MemberTrainer<'a, 'f> {
     pub(super) plan: &'a Plan,
@@ -32,9 +41,20 @@ pub(super) struct MemberTrainer<'a, 'f> {
     pub(super) observer: &'a dyn Observer,
     pub(super) ranks: &'a dyn Ranks,
     pub(super) keeping: Keeping<'f>,
+    /// What is trained.
+    pub(super) runs: Runs,
     /// Members, counted twice if they are trained again on all points.
     pub(super) n_runs: usize,
     pub(super) history: Vec<Event>,
+}
+
+impl Runs {
+    fn contain(self, run: usize) -> bool {
+        match self {
+            Runs::All => true,
+            Runs::Only(only) => run == only,
+        }
+    }
 }
 
 impl MemberTrainer<'_, '_> {
@@ -47,6 +67,9 @@ impl MemberTrainer<'_, '_> {
         let mut members = Vec::new();
         for member_idx in 0..self.plan.config().ensemble.members {
             let run = first_run + member_idx;
+            if !self.runs.contain(run) {
+                continue;
+            }
             let plan = self.plan.of_member(member_idx);
             let kept = match &self.keeping {
                 Keeping::Folder(folder) => folder.finished_member(run, &plan),
@@ -113,9 +136,9 @@ impl MemberTrainer<'_, '_> {
             let ranker = train_ranker(&finished.member, points, plan, self.observer)?;
             finished.member.ranker = Some(ranker);
         }
-        // The last member is saved with the model.
+        // The last member is saved with the model, if there will be one.
         if let Keeping::Folder(folder) = &self.keeping
-            && run + 1 < self.n_runs
+            && (run + 1 < self.n_runs || self.runs != Runs::All)
         {
             folder.keep_member(run, &finished)?;
         }

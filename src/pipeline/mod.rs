@@ -6,6 +6,7 @@
 mod members;
 mod memory;
 mod prepare;
+mod recalibrate;
 mod rerank;
 mod split;
 mod transformer;
@@ -15,8 +16,9 @@ mod rank_tests;
 
 pub use memory::MemoryEstimate;
 pub use prepare::PreparedTraining;
+pub use recalibrate::{GivenHoldOut, calibrate};
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::checkpoint::{Destination, Existing, SnapshotPace, Start};
@@ -49,6 +51,7 @@ pub struct Trainer<'a> {
     start: Start,
     pace: SnapshotPace,
     ranks: &'a dyn Ranks,
+    elsewhere: Vec<PathBuf>,
 }
 
 impl<'a> Trainer<'a> {
@@ -62,6 +65,7 @@ impl<'a> Trainer<'a> {
             start: Start::default(),
             pace: SnapshotPace::default(),
             ranks: &Alone,
+            elsewhere: Vec::new(),
         }
     }
 
@@ -108,6 +112,14 @@ impl<'a> Trainer<'a> {
         self
     }
 
+    /// Takes finished trainings of members from these directories, where [`PreparedTraining::train_run`] left them.
+    ///
+    /// Those of other data or settings, and damaged ones, are not taken: those members are trained.
+    pub fn take_runs_from(mut self, directories: Vec<PathBuf>) -> Self {
+        self.elsewhere = directories;
+        self
+    }
+
     /// Trains on a data set.
     ///
     /// # Errors
@@ -139,6 +151,7 @@ impl<'a> Trainer<'a> {
     fn destination(&self, directory: &Path) -> Destination {
         Destination {
             directory: directory.into(),
+            elsewhere: self.elsewhere.clone(),
             existing: self.existing,
             start: self.start,
             pace: self.pace,

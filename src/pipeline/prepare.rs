@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use super::Trainer;
-use super::members::{Keeping, MemberTrainer};
+use super::members::{Keeping, MemberTrainer, Runs};
 use super::memory::{self, DataSizes, MemoryEstimate};
 use super::rerank::{calibrate, find_neighbours};
 use super::split::{LabelPoints, TrainingSplit, count_labels};
@@ -83,19 +83,23 @@ impl<'a> PreparedTraining<'a> {
     /// # Errors
     /// As [`Trainer::train`].
     pub fn train(self) -> Result<Predictor> {
-        if self.trainer.ranks.n_ranks() > 1 {
-            let problem = "several ranks need a directory to write the model to: use train_to";
-            return Err(Error::CannotTrain(problem.into()));
-        }
+        self.check_alone("several ranks need a directory to write the model to: use train_to")?;
         let data = DataSummary::of(self.data);
-        let trained = self.run(data, Keeping::Nowhere)?;
+        let trained = self.run(data, Keeping::Nowhere, Runs::All)?;
         Ok(trained.expect("the only rank has the model"))
     }
 
     /// Trains the stages of one member, on any number of ranks, and keeps nothing of it.
     pub(crate) fn train_stages(self) -> Result<()> {
         let data = DataSummary::of(self.data);
-        self.run(data, Keeping::Nothing).map(|_| ())
+        self.run(data, Keeping::Nothing, Runs::All).map(|_| ())
+    }
+
+    /// What its runs, and a training that resumes it, must have in common.
+    fn identity(&self) -> Identity {
+        let encoder = self.transformer.as_ref().map(|t| t.sha256.clone());
+        let validation = self.trainer.validation;
+        Identity::new(self.plan.config(), self.data, validation, encoder)
     }
 
     /// Trains and saves the model, with checkpoints on the way.
@@ -108,17 +112,14 @@ impl<'a> PreparedTraining<'a> {
             return self.follow_to(directory);
         }
         let destination = self.trainer.destination(directory);
-        let encoder = self.transformer.as_ref().map(|t| t.sha256.clone());
-        let validation = self.trainer.validation;
-        let identity = Identity::new(self.plan.config(), self.data, validation, encoder);
-        let mut folder = TrainingFolder::open(&destination, identity)?;
+        let mut folder = TrainingFolder::open(&destination, self.identity())?;
         let finished = folder.finished()?;
         let predictor = if is_told(ranks, finished.is_some()) {
             folder.remove()?;
             finished
         } else {
             let data = folder.data().clone();
-            let predictor = self.run(data, Keeping::Folder(&mut folder))?;
+            let predictor = self.run(data, Keeping::Folder(&mut folder), Runs::All)?;
             if let Some(predictor) = &predictor {
                 folder.finish(predictor)?;
             }
@@ -135,14 +136,39 @@ impl<'a> PreparedTraining<'a> {
         let follower = Follower::open(directory)?;
         if !is_finished {
             let data = DataSummary::of(self.data);
-            self.run(data, Keeping::Follower(&follower))?;
+            self.run(data, Keeping::Follower(&follower), Runs::All)?;
         }
         is_told(ranks, false);
         follower.finished()
     }
 
-    /// The recipe. Ranks other than 0 train their parts of the members and get no predictor.
-    fn run(self, data: DataSummary, keeping: Keeping<'_>) -> Result<Option<Predictor>> {
+    /// Trains one member and keeps it in the directory, as an unfinished training does.
+    ///
+    /// [`Trainer::take_runs_from`] makes a model of all runs: the same bytes as if one process had trained it. Runs
+    /// are counted from 0: one per member, and another per member if members are trained again on all points. A run
+    /// beyond those is none, and nothing is trained.
+    ///
+    /// # Errors
+    /// As [`Trainer::train_to`].
+    pub fn train_run(self, directory: impl AsRef<Path>, run: usize) -> Result<()> {
+        self.check_alone("train_run trains one member in one process: start one")?;
+        let destination = self.trainer.destination(directory.as_ref());
+        let mut folder = TrainingFolder::open(&destination, self.identity())?;
+        let data = folder.data().clone();
+        self.run(data, Keeping::Folder(&mut folder), Runs::Only(run))?;
+        Ok(())
+    }
+
+    /// That there is one rank.
+    fn check_alone(&self, problem: &str) -> Result<()> {
+        match self.trainer.ranks.n_ranks() {
+            1 => Ok(()),
+            _ => Err(Error::CannotTrain(problem.into())),
+        }
+    }
+
+    /// The recipe. Nothing comes of a single run, and on ranks other than 0, which train their parts of the members.
+    fn run(self, data: DataSummary, keeping: Keeping<'_>, runs: Runs) -> Result<Option<Predictor>> {
         let (plan, observer) = (self.plan, self.trainer.observer);
         let ranks = self.trainer.ranks;
         let mut points = self.points;
@@ -180,6 +206,7 @@ impl<'a> PreparedTraining<'a> {
             observer,
             ranks,
             keeping,
+            runs,
             n_runs: plan.config().ensemble.members * split.n_passes(),
             history: Vec::new(),
         };
@@ -188,7 +215,7 @@ impl<'a> PreparedTraining<'a> {
             return Ok(None);
         }
         let mut members = trainer.train_members(&split.train, 0)?;
-        if ranks.rank() > 0 {
+        if ranks.rank() > 0 || runs != Runs::All {
             if let Some(all) = split.again() {
                 trainer.train_members(all, plan.config().ensemble.members)?;
             }

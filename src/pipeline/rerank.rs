@@ -138,7 +138,7 @@ fn chunks_of(embeddings: &mut [f32], n_points: usize, dim: usize) -> Vec<&mut [f
 
 /// Best answers per point on which probabilities are fitted: those that people look at. Of two answers with the same
 /// score, one among a point's best is right more often than one far behind better ones.
-const N_SEEN: usize = 5;
+pub(super) const N_SEEN: usize = 5;
 
 /// What calibration fits.
 pub(super) struct FittedCalibration {

@@ -1,7 +1,7 @@
 //! Which points train and which calibrate.
 //!
-//! [`HeldOut`] points are made only here, by taking them out of the training points, and calibration takes nothing
-//! else: no point both trains a member and calibrates it.
+//! [`HeldOut`] points are made only here, and calibration takes nothing else: no point both trains a member and
+//! calibrates it. They are taken out of the training points, or given by the user and compared with them.
 
 use std::borrow::Cow;
 
@@ -116,6 +116,24 @@ impl<'a> LabelledPoints<'a> {
 }
 
 impl HeldOut<'_> {
+    /// Those of the given points that have labels and whose nearest training point is further away than a near
+    /// duplicate would be, by its cosine.
+    pub(super) fn given(
+        points: &PointSet,
+        labels: &CsrMatrix,
+        nearest: &[f32],
+        near_duplicates: f32,
+    ) -> HeldOut<'static> {
+        let is_held_out =
+            |&point: &usize| !labels.row(point).0.is_empty() && nearest[point] < near_duplicates;
+        let chosen: Vec<usize> = (0..points.len()).filter(is_held_out).collect();
+        HeldOut(LabelledPoints {
+            points: points.select_rows(&chosen),
+            labels: Cow::Owned(labels.select_rows(&chosen)),
+            n_texts: chosen.len(),
+        })
+    }
+
     /// The points.
     pub(super) fn points(&self) -> &PointSet {
         &self.0.points

@@ -237,6 +237,12 @@ impl Predictor {
         self.parts.calibration.as_ref()
     }
 
+    /// Gives its scores other probabilities; the event says what they were fitted on.
+    pub(crate) fn set_calibration(&mut self, calibration: EnsembleCalibration, event: Event) {
+        self.parts.calibration = Some(calibration);
+        self.parts.record.history.push(event);
+    }
+
     pub(crate) fn record(&self) -> &TrainingRecord {
         &self.parts.record
     }

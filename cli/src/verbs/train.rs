@@ -16,7 +16,7 @@ use crate::settings::Settings;
 use crate::ui::console::{Console, Misuse};
 use crate::ui::interrupt::{Interrupt, unless_stopped};
 use crate::ui::training::TrainingProgress;
-use crate::{memory, plan, presets, reading};
+use crate::{memory, outputs, plan, presets, reading};
 
 /// Train a model
 ///
@@ -244,7 +244,7 @@ impl Train {
 
     fn check_out(&self, out: &Path) -> anyhow::Result<()> {
         tools::check_not_in_use(out)?;
-        let is_taken = out.exists() && !is_empty_directory(out);
+        let is_taken = out.exists() && !outputs::is_empty_directory(out);
         if is_taken && !self.overwrite && !self.resume {
             let problem = if tools::is_unfinished(out) {
                 "contains an unfinished training; --resume continues it, --overwrite discards it"
@@ -270,10 +270,6 @@ impl Train {
         let given = given.map(|limit| (limit * f64::from(1 << 30)) as usize);
         plan::check_memory(estimate, given)
     }
-}
-
-fn is_empty_directory(path: &Path) -> bool {
-    std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 fn parse_gibibytes(text: &str) -> anyhow::Result<f64> {
