@@ -62,6 +62,7 @@ test_flavour() {
     echo "== $flavour: build"
     # The build script of mpi-sys does not notice that another MPI is asked for.
     cargo clean -q --release -p mpi-sys -p mpi
+    MPICC=mpicc.$flavour cargo clippy -q --release -p elias-cli --features mpi -- -D warnings
     MPICC=mpicc.$flavour cargo build -q --release -p elias-cli --features mpi
     cp target/release/elias "$elias"
     run=("mpirun.$flavour")
