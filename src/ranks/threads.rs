@@ -60,7 +60,12 @@ pub(crate) fn run<T: Send>(n_ranks: usize, work: impl Fn(&dyn Ranks) -> T + Sync
     std::thread::scope(|scope| {
         let work = &work;
         let threads: Vec<_> = ranks
-            .map(|rank| scope.spawn(move || crate::on_threads(2, || work(&rank))))
+            .map(|rank| {
+                scope.spawn(move || {
+                    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build();
+                    pool.expect("a pool of two threads").install(|| work(&rank))
+                })
+            })
             .collect();
         let join = threads.into_iter().map(|thread| thread.join());
         join.map(|joined| joined.expect("no rank panics")).collect()
