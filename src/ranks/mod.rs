@@ -11,6 +11,7 @@
 mod counted;
 mod exchange;
 #[cfg(test)]
+#[path = "tests/threads.rs"]
 pub(crate) mod threads;
 
 pub use counted::Counted;

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 
-use super::Ranks;
+use crate::ranks::Ranks;
 
 /// One thread of several, with a channel from and to each.
 pub(crate) struct ThreadRank {
@@ -60,12 +60,7 @@ pub(crate) fn run<T: Send>(n_ranks: usize, work: impl Fn(&dyn Ranks) -> T + Sync
     std::thread::scope(|scope| {
         let work = &work;
         let threads: Vec<_> = ranks
-            .map(|rank| {
-                scope.spawn(move || {
-                    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build();
-                    pool.expect("a pool of two threads").install(|| work(&rank))
-                })
-            })
+            .map(|rank| scope.spawn(move || crate::on_threads(2, || work(&rank))))
             .collect();
         let join = threads.into_iter().map(|thread| thread.join());
         join.map(|joined| joined.expect("no rank panics")).collect()
