@@ -38,6 +38,7 @@ mod random;
 pub mod config;
 mod kernels;
 mod matrix;
+mod ranks;
 
 pub mod data;
 mod features;

@@ -5,6 +5,7 @@ pub use crate::checkpoint::{
     describe, is_unfinished, merge, verify,
 };
 pub use crate::pipeline::{GivenHoldOut, MemoryEstimate, calibrate};
+pub use crate::ranks::{Counted, MAX_RANKS, Ranks};
 
 use crate::config::{FeaturesConfig, HoldOutConfig};
 use crate::data::{Dataset, HoldOut, Texts};

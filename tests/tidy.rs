@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// The modules of the library in reading order, one layer per line. A module may use only those before it.
 const LAYERS: [&[&str]; 12] = [
     &["error", "ids", "events", "pool", "random"],
-    &["kernels", "matrix", "config"],
+    &["kernels", "matrix", "config", "ranks"],
     &["data", "features", "metrics"],
     &["encoder", "clustering", "classifiers", "index"],
     &["model", "loss", "optim"],

@@ -10,6 +10,7 @@ mod models;
 mod outputs;
 mod plan;
 mod presets;
+mod ranks;
 mod read_ahead;
 mod reading;
 mod settings;
@@ -23,6 +24,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::ranks::Process;
 use crate::ui::bus_error;
 use crate::ui::console::{self, Console, Misuse, Verbosity};
 use crate::ui::interrupt::{self, Interrupted};
@@ -37,7 +39,6 @@ use crate::verbs::{
 #[derive(Parser)]
 #[command(name = "elias", version, max_term_width = 100)]
 #[command(arg_required_else_help = true, subcommand_value_name = "VERB")]
-#[command(disable_help_subcommand = true)]
 #[command(subcommand_help_heading = "Verbs")]
 // Without blank lines around the usage, it fits 24 lines.
 #[command(help_template = "{about-with-newline}{usage-heading} {usage}\n{all-args}")]
@@ -94,14 +95,26 @@ pub fn main() -> ExitCode {
     let console = resolve(&cli.common);
     memory::return_what_is_freed();
     bus_error::explain();
-    let outcome = set_threads(cli.common.threads, &console)
+    let mut process = Process::alone();
+    let outcome = join(&cli.verb, &mut process)
+        .and_then(|()| set_threads(cli.common.threads, &console))
         .and_then(|()| listen(&cli.verb))
-        .and_then(|()| run(cli.verb, &console));
-    conclude(outcome, &console)
+        .and_then(|()| run(cli.verb, &process, &console));
+    let code = conclude(outcome, &console);
+    process.end(code)
+}
+
+/// Trainings may run on several processes together.
+fn join(verb: &Verb, process: &mut Process) -> anyhow::Result<()> {
+    if matches!(verb, Verb::Train(_) | Verb::Bench(_)) {
+        *process = Process::join()?;
+    }
+    Ok(())
 }
 
 fn resolve(common: &Common) -> Console {
-    Console::new(if common.quiet {
+    // One process speaks for all.
+    Console::new(if common.quiet || ranks::rank() > 0 {
         Verbosity::Quiet
     } else if common.verbose {
         Verbosity::Verbose
@@ -142,10 +155,10 @@ fn listen(verb: &Verb) -> anyhow::Result<()> {
     }
 }
 
-fn run(verb: Verb, console: &Console) -> anyhow::Result<()> {
+fn run(verb: Verb, process: &Process, console: &Console) -> anyhow::Result<()> {
     match verb {
         Verb::Demo(demo) => demo.run(console),
-        Verb::Train(train) => train.run(console),
+        Verb::Train(train) => train.run(process, console),
         Verb::Predict(predict) => predict.run(console),
         Verb::Evaluate(evaluate) => evaluate.run(console),
         Verb::Explain(explain) => explain.run(console),
@@ -157,23 +170,25 @@ fn run(verb: Verb, console: &Console) -> anyhow::Result<()> {
         Verb::Serve(serve) => serve.run(console),
         Verb::Convert(convert) => convert.run(console),
         Verb::Config(config) => config.run(),
-        Verb::Bench(bench) => bench.run(console),
+        Verb::Bench(bench) => bench.run(process, console),
         Verb::Completions(completions) => completions.run(),
     }
 }
 
-fn conclude(outcome: anyhow::Result<()>, console: &Console) -> ExitCode {
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) if console::is_broken_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) if error.is::<Interrupted>() => {
-            console.info(&error);
-            ExitCode::from(interrupt::EXIT_CODE)
-        }
-        Err(error) => {
-            console.error(&error);
-            // The same exit code as for arguments that cannot be parsed.
-            ExitCode::from(if error.is::<Misuse>() { 2 } else { 1 })
-        }
+/// Reports the outcome; returns the exit code.
+fn conclude(outcome: anyhow::Result<()>, console: &Console) -> u8 {
+    let Err(error) = outcome else {
+        return 0;
+    };
+    if console::is_broken_pipe(&error) {
+        return 0;
     }
+    ranks::let_the_first_report();
+    if error.is::<Interrupted>() {
+        console.info(&error);
+        return interrupt::EXIT_CODE;
+    }
+    console.error(&error);
+    // The same exit code as for arguments that cannot be parsed.
+    if error.is::<Misuse>() { 2 } else { 1 }
 }

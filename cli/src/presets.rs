@@ -59,38 +59,67 @@ mod tests {
         }
     }
 
-    /// The paper's table of hyperparameters: max-len, C, α, epochs of both stages, LR_W, LR_φ, batch size. β is 150, κ
-    /// 1000, λ 0.05, K 2000 and b 20 for all of them.
-    const PAPER: [(&str, usize, usize, f32, usize, f32, f32, usize); 4] = [
-        ("lf-amazontitles-131k", 32, 2048, 10.0, 60, 0.02, 1e-4, 512),
-        ("amazon-670k", 128, 8192, 10.0, 60, 0.01, 1e-4, 256),
-        ("wikipedia-500k", 128, 8192, 10.0, 45, 0.005, 5e-5, 256),
-        ("amazon-3m", 128, 32_768, 20.0, 45, 0.002, 2e-5, 64),
+    /// A row of the paper's table of hyperparameters; β is 150, κ 1000, λ 0.05, K 2000 and b 20 in all of them.
+    struct Row {
+        name: &'static str,
+        max_len: usize,
+        n_clusters: usize,
+        alpha: f32,
+        /// Of both stages.
+        epochs: usize,
+        /// LR_W and LR_φ.
+        rates: [f32; 2],
+        batch_size: usize,
+    }
+
+    const fn row(
+        name: &'static str,
+        [max_len, n_clusters, epochs, batch_size]: [usize; 4],
+        [alpha, of_weights, of_encoder]: [f32; 3],
+    ) -> Row {
+        Row {
+            name,
+            max_len,
+            n_clusters,
+            alpha,
+            epochs,
+            rates: [of_weights, of_encoder],
+            batch_size,
+        }
+    }
+
+    const PAPER: [Row; 4] = [
+        row(
+            "lf-amazontitles-131k",
+            [32, 2048, 60, 512],
+            [10.0, 0.02, 1e-4],
+        ),
+        row("amazon-670k", [128, 8192, 60, 256], [10.0, 0.01, 1e-4]),
+        row("wikipedia-500k", [128, 8192, 45, 256], [10.0, 0.005, 5e-5]),
+        row("amazon-3m", [128, 32_768, 45, 64], [20.0, 0.002, 2e-5]),
     ];
 
     #[test]
     fn the_presets_of_the_paper_are_its_table_and_the_released_code() {
-        for (name, max_len, n_clusters, alpha, epochs, rate, encoder_rate, batch_size) in PAPER {
+        for row in PAPER {
+            let name = row.name;
             let config = config(name).unwrap();
-            assert_eq!(config.encoder.max_len, max_len, "{name}");
-            assert_eq!(config.index.n_clusters, Some(n_clusters), "{name}");
-            assert_eq!(config.index.alpha, alpha, "{name}");
+            assert_eq!(config.encoder.max_len, row.max_len, "{name}");
+            assert_eq!(config.index.n_clusters, Some(row.n_clusters), "{name}");
+            assert_eq!(config.index.alpha, row.alpha, "{name}");
+            let epochs = [config.stage1.epochs, config.stage2.epochs];
             assert_eq!(
-                config.stage1.epochs + config.stage2.epochs,
                 epochs,
+                [row.epochs / 3, row.epochs - row.epochs / 3],
                 "{name}"
             );
-            assert_eq!(config.stage1.epochs, epochs / 3, "{name}");
             for stage in [&config.stage1, &config.stage2] {
                 let rates = &stage.rates;
-                let found = [rates.encoder, rates.labels, rates.clusters];
-                assert_eq!(
-                    (found, rates.edges),
-                    ([encoder_rate, rate, rate], None),
-                    "{name}"
-                );
+                let found = [rates.labels, rates.clusters, rates.encoder];
+                let expected = [row.rates[0], row.rates[0], row.rates[1]];
+                assert_eq!((found, rates.edges), (expected, None), "{name}");
             }
-            assert_eq!(config.train.batch_size, batch_size, "{name}");
+            assert_eq!(config.train.batch_size, row.batch_size, "{name}");
             let index = &config.index;
             assert_eq!(
                 (index.beta, index.kappa),

@@ -12,6 +12,7 @@ mod insight;
 mod memory;
 mod merge;
 mod model;
+mod ranks;
 mod resume;
 mod serve;
 mod shell;

@@ -3,6 +3,7 @@
 use crate::clustering::{self, PointFeatures, label_centroids};
 use crate::error::Result;
 use crate::matrix::CsrMatrix;
+use crate::pipeline::PreparedTraining;
 
 /// The initial cluster of each label, from features and labels of the same points.
 ///
@@ -22,6 +23,14 @@ pub fn cluster_labels(
     let clustering = clustering::cluster_labels(&centroids, n_clusters, seed)?;
     let clusters = clustering.cluster_of().iter();
     Ok(clusters.map(|cluster| cluster.0).collect())
+}
+
+/// Trains the stages of one member, on any number of ranks, and keeps nothing of it.
+///
+/// # Errors
+/// As [`Trainer::train`](crate::Trainer::train).
+pub fn train_stages(prepared: PreparedTraining<'_>) -> Result<()> {
+    prepared.train_stages()
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use crate::config::Plan;
 use crate::error::Result;
 use crate::events::Event;
 use crate::predict::Member;
+use crate::ranks::Ranks;
 
 /// The `format` of a member's manifest.
 const FORMAT: &str = "elias-member";
@@ -47,9 +48,9 @@ struct Manifest {
 ///
 /// # Errors
 /// [`crate::Error::Io`].
-pub(super) fn write(directory: &Path, finished: &FinishedMember) -> Result<()> {
+pub(super) fn write(directory: &Path, finished: &FinishedMember, ranks: &dyn Ranks) -> Result<()> {
     let mut writer = Writer::new(directory)?;
-    let member = write_member(&mut writer, 0, &finished.member)?;
+    let member = write_member(&mut writer, 0, &finished.member, ranks)?;
     let architecture = match finished.member.encoder.architecture() {
         Some(text) => Some(writer.write("config", "json", |out| out.write_all(text.as_bytes()))?),
         None => None,

@@ -14,6 +14,7 @@
 
 mod check;
 mod files;
+mod identity;
 mod judging;
 mod kept_member;
 mod lines;
@@ -27,7 +28,9 @@ mod rerank;
 mod save;
 mod save_member;
 mod snapshot;
+mod spread;
 mod tensors;
+mod together;
 mod training;
 mod v1;
 mod v1_history;
@@ -39,8 +42,10 @@ pub use load::{describe, verify};
 pub use merge::merge;
 pub use training::{check_not_in_use, is_unfinished};
 
+pub(crate) use identity::Identity;
 pub(crate) use kept_member::FinishedMember;
-pub(crate) use training::{Destination, Identity, SnapshotPace, Start, TrainingFolder};
+pub(crate) use together::Follower;
+pub(crate) use training::{Destination, SnapshotPace, Start, TrainingFolder};
 
 use std::collections::BTreeMap;
 

@@ -12,6 +12,7 @@ use crate::features::Vectorizer;
 use crate::matrix::CsrMatrix;
 use crate::neighbours::Postings;
 use crate::predict::Predictor;
+use crate::ranks::Alone;
 
 impl Predictor {
     /// Saves the model into a directory that holds none yet.
@@ -82,7 +83,7 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<v1::Manifes
     let transformer = write_transformer(writer, predictor)?;
     let mut members = Vec::new();
     for (member_idx, member) in predictor.members().iter().enumerate() {
-        members.push(write_member(writer, member_idx, member)?);
+        members.push(write_member(writer, member_idx, member, &Alone)?);
     }
     let calibration = match predictor.calibration() {
         Some(calibration) => {

@@ -1,19 +1,23 @@
 //! One member of a model as files: its encoder, index, classifiers, ranker and calibrator.
 
+use std::io::{self, Write};
+
 use super::files::Writer;
 use super::judging::JudgeColumns;
 use super::tensors::{self, Tensor, Values};
-use super::{rerank, v1};
+use super::{rerank, spread, v1};
 use crate::calibration::{Calibrator, Mixing};
 use crate::classifiers::{LabelClassifiers, LabelWeights};
 use crate::encoder::TrainableEncoder;
 use crate::error::Result;
-use crate::index::{ClusterClassifiers, Edges};
+use crate::index::ClusterClassifiers;
 use crate::model::Stage1Model;
 use crate::predict::{Member, Verdict};
 use crate::ranker::Ranker;
+use crate::ranks::Ranks;
+use crate::train::Spread;
 
-/// Writes the files of a member; their names end in its number.
+/// Writes the files of a member; their names end in its number. The other ranks [`tell`] their parts meanwhile.
 ///
 /// # Errors
 /// [`crate::Error::Io`].
@@ -21,41 +25,22 @@ pub(super) fn write_member(
     writer: &mut Writer,
     member_idx: usize,
     member: &Member,
+    ranks: &dyn Ranks,
 ) -> Result<v1::Member> {
     let model = &member.model;
-    let (clusters, edges) = (&model.clusters, model.adjacency.edges());
-    let indptr = offsets(edges);
-    let stage1_indptr = member.stage1.edges.as_ref().map(offsets);
-    let mut index = vec![
-        Tensor::list("adjacency.indptr", Values::U64(&indptr)),
-        Tensor::list(
-            "adjacency.labels",
-            Values::U32(bytemuck::cast_slice(edges.rows())),
-        ),
-        Tensor::list(
-            "numbering",
-            Values::U32(bytemuck::cast_slice(model.numbering.labels())),
-        ),
-    ];
-    if let Some(weights) = model.adjacency.weights() {
-        index.push(Tensor::list("adjacency.weight", Values::F32(weights)));
-    }
-    if let Some(removed) = model.adjacency.removed() {
-        index.push(Tensor::list("adjacency.removed", Values::F32(removed)));
-    }
-    if let Some(indptr) = &stage1_indptr {
-        index.push(Tensor::list("stage1.indptr", Values::U64(indptr)));
-    }
-    index.extend(cluster_tensors(clusters));
+    let clusters = &model.clusters;
     let encoder = encoder_tensors(member.encoder.as_ref());
-    let classifiers = classifier_tensors(&model.classifiers);
     let named = |part: &str| format!("{part}-{member_idx}");
     Ok(v1::Member {
         alpha: clusters.alpha,
         beta: model.adjacency.beta(),
         encoder: write_tensors(writer, &named("encoder"), encoder)?,
-        index: write_tensors(writer, &named("index"), index)?,
-        classifiers: write_tensors(writer, &named("classifiers"), classifiers)?,
+        index: writer.write(&named("index"), "safetensors", |out| {
+            write_index(member, ranks, out)
+        })?,
+        classifiers: writer.write(&named("classifiers"), "safetensors", |out| {
+            write_classifiers(&model.classifiers, ranks, out)
+        })?,
         ranker: match &member.ranker {
             Some(ranker) => Some(write_ranker(writer, &named("ranker"), ranker)?),
             None => None,
@@ -78,9 +63,57 @@ pub(super) fn write_member(
     })
 }
 
-/// Row offsets of edges. For stage 1 they are enough: its labels are the rows of W_L in order.
-fn offsets(edges: &Edges) -> Vec<u64> {
-    edges.indptr().iter().map(|&end| end as u64).collect()
+/// Tells the rank that writes a member what this one has of it.
+pub(super) fn tell(member: &Member, ranks: &dyn Ranks) {
+    let out = &mut io::sink();
+    let told = write_index(member, ranks, out)
+        .and_then(|()| write_classifiers(&member.model.classifiers, ranks, out));
+    told.expect("what is thrown away can be written");
+}
+
+fn write_index(member: &Member, ranks: &dyn Ranks, out: &mut dyn Write) -> io::Result<()> {
+    let model = &member.model;
+    let edges = model.adjacency.edges();
+    let own_indptr = spread::offsets(edges);
+    let indptr = spread::sum_offsets(&own_indptr, ranks);
+    // For stage 1 offsets are enough: its labels are the rows of W_L in order.
+    let stage1_indptr = member.stage1.edges.as_ref().map(spread::offsets);
+    let mut index = vec![
+        Tensor::list("adjacency.indptr", Values::U64(&indptr)),
+        Tensor::list(
+            "adjacency.labels",
+            Values::U32(bytemuck::cast_slice(edges.rows())),
+        ),
+        Tensor::list(
+            "numbering",
+            Values::U32(bytemuck::cast_slice(model.numbering.labels())),
+        ),
+    ];
+    if let Some(weights) = model.adjacency.weights() {
+        index.push(Tensor::list("adjacency.weight", Values::F32(weights)));
+    }
+    if let Some(removed) = model.adjacency.removed() {
+        index.push(Tensor::list("adjacency.removed", Values::F32(removed)));
+    }
+    if let Some(indptr) = &stage1_indptr {
+        index.push(Tensor::list("stage1.indptr", Values::U64(indptr)));
+    }
+    index.extend(cluster_tensors(&model.clusters));
+    spread::write(index, Spread::of, &own_indptr, ranks, out)
+}
+
+fn write_classifiers(
+    classifiers: &LabelClassifiers,
+    ranks: &dyn Ranks,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    spread::write(
+        classifier_tensors(classifiers),
+        Spread::of,
+        &[0],
+        ranks,
+        out,
+    )
 }
 
 fn write_stage1(writer: &mut Writer, stem: &str, stage1: &Stage1Model) -> Result<v1::Stage1> {

@@ -1,21 +1,23 @@
 //! One snapshot of an unfinished training: a state file and its manifest.
 
+use std::io::{self, Write};
 use std::path::Path;
 
 use super::files::{MANIFEST, Writer, read_bounded, sha256};
-use super::tensors::{self, Scan, Tensor, TensorFile, Values};
-use super::training::Identity;
+use super::identity::Identity;
+use super::tensors::{Excerpt, Places, Scan, Tensor, TensorFile, Values};
 use super::v1::{self, VERSION};
 use super::v1_history::wire_history;
 use super::v1_training::{FORMAT, Snapshot};
-use super::{map, written_by};
+use super::{map, spread, written_by};
 use crate::clustering::Clustering;
 use crate::config::Plan;
 use crate::encoder::EncoderOrigin;
 use crate::error::{Error, Result};
 use crate::ids::{ClusterId, LabelRow};
 use crate::index::{Adjacency, Edges};
-use crate::train::{Array, StateParts, TrainState};
+use crate::ranks::{Ranks, own_labels};
+use crate::train::{Array, NamedArray, Spread, StateParts, TrainState};
 
 /// No manifest of a snapshot is longer.
 const MAX_MANIFEST: u64 = 64 << 20;
@@ -29,44 +31,18 @@ pub(super) struct Turn {
     pub(super) member: usize,
 }
 
-/// Writes a snapshot into a directory of its own.
+/// Writes a snapshot into a directory of its own; the other ranks [`tell`] theirs meanwhile.
 pub(super) fn write(
     directory: &Path,
     turn: Turn,
     identity: &Identity,
     state: &mut TrainState,
+    ranks: &dyn Ranks,
 ) -> Result<()> {
-    let cluster_of: Vec<u32> = state.clustering.cluster_of().iter().map(|c| c.0).collect();
-    let adjacency = &state.model.adjacency;
-    let (edges, beta) = (adjacency.edges().clone(), adjacency.beta());
-    let weights = adjacency.weights().map(<[f32]>::to_vec);
-    let indptr: Vec<u64> = edges.indptr().iter().map(|&end| end as u64).collect();
-    // 0 is no parent.
-    let parent = |parent: &Option<ClusterId>| parent.map_or(0, |cluster| cluster.0 + 1);
-    let parents: Vec<u32> = state.parents.iter().map(parent).collect();
     let (position, history) = (state.position.into(), wire_history(&state.history));
-    let mut all = vec![
-        Tensor::list("clustering", Values::U32(&cluster_of)),
-        Tensor::list("parents", Values::U32(&parents)),
-        Tensor::list("adjacency.indptr", Values::U64(&indptr)),
-        Tensor::list(
-            "adjacency.labels",
-            Values::U32(bytemuck::cast_slice(edges.rows())),
-        ),
-    ];
-    if let Some(weights) = &weights {
-        all.push(Tensor::list("adjacency.weight", Values::F32(weights)));
-    }
-    for (name, array) in state.arrays() {
-        let values = match array {
-            Array::Floats(values) => Values::F32(values),
-            Array::Counts(values) => Values::U32(values),
-            Array::Flags(values) => Values::U8(bytemuck::cast_slice(values)),
-        };
-        all.push(Tensor::list(&name, values));
-    }
+    let beta = state.model.adjacency.beta();
     let mut writer = Writer::new(directory)?;
-    let state = writer.write("state", "safetensors", |out| tensors::write(all, out))?;
+    let state = writer.write("state", "safetensors", |out| write_state(state, ranks, out))?;
     let snapshot = Snapshot {
         format: FORMAT.into(),
         version: VERSION,
@@ -86,6 +62,44 @@ pub(super) fn write(
     writer.commit(&v1::to_text(&snapshot), &[])
 }
 
+/// Tells the rank that writes a snapshot what this one has.
+pub(super) fn tell(state: &mut TrainState, ranks: &dyn Ranks) {
+    let told = write_state(state, ranks, &mut io::sink());
+    told.expect("what is thrown away can be written");
+}
+
+fn write_state(state: &mut TrainState, ranks: &dyn Ranks, out: &mut dyn Write) -> io::Result<()> {
+    let cluster_of: Vec<u32> = state.clustering.cluster_of().iter().map(|c| c.0).collect();
+    let edges = state.model.adjacency.edges().clone();
+    let weights = state.model.adjacency.weights().map(<[f32]>::to_vec);
+    let own_indptr = spread::offsets(&edges);
+    let indptr = spread::sum_offsets(&own_indptr, ranks);
+    // 0 is no parent.
+    let parent = |parent: &Option<ClusterId>| parent.map_or(0, |cluster| cluster.0 + 1);
+    let parents: Vec<u32> = state.parents.iter().map(parent).collect();
+    let mut all = vec![
+        Tensor::list("clustering", Values::U32(&cluster_of)),
+        Tensor::list("parents", Values::U32(&parents)),
+        Tensor::list("adjacency.indptr", Values::U64(&indptr)),
+        Tensor::list(
+            "adjacency.labels",
+            Values::U32(bytemuck::cast_slice(edges.rows())),
+        ),
+    ];
+    if let Some(weights) = &weights {
+        all.push(Tensor::list("adjacency.weight", Values::F32(weights)));
+    }
+    for NamedArray { name, array, .. } in state.arrays() {
+        let values = match array {
+            Array::Floats(values) => Values::F32(values),
+            Array::Counts(values) => Values::U32(values),
+            Array::Flags(values) => Values::U8(bytemuck::cast_slice(values)),
+        };
+        all.push(Tensor::list(&name, values));
+    }
+    spread::write(all, Spread::of, &own_indptr, ranks, out)
+}
+
 /// The manifest of a snapshot, if there is one.
 pub(super) fn read_manifest(directory: &Path) -> Result<Option<Snapshot>> {
     let path = directory.join(MANIFEST);
@@ -102,6 +116,7 @@ pub(super) fn read(
     snapshot: &Snapshot,
     plan: &Plan,
     origin: &EncoderOrigin,
+    ranks: &dyn Ranks,
 ) -> Result<TrainState> {
     let path = directory.join(&snapshot.state);
     let bad = |problem: &str| Error::BadFile {
@@ -126,6 +141,10 @@ pub(super) fn read(
     let indptr = file.large_numbers("adjacency.indptr", n_clusters + 1)?;
     let indptr = indptr.iter().map(|&end| end as usize).collect();
     let labels = file.numbers("adjacency.labels", n_edges)?;
+    let own = own_labels(n_labels, ranks);
+    let own_edges: Vec<usize> = (0..n_edges)
+        .filter(|&edge| own.contains(&(labels[edge] as usize)))
+        .collect();
     let labels = labels.into_iter().map(LabelRow).collect();
     let edges = Edges::new(indptr, labels, n_labels)?;
     let adjacency = match snapshot.beta {
@@ -148,12 +167,30 @@ pub(super) fn read(
         parents: parents.into_iter().map(parent).collect(),
         history: snapshot.history.iter().map(Into::into).collect(),
     };
-    let mut fill = |name: &str, array: Array<'_>| match array {
-        Array::Floats(values) => file.copy_floats(name, values),
-        Array::Counts(values) => file.copy_numbers(name, values),
-        Array::Flags(values) => file.copy_flags(name, values),
+    let mut fill = |NamedArray {
+                        name,
+                        array,
+                        spread,
+                    }: NamedArray<'_>| {
+        let n_own = match &array {
+            Array::Floats(values) => values.len(),
+            Array::Counts(values) => values.len(),
+            Array::Flags(values) => values.len(),
+        };
+        let width = n_own / own.len();
+        let (n_values, places) = match spread {
+            Spread::Whole => (n_own, Places::From(0)),
+            Spread::Labels => (width * n_labels, Places::From(width * own.start)),
+            Spread::Edges => (n_edges, Places::At(&own_edges)),
+        };
+        let from = Excerpt { n_values, places };
+        match array {
+            Array::Floats(values) => file.copy_floats(&name, &from, values),
+            Array::Counts(values) => file.copy_numbers(&name, &from, values),
+            Array::Flags(values) => file.copy_flags(&name, &from, values),
+        }
     };
-    let state = TrainState::restore(plan, origin, parts, &mut fill)?;
+    let state = TrainState::restore(plan, origin, parts, ranks, &mut fill)?;
     file.finish()?;
     Ok(state)
 }

@@ -36,6 +36,39 @@ pub(super) enum Values<'a> {
     I8(&'a [i8]),
 }
 
+/// Some values of a list.
+pub(super) struct Excerpt<'a> {
+    /// Values of the whole list.
+    pub(super) n_values: usize,
+    pub(super) places: Places<'a>,
+}
+
+/// Where the values of an excerpt are.
+pub(super) enum Places<'a> {
+    /// One after the other, from this one on.
+    From(usize),
+    /// At these places.
+    At(&'a [usize]),
+}
+
+impl Excerpt<'_> {
+    fn copy<T: bytemuck::Pod>(&self, bytes: &[u8], out: &mut [T]) {
+        let size = size_of::<T>();
+        match &self.places {
+            Places::From(first) => {
+                let n_bytes = size_of_val(out);
+                let bytes = &bytes[first * size..][..n_bytes];
+                bytemuck::cast_slice_mut(out).copy_from_slice(bytes);
+            }
+            Places::At(places) => {
+                for (out, place) in out.iter_mut().zip(*places) {
+                    *out = bytemuck::pod_read_unaligned(&bytes[place * size..][..size]);
+                }
+            }
+        }
+    }
+}
+
 /// A tensor to write.
 #[derive(Clone, Debug)]
 pub(super) struct Tensor<'a> {
@@ -78,7 +111,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    fn bytes(&self) -> &'a [u8] {
+    pub(super) fn bytes(&self) -> &'a [u8] {
         match self {
             Values::U64(values) => bytemuck::cast_slice(values),
             Values::F64(values) => bytemuck::cast_slice(values),
@@ -105,18 +138,35 @@ impl<'a> Values<'a> {
 
 /// Writes tensors as one safetensors file.
 pub(super) fn write(mut tensors: Vec<Tensor<'_>>, out: &mut dyn Write) -> io::Result<()> {
-    // Each tensor is then aligned to its elements without gaps between tensors.
+    sort(&mut tensors);
+    let shapes = tensors.iter().map(|tensor| tensor.shape.clone());
+    write_header(&tensors, &shapes.collect::<Vec<_>>(), out)?;
+    for tensor in &tensors {
+        out.write_all(tensor.values.bytes())?;
+    }
+    Ok(())
+}
+
+/// Puts tensors in the order of a file: each is then aligned to its elements without gaps between tensors.
+pub(super) fn sort(tensors: &mut [Tensor<'_>]) {
     tensors.sort_by_key(|tensor| std::cmp::Reverse(tensor.values.dtype().1));
+}
+
+/// Writes what comes before the data, for tensors that have these shapes in the file.
+pub(super) fn write_header(
+    tensors: &[Tensor<'_>],
+    shapes: &[Vec<usize>],
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut header = String::from("{");
     let mut start = 0;
-    for (position, tensor) in tensors.iter().enumerate() {
-        let end = start + tensor.values.bytes().len();
+    for (position, (tensor, shape)) in tensors.iter().zip(shapes).enumerate() {
+        let (dtype, n_bytes) = tensor.values.dtype();
+        let end = start + shape.iter().product::<usize>() * n_bytes;
         let separator = if position == 0 { "" } else { "," };
         header += &format!(
-            "{separator}{}:{{\"dtype\":\"{}\",\"shape\":{:?},\"data_offsets\":[{start},{end}]}}",
+            "{separator}{}:{{\"dtype\":\"{dtype}\",\"shape\":{shape:?},\"data_offsets\":[{start},{end}]}}",
             serde_json::to_string(&tensor.name)?,
-            tensor.values.dtype().0,
-            tensor.shape,
         );
         start = end;
     }
@@ -125,11 +175,7 @@ pub(super) fn write(mut tensors: Vec<Tensor<'_>>, out: &mut dyn Write) -> io::Re
         header.push(' ');
     }
     out.write_all(&(header.len() as u64).to_le_bytes())?;
-    out.write_all(header.as_bytes())?;
-    for tensor in &tensors {
-        out.write_all(tensor.values.bytes())?;
-    }
-    Ok(())
+    out.write_all(header.as_bytes())
 }
 
 /// How thoroughly values are read.
@@ -291,34 +337,51 @@ impl TensorFile {
         self.list(name, Dtype::F64, n_values)
     }
 
-    /// Fills an array with finite floats.
+    /// Fills an array with some of a list's finite floats.
     ///
     /// # Errors
     /// As [`TensorFile::matrix`].
-    pub(super) fn copy_floats(&mut self, name: &str, out: &mut [f32]) -> Result<()> {
-        let bytes = self.bytes(name, Dtype::F32, &[out.len()])?;
-        bytemuck::cast_slice_mut(out).copy_from_slice(&self.map[bytes]);
+    pub(super) fn copy_floats(
+        &mut self,
+        name: &str,
+        from: &Excerpt<'_>,
+        out: &mut [f32],
+    ) -> Result<()> {
+        let bytes = self.bytes(name, Dtype::F32, &[from.n_values])?;
+        from.copy(&self.map[bytes], out);
         self.check_finite(name, out)
     }
 
-    /// Fills an array with 32-bit numbers.
+    /// Fills an array with some of a list's 32-bit numbers.
     ///
     /// # Errors
     /// As [`TensorFile::matrix`].
-    pub(super) fn copy_numbers(&mut self, name: &str, out: &mut [u32]) -> Result<()> {
-        let bytes = self.bytes(name, Dtype::U32, &[out.len()])?;
-        bytemuck::cast_slice_mut(out).copy_from_slice(&self.map[bytes]);
+    pub(super) fn copy_numbers(
+        &mut self,
+        name: &str,
+        from: &Excerpt<'_>,
+        out: &mut [u32],
+    ) -> Result<()> {
+        let bytes = self.bytes(name, Dtype::U32, &[from.n_values])?;
+        from.copy(&self.map[bytes], out);
         Ok(())
     }
 
-    /// Fills an array with flags, of which each byte that is not 0 is one.
+    /// Fills an array with some of a list's flags, of which each byte that is not 0 is one.
     ///
     /// # Errors
     /// As [`TensorFile::matrix`].
-    pub(super) fn copy_flags(&mut self, name: &str, out: &mut [bool]) -> Result<()> {
-        let bytes = self.bytes(name, Dtype::U8, &[out.len()])?;
-        let flags = out.iter_mut().zip(&self.map[bytes]);
-        flags.for_each(|(flag, &byte)| *flag = byte != 0);
+    pub(super) fn copy_flags(
+        &mut self,
+        name: &str,
+        from: &Excerpt<'_>,
+        out: &mut [bool],
+    ) -> Result<()> {
+        let bytes = self.bytes(name, Dtype::U8, &[from.n_values])?;
+        let mut flags = vec![0u8; out.len()];
+        from.copy(&self.map[bytes], &mut flags);
+        let flags = out.iter_mut().zip(flags);
+        flags.for_each(|(flag, byte)| *flag = byte != 0);
         Ok(())
     }
 

@@ -8,17 +8,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::identity::Identity;
 use super::kept_member::{self, FinishedMember};
 use super::lock::Lock;
 use super::save::save_locked;
 use super::snapshot::Turn;
-use super::v1_training::Snapshot;
+use super::together::tell_restored;
 use super::{Existing, describe, files, snapshot, written_by};
-use crate::config::{Config, Plan};
-use crate::data::{DataSummary, Dataset};
+use crate::config::Plan;
+use crate::data::DataSummary;
 use crate::encoder::EncoderOrigin;
-use crate::error::{Error, Result, shortened};
+use crate::error::{Error, Result};
 use crate::predict::Predictor;
+use crate::ranks::{Alone, Ranks, is_told};
 use crate::train::{Array, Boundary, TrainState};
 
 /// The folder's name inside a model's directory.
@@ -26,13 +28,11 @@ const FOLDER: &str = "checkpoint";
 /// The file in it that the writer holds.
 const LOCK: &str = "lock";
 /// The slots' names inside the folder.
-const SLOTS: [&str; 2] = ["slot-0", "slot-1"];
+pub(super) const SLOTS: [&str; 2] = ["slot-0", "slot-1"];
 /// The folder of finished members inside the folder.
 const MEMBERS: &str = "members";
 /// Assumed bytes per second of the first snapshot; later ones use the measured rate.
 const EXPECTED_SPEED: f64 = 200e6;
-/// Differing settings that are listed when a training cannot be resumed.
-const MAX_LISTED: usize = 6;
 
 /// Where a model goes, and how its training is kept safe.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,60 +77,9 @@ impl Default for SnapshotPace {
     }
 }
 
-/// What must not change between the start and the end of a training.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Identity {
-    /// The configuration.
-    pub(crate) config: Config,
-    /// The data.
-    pub(crate) data: DataSummary,
-    /// SHA-256 of the validation data.
-    pub(crate) validation: Option<String>,
-    /// SHA-256 of the pretrained encoder.
-    pub(crate) encoder: Option<String>,
-}
-
-impl Identity {
-    /// The identity of a training; `encoder` is the SHA-256 of a pretrained one.
-    pub(crate) fn new(
-        config: &Config,
-        data: &Dataset,
-        validation: Option<&Dataset>,
-        encoder: Option<String>,
-    ) -> Self {
-        Identity {
-            config: config.clone(),
-            data: DataSummary::of(data),
-            validation: validation.map(|data| DataSummary::of(data).sha256),
-            encoder,
-        }
-    }
-
-    /// The differences from a snapshot, as phrases.
-    fn differences(&self, snapshot: &Snapshot) -> Vec<String> {
-        let mut differences = Vec::new();
-        let program = written_by();
-        if snapshot.written_by != program {
-            let before = shortened(&snapshot.written_by);
-            differences.push(format!("the program was {before:?} and is {program:?}"));
-        }
-        if snapshot.data != self.data.sha256 {
-            differences.push("the data has changed".into());
-        }
-        if snapshot.validation != self.validation {
-            differences.push("the validation data has changed".into());
-        }
-        if snapshot.encoder != self.encoder {
-            differences.push("the pretrained encoder has changed".into());
-        }
-        let settings = snapshot.config.differences(&self.config);
-        let n_left = settings.len().saturating_sub(MAX_LISTED);
-        differences.extend(settings.iter().take(MAX_LISTED).map(|one| shortened(one)));
-        if n_left > 0 {
-            differences.push(format!("{n_left} more settings differ"));
-        }
-        differences
-    }
+/// The folder inside a model's directory.
+pub(super) fn folder_in(directory: &Path) -> PathBuf {
+    directory.join(FOLDER)
 }
 
 /// Whether a directory holds a training that can be resumed.
@@ -291,6 +240,20 @@ impl TrainingFolder {
         plan: &Plan,
         origin: &EncoderOrigin,
         member: usize,
+        ranks: &dyn Ranks,
+    ) -> Result<Option<TrainState>> {
+        let state = self.restore_own(plan, origin, member, ranks)?;
+        let n_snapshots = if state.is_some() { self.generation } else { 0 };
+        tell_restored(n_snapshots, ranks);
+        Ok(state)
+    }
+
+    fn restore_own(
+        &mut self,
+        plan: &Plan,
+        origin: &EncoderOrigin,
+        member: usize,
+        ranks: &dyn Ranks,
     ) -> Result<Option<TrainState>> {
         self.member = member;
         self.is_damaged = SLOTS.iter().any(|slot| self.folder.join(slot).exists());
@@ -321,7 +284,7 @@ impl TrainingFolder {
                 self.is_damaged = false;
                 continue;
             }
-            if let Ok(state) = snapshot::read(path, snapshot, plan, origin) {
+            if let Ok(state) = snapshot::read(path, snapshot, plan, origin, ranks) {
                 self.generation = snapshot.generation + 1;
                 self.is_damaged = false;
                 return Ok(Some(state));
@@ -338,8 +301,10 @@ impl TrainingFolder {
         &mut self,
         state: &mut TrainState,
         boundary: Boundary,
+        ranks: &dyn Ranks,
     ) -> Result<Option<Duration>> {
-        if !self.clock.is_due(&self.destination.pace, state, boundary) {
+        let is_due = self.clock.is_due(&self.destination.pace, state, boundary);
+        if !is_told(ranks, is_due) {
             return Ok(None);
         }
         let begun = Instant::now();
@@ -349,7 +314,7 @@ impl TrainingFolder {
             generation: self.generation,
             member: self.member,
         };
-        snapshot::write(&slot, turn, &self.identity, state)?;
+        snapshot::write(&slot, turn, &self.identity, state, ranks)?;
         files::sync_directory(&self.folder)?;
         self.generation += 1;
         self.clock.note(begun);
@@ -361,7 +326,11 @@ impl TrainingFolder {
     /// # Errors
     /// [`Error::Io`].
     pub(crate) fn keep_member(&self, member: usize, finished: &FinishedMember) -> Result<()> {
-        kept_member::write(&self.folder.join(self.member_name(member)), finished)
+        kept_member::write(
+            &self.folder.join(self.member_name(member)),
+            finished,
+            &Alone,
+        )
     }
 
     /// A member that this same training had finished before it was interrupted, here or elsewhere.
@@ -373,6 +342,13 @@ impl TrainingFolder {
         let mut folders = std::iter::once(self.folder.clone())
             .chain(elsewhere.map(|directory| directory.join(FOLDER)));
         folders.find_map(|folder| kept_member::read(&folder.join(&name), plan).ok())
+    }
+
+    /// Where the network of a member is that several ranks trained.
+    pub(super) fn network_folder(&self, member: usize) -> PathBuf {
+        let mut folder = self.folder.join(self.member_name(member)).into_os_string();
+        folder.push("-network");
+        folder.into()
     }
 
     /// Where a member is in the folder of a training; the name holds everything that the member depends on.
@@ -459,7 +435,7 @@ impl Clock {
         }
         let expected = self.last_cost.unwrap_or_else(|| {
             let arrays = state.arrays();
-            let n_bytes = arrays.iter().map(|(_, array)| n_bytes(array));
+            let n_bytes = arrays.iter().map(|named| n_bytes(&named.array));
             Duration::from_secs_f64(n_bytes.sum::<usize>() as f64 / EXPECTED_SPEED)
         });
         let allowed = self.begun.elapsed().as_secs_f64() * pace.max_share;

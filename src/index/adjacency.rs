@@ -4,9 +4,13 @@
 //! ŝ(c,ℓ) = min(1, β·softmax over the row's own edges of a) (paper, eq. 5). Rows hold their own edges only: there
 //! is no padding and no sentinel. Scores are cached; code that changes weights refreshes the rows it touched.
 
+use std::ops::Range;
+
 use crate::error::{Error, Result};
 use crate::ids::{ClusterId, LabelRow};
-use crate::kernels::Kernels;
+use crate::ranks::N_RANGES;
+
+use super::row_sums::{Norm, edge_scores, exponentials, highest, segments};
 
 /// The labels each cluster leads to.
 ///
@@ -119,6 +123,8 @@ pub(crate) struct Adjacency {
     scores: Vec<f32>,
     /// The best edge score of each cluster.
     best: Vec<f32>,
+    /// What the softmax of each cluster's weights is computed from; empty where edges are fixed.
+    norms: Vec<Norm>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -156,6 +162,7 @@ impl Adjacency {
             best,
             edges,
             kind: Kind::Fixed,
+            norms: Vec::new(),
         }
     }
 
@@ -182,6 +189,7 @@ impl Adjacency {
             },
             scores,
             best,
+            norms: vec![Norm::default(); n_clusters],
         };
         adjacency.refresh_all();
         Ok(adjacency)
@@ -266,25 +274,62 @@ impl Adjacency {
         } = &self.kind
         {
             let left = 1.0 - removed.get(cluster.idx()).copied().unwrap_or(0.0);
-            self.best[cluster.idx()] = edge_scores(
-                &weights[range.clone()],
-                *beta * left,
-                &mut self.scores[range],
-            );
+            let (weights, scores) = (&weights[range.clone()], &mut self.scores[range.clone()]);
+            let segments = segments(&self.edges.labels[range], self.edges.n_labels, 0..N_RANGES);
+            let highest = highest(weights);
+            let sums = exponentials(weights, highest, segments, scores);
+            let sum = sums.sum::<f32>();
+            self.norms[cluster.idx()] = Norm { highest, sum };
+            self.best[cluster.idx()] = edge_scores(*beta * left, sum, scores);
         }
     }
 
-    /// Everything a row-wise update of learned weights needs: row offsets, weights, scores, best scores and β.
+    /// The edges that lead to these labels, with the scores they have among all edges.
+    pub(crate) fn restricted(self, labels: Range<usize>) -> Self {
+        if labels == (0..self.edges.n_labels) {
+            return self;
+        }
+        let keeps = |label: &LabelRow| labels.contains(&label.idx());
+        let kept: Vec<usize> = (0..self.edges.len())
+            .filter(|&edge| keeps(&self.edges.labels[edge]))
+            .collect();
+        let n_kept_before = |end: &usize| kept.partition_point(|edge| edge < end);
+        let of = |values: &[f32]| kept.iter().map(|&edge| values[edge]).collect();
+        Adjacency {
+            kind: match &self.kind {
+                Kind::Fixed => Kind::Fixed,
+                Kind::Learned {
+                    weights,
+                    beta,
+                    removed,
+                } => Kind::Learned {
+                    weights: of(weights),
+                    beta: *beta,
+                    removed: removed.clone(),
+                },
+            },
+            scores: of(&self.scores),
+            edges: Edges {
+                indptr: self.edges.indptr.iter().map(n_kept_before).collect(),
+                labels: kept.iter().map(|&edge| self.edges.labels[edge]).collect(),
+                n_labels: self.edges.n_labels,
+            },
+            ..self
+        }
+    }
+
+    /// Everything a row-wise update of learned weights needs.
     ///
     /// For edges of which none were removed: training begins with those.
     pub(crate) fn learned_mut(&mut self) -> Option<LearnedRows<'_>> {
         match &mut self.kind {
             Kind::Fixed => None,
             Kind::Learned { weights, beta, .. } => Some(LearnedRows {
-                indptr: &self.edges.indptr,
+                edges: &self.edges,
                 weights,
                 scores: &mut self.scores,
                 best: &mut self.best,
+                norms: &mut self.norms,
                 beta: *beta,
             }),
         }
@@ -312,52 +357,12 @@ impl Adjacency {
 
 /// Mutable parts of a learned adjacency, for updates row by row.
 pub(crate) struct LearnedRows<'a> {
-    pub(crate) indptr: &'a [usize],
+    pub(crate) edges: &'a Edges,
     pub(crate) weights: &'a mut [f32],
     pub(crate) scores: &'a mut [f32],
     pub(crate) best: &'a mut [f32],
+    pub(crate) norms: &'a mut [Norm],
     pub(crate) beta: f32,
-}
-
-/// scores = min(1, β·softmax(weights)); returns the highest.
-pub(crate) fn edge_scores(weights: &[f32], beta: f32, scores: &mut [f32]) -> f32 {
-    let highest = weights.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    scores.copy_from_slice(weights);
-    let sum = Kernels::detect().exp_sum(scores, highest);
-    let scale = beta / sum;
-    let mut best = 0f32;
-    for score in scores.iter_mut() {
-        *score = (*score * scale).min(1.0);
-        best = best.max(*score);
-    }
-    best
-}
-
-/// Gradient of the weights of one row, in place.
-///
-/// On entry `gradient` holds g = ∂L/∂log ŝ of each edge. Where an edge is not saturated log ŝ = log β + log
-/// softmax(a), so ∂L/∂a_ℓ = g_ℓ − softmax_ℓ·Σ g over unsaturated edges; a saturated edge (ŝ = 1) passes nothing.
-pub(crate) fn edge_gradient(
-    weights: &[f32],
-    scores: &[f32],
-    gradient: &mut [f32],
-    softmax: &mut Vec<f32>,
-) {
-    let highest = weights.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    softmax.clear();
-    softmax.extend_from_slice(weights);
-    let sum = Kernels::detect().exp_sum(softmax, highest);
-    let mut total = 0f32;
-    for (g, &score) in gradient.iter_mut().zip(scores) {
-        if 1.0 <= score {
-            *g = 0.0;
-        }
-        total += *g;
-    }
-    let scale = total / sum;
-    for (g, s) in gradient.iter_mut().zip(softmax.iter()) {
-        *g -= scale * s;
-    }
 }
 
 #[cfg(test)]
@@ -386,6 +391,24 @@ mod tests {
         let parents = adjacency.parents();
         assert_eq!(parents[2], Some(ClusterId(0)));
         assert_eq!(parents[4], None);
+    }
+
+    #[test]
+    fn edges_into_some_labels_keep_their_scores() {
+        let lists = vec![labels(&[0, 3, 17, 30]), vec![], labels(&[5, 6, 31, 39])];
+        let edges = Edges::from_lists(lists, 40).unwrap();
+        let weights = (0..8).map(|edge| 0.3 * edge as f32).collect();
+        let whole = Adjacency::learned(edges, weights, 2.0).unwrap();
+        let part = whole.clone().restricted(6..31);
+        assert_eq!(part.edges().rows(), labels(&[17, 30, 6]));
+        assert_eq!(part.edges().indptr(), [0, 2, 2, 3]);
+        let expected = [2, 3, 5].map(|edge| whole.scores()[edge]);
+        assert_eq!(part.scores(), expected);
+        assert_eq!(
+            part.best_score(ClusterId(2)),
+            whole.best_score(ClusterId(2))
+        );
+        assert_eq!(whole.clone().restricted(0..40), whole);
     }
 
     #[test]

@@ -5,11 +5,14 @@
 mod adjacency;
 mod clusters;
 mod pruning;
+mod row_sums;
 mod shortlist;
 
 pub(crate) use adjacency::{Adjacency, Edges};
-pub(crate) use adjacency::{edge_gradient, edge_scores};
 pub(crate) use clusters::ClusterClassifiers;
 pub(crate) use clusters::logit_gradient;
 pub use pruning::{Cut, LostLabels};
-pub(crate) use shortlist::{Path, Selection, ShortlistOptions, Shortlister};
+pub(crate) use row_sums::{
+    Norm, edge_gradient, edge_scores, exponentials, highest, passed_gradients, segments,
+};
+pub(crate) use shortlist::{Path, Selection, ShortlistOptions, Shortlister, descending_key};

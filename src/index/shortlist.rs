@@ -327,7 +327,7 @@ impl Shortlister {
 
 /// Orders non-negative scores with ties to the lower id: the greater key is the better.
 #[inline]
-fn descending_key(score: f32, id: u32) -> u64 {
+pub(crate) fn descending_key(score: f32, id: u32) -> u64 {
     u64::from(score.to_bits()) << 32 | u64::from(!id)
 }
 

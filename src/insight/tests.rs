@@ -104,11 +104,8 @@ fn recall_inside_the_shortlist_is_that_of_following_every_path() {
         let clusters = &model.clusters;
         clusters.probabilities_of_one(embedding, &mut probabilities);
         let mut order: Vec<usize> = (0..probabilities.len()).collect();
-        order.sort_by(|&a, &b| {
-            probabilities[b]
-                .total_cmp(&probabilities[a])
-                .then(a.cmp(&b))
-        });
+        let score = |cluster: usize| clusters.score(probabilities[cluster]);
+        order.sort_by(|&a, &b| score(b).total_cmp(&score(a)).then(a.cmp(&b)));
         for (sums, beam_size) in by_beam.iter_mut().zip(BEAM_SIZES) {
             let mut best = vec![0f32; model.classifiers.n_labels()];
             for &cluster in order.iter().take(beam_size) {

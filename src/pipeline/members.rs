@@ -2,14 +2,27 @@
 
 use super::rerank::train_ranker;
 use super::split::LabelledPoints;
-use crate::checkpoint::{FinishedMember, TrainingFolder};
+use crate::checkpoint::{FinishedMember, Follower, TrainingFolder};
 use crate::config::Plan;
 use crate::encoder::EncoderOrigin;
 use crate::error::Result;
 use crate::events::{Event, Observer, emit};
 use crate::model::Model;
 use crate::predict::Member;
-use crate::train::{TrainState, Trained, TrainingData, ValidationPoints, begin, train_from};
+use crate::ranks::{Ranks, is_told};
+use crate::train::{TrainState, Trained, TrainingData, ValidationPoints, agree, begin, train_from};
+
+/// Where unfinished trainings are kept.
+pub(super) enum Keeping<'f> {
+    /// Nowhere, and what was trained is thrown away.
+    Nothing,
+    /// Nowhere.
+    Nowhere,
+    /// In a folder of this rank.
+    Folder(&'f mut TrainingFolder),
+    /// In a folder of rank 0.
+    Follower(&'f Follower),
+}
 
 /// Which trainings of members run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +39,8 @@ pub(super) struct MemberTrainer<'a, 'f> {
     pub(super) origin: &'a EncoderOrigin,
     pub(super) validation: Option<ValidationPoints<'a>>,
     pub(super) observer: &'a dyn Observer,
-    pub(super) folder: Option<&'f mut TrainingFolder>,
+    pub(super) ranks: &'a dyn Ranks,
+    pub(super) keeping: Keeping<'f>,
     /// What is trained.
     pub(super) runs: Runs,
     /// Members, counted twice if they are trained again on all points.
@@ -44,7 +58,7 @@ impl Runs {
 }
 
 impl MemberTrainer<'_, '_> {
-    /// Trains every member on the same points; runs are counted from `first_run`.
+    /// Trains every member on the same points; runs are counted from `first_run`. Ranks other than 0 get none.
     pub(super) fn train_members(
         &mut self,
         points: &LabelledPoints<'_>,
@@ -57,14 +71,18 @@ impl MemberTrainer<'_, '_> {
                 continue;
             }
             let plan = self.plan.of_member(member_idx);
-            let kept = self.folder.as_ref();
-            let kept = kept.and_then(|folder| folder.finished_member(run, &plan));
-            let finished = match kept {
-                Some(finished) => finished,
-                None => self.train_member(points, run, &plan)?,
+            let kept = match &self.keeping {
+                Keeping::Folder(folder) => folder.finished_member(run, &plan),
+                _ => None,
             };
-            self.history.extend(finished.history);
-            members.push(finished.member);
+            let finished = match is_told(self.ranks, kept.is_some()) {
+                true => kept,
+                false => self.train_member(points, run, &plan)?,
+            };
+            if let Some(finished) = finished {
+                self.history.extend(finished.history);
+                members.push(finished.member);
+            }
         }
         Ok(members)
     }
@@ -80,14 +98,7 @@ impl MemberTrainer<'_, '_> {
         points: &LabelledPoints<'_>,
         run: usize,
         plan: &Plan,
-    ) -> Result<FinishedMember> {
-        let data = TrainingData {
-            points: points.points.points(),
-            n_texts: points.n_texts,
-            labels: &points.labels,
-            validation: self.validation,
-            origin: self.origin,
-        };
+    ) -> Result<Option<FinishedMember>> {
         let mut history = Vec::new();
         if self.n_runs > 1 {
             let event = Event::MemberStarted {
@@ -97,10 +108,10 @@ impl MemberTrainer<'_, '_> {
             history.push(event.clone());
             emit(self.observer, event)?;
         }
-        let trained = self.train_stages(data, plan, run)?;
+        let trained = self.train_stages(points, plan, run)?;
         history.extend(trained.history);
         let precision = plan.config().train.label_precision;
-        let mut member = Member {
+        let member = Member {
             encoder: trained.encoder,
             model: Model {
                 classifiers: trained.model.classifiers.into_inference(precision),
@@ -110,41 +121,74 @@ impl MemberTrainer<'_, '_> {
             verdict: None,
             stage1: trained.stage1,
         };
-        if plan.config().ranker.enabled {
-            member.ranker = Some(train_ranker(&member, points, plan, self.observer)?);
+        let mut finished = FinishedMember { member, history };
+        match &self.keeping {
+            Keeping::Follower(follower) => {
+                follower.tell_member(&finished.member, self.ranks);
+                return Ok(None);
+            }
+            Keeping::Folder(folder) if self.ranks.n_ranks() > 1 => {
+                finished = folder.gather_member(run, &finished, plan, self.ranks)?;
+            }
+            _ => {}
         }
-        let finished = FinishedMember { member, history };
+        if plan.config().ranker.enabled {
+            let ranker = train_ranker(&finished.member, points, plan, self.observer)?;
+            finished.member.ranker = Some(ranker);
+        }
         // The last member is saved with the model, if there will be one.
-        if let Some(folder) = &self.folder
+        if let Keeping::Folder(folder) = &self.keeping
             && (run + 1 < self.n_runs || self.runs != Runs::All)
         {
             folder.keep_member(run, &finished)?;
         }
-        Ok(finished)
+        Ok(Some(finished))
     }
 
     /// Trains from the last snapshot in the folder, and writes further ones there.
-    fn train_stages(&mut self, data: TrainingData<'_>, plan: &Plan, run: usize) -> Result<Trained> {
-        let observer = self.observer;
-        let Some(folder) = &mut self.folder else {
-            let state = begin(data, plan, observer)?;
-            return train_from(state, data, plan, observer, &mut |_, _| Ok(()));
+    pub(super) fn train_stages(
+        &mut self,
+        points: &LabelledPoints<'_>,
+        plan: &Plan,
+        run: usize,
+    ) -> Result<Trained> {
+        let (observer, ranks) = (self.observer, self.ranks);
+        let data = TrainingData {
+            points: points.points.points(),
+            n_texts: points.n_texts,
+            labels: &points.labels,
+            validation: self.validation,
+            origin: self.origin,
+            ranks,
         };
-        let state = match folder.restore(plan, data.origin, run)? {
+        let restored = match &mut self.keeping {
+            Keeping::Nothing | Keeping::Nowhere => None,
+            Keeping::Folder(folder) => folder.restore(plan, data.origin, run, ranks)?,
+            Keeping::Follower(follower) => follower.restore(plan, data.origin, ranks)?,
+        };
+        let state = match restored {
             Some(state) => state,
             None => {
-                if folder.is_damaged {
+                if matches!(&self.keeping, Keeping::Folder(folder) if folder.is_damaged) {
                     emit(observer, Event::CheckpointsDamaged)?;
                 }
                 begin(data, plan, observer)?
             }
         };
-        let mut keep = |state: &mut TrainState, boundary| {
-            if let Some(duration) = folder.keep(state, boundary)? {
-                let seconds = duration.as_secs_f64();
-                emit(observer, Event::Checkpoint { seconds })?;
-            }
-            Ok(())
+        let keeping = &mut self.keeping;
+        let mut keep = |state: &mut TrainState, boundary| match keeping {
+            Keeping::Nothing | Keeping::Nowhere => Ok(()),
+            Keeping::Folder(folder) => match folder.keep(state, boundary, ranks)? {
+                Some(duration) => {
+                    let seconds = duration.as_secs_f64();
+                    agree(ranks, emit(observer, Event::Checkpoint { seconds }))
+                }
+                None => Ok(()),
+            },
+            Keeping::Follower(follower) => match follower.keep(state, ranks) {
+                true => agree(ranks, Ok(())),
+                false => Ok(()),
+            },
         };
         train_from(state, data, plan, observer, &mut keep)
     }

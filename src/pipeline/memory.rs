@@ -75,6 +75,8 @@ pub(super) struct DataSizes {
     pub(super) words_per_point: usize,
     /// Threads that will work.
     pub(super) n_threads: usize,
+    /// Processes that share the labels.
+    pub(super) n_ranks: usize,
     /// Sizes of the encoder, if it is not a bag of words.
     pub(super) transformer: Option<EncoderSizes>,
 }
@@ -93,21 +95,25 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
     let bag = || BagEncoder::sizes(n_words, &config.encoder, batch_words);
     let encoder = sizes.transformer.unwrap_or_else(bag);
 
+    // Of what belongs to labels and edges a rank has its share.
+    let own_labels = n_labels.div_ceil(sizes.n_ranks);
+    let own_edges = n_edges.div_ceil(sizes.n_ranks);
     let head =
-        LabelClassifiers::n_bytes(n_labels, dim) + ClusterClassifiers::n_bytes(n_clusters, dim);
+        LabelClassifiers::n_bytes(own_labels, dim) + ClusterClassifiers::n_bytes(n_clusters, dim);
     let encoder_bytes = 4 * encoder.n_parameters;
     // Stage 1 is kept beside the rest where that is asked for; a pretrained encoder is kept as it was.
     let n_kept = usize::from(config.train.keep_stage1);
     let n_encoders = 1 + n_kept + usize::from(sizes.transformer.is_some());
-    let parameters = (1 + n_kept) * head + n_encoders * encoder_bytes + Adjacency::n_bytes(n_edges);
+    let parameters =
+        (1 + n_kept) * head + n_encoders * encoder_bytes + Adjacency::n_bytes(own_edges);
 
     let is_transformer = sizes.transformer.is_some();
     let shared_words = if is_transformer { 0 } else { n_words };
     let trained = train::ParameterCounts {
-        n_labels,
+        n_labels: own_labels,
         n_clusters,
         dim,
-        n_edges,
+        n_edges: own_edges,
         n_encoder: encoder.n_trained,
         shared_words,
     };
@@ -115,8 +121,10 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
     let step = train::StepSizes {
         batch_size: plan.batch_size(),
         shortlist_size: plan.shortlist_size(),
+        n_labels,
         n_words,
         n_threads: sizes.n_threads,
+        n_ranks: sizes.n_ranks,
         n_encoder: encoder.n_step,
     };
     let step = step.n_bytes(&trained);
@@ -130,7 +138,7 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
         n_words,
         sizes.n_threads,
     );
-    let coarse = CoarseRows::n_bytes(n_labels, dim);
+    let coarse = CoarseRows::n_bytes(own_labels, dim);
     let (mut ranker, mut ranker_weights) = (0, 0);
     if config.ranker.enabled {
         let ranker_dim = if config.ranker.use_embedding { dim } else { 0 };
@@ -203,6 +211,7 @@ mod tests {
         n_centroid_entries: 4_000_000,
         words_per_point: 40,
         n_threads: 2,
+        n_ranks: 1,
         transformer: None,
     };
 
@@ -214,6 +223,17 @@ mod tests {
         let n_values = 40_000 * 10 + (30_000 + plan.n_clusters()) * 11;
         assert_eq!(found.parameters, 4 * n_values + 12 * n_edges);
         assert_eq!(found.moments, 8 * (n_values + n_edges));
+    }
+
+    #[test]
+    fn ranks_share_what_grows_with_labels() {
+        let plan = plan(&["ranker.enabled=false", "calibration.enabled=false"]);
+        let of = |n_ranks| estimate(&plan, &DataSizes { n_ranks, ..SIZES });
+        let (one, four) = (of(1), of(4));
+        let words = 4 * 40_000 * plan.config().encoder.dim;
+        assert!(4 * (four.parameters - words) < 2 * (one.parameters - words));
+        assert!(four.moments < one.moments && four.step < one.step);
+        assert_eq!(four.data, one.data);
     }
 
     #[test]

@@ -11,6 +11,9 @@ mod rerank;
 mod split;
 mod transformer;
 
+#[cfg(test)]
+mod rank_tests;
+
 pub use memory::MemoryEstimate;
 pub use prepare::PreparedTraining;
 pub use recalibrate::{GivenHoldOut, calibrate};
@@ -24,6 +27,7 @@ use crate::data::Dataset;
 use crate::error::Result;
 use crate::events::{Observer, Silent};
 use crate::predict::Predictor;
+use crate::ranks::{Alone, Ranks};
 
 /// Trains predictors.
 ///
@@ -46,6 +50,7 @@ pub struct Trainer<'a> {
     existing: Existing,
     start: Start,
     pace: SnapshotPace,
+    ranks: &'a dyn Ranks,
     elsewhere: Vec<PathBuf>,
 }
 
@@ -59,6 +64,7 @@ impl<'a> Trainer<'a> {
             existing: Existing::default(),
             start: Start::default(),
             pace: SnapshotPace::default(),
+            ranks: &Alone,
             elsewhere: Vec::new(),
         }
     }
@@ -93,6 +99,16 @@ impl<'a> Trainer<'a> {
             interval,
             max_share: f64::INFINITY,
         };
+        self
+    }
+
+    /// Trains together with other processes, which share the labels among them.
+    ///
+    /// Every rank makes the same calls with the same configuration and data, and [`Trainer::train_to`] a directory that
+    /// all of them see. The model is that of one process. An error of one rank does not reach the others: the caller
+    /// ends them.
+    pub fn ranks(mut self, ranks: &'a dyn Ranks) -> Self {
+        self.ranks = ranks;
         self
     }
 

@@ -4,21 +4,22 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use super::Trainer;
-use super::members::{MemberTrainer, Runs};
+use super::members::{Keeping, MemberTrainer, Runs};
 use super::memory::{self, DataSizes, MemoryEstimate};
 use super::rerank::{calibrate, find_neighbours};
 use super::split::{LabelPoints, TrainingSplit, count_labels};
 use super::transformer::{self, PreparedTransformer};
-use crate::checkpoint::{Identity, TrainingFolder};
+use crate::checkpoint::{Follower, Identity, TrainingFolder};
 use crate::config::{CalibrationKind, Config, DataCounts, EncoderKind, LabelTexts, Plan};
 use crate::data::{DataSummary, Dataset, Texts, names_say_something, texts_of_names};
 use crate::encoder::{EncoderOrigin, EncoderSizes};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::events::{Event, Phase, emit};
 use crate::features::{Featurizer, PointSet};
 use crate::matrix::CsrMatrix;
 use crate::neighbours::Names;
 use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, TrainingRecord, Witnesses};
+use crate::ranks::{MAX_RANKS, Ranks, is_told};
 use crate::train::ValidationPoints;
 
 /// A data set with its features and the plan for it.
@@ -54,13 +55,15 @@ impl<'a> PreparedTraining<'a> {
             n_labels: data.n_labels(),
             n_features: featurizer.n_features(),
         };
+        let plan = config.resolve(counts)?;
+        check_ranks(trainer.ranks, &plan)?;
         Ok(PreparedTraining {
             trainer,
             data,
             featurizer,
             points,
             label_texts,
-            plan: config.resolve(counts)?,
+            plan,
             transformer,
         })
     }
@@ -80,9 +83,16 @@ impl<'a> PreparedTraining<'a> {
     /// # Errors
     /// As [`Trainer::train`].
     pub fn train(self) -> Result<Predictor> {
+        self.check_alone("several ranks need a directory to write the model to: use train_to")?;
         let data = DataSummary::of(self.data);
-        let trained = self.run(data, None, Runs::All)?;
-        Ok(trained.expect("all members were trained"))
+        let trained = self.run(data, Keeping::Nowhere, Runs::All)?;
+        Ok(trained.expect("the only rank has the model"))
+    }
+
+    /// Trains the stages of one member, on any number of ranks, and keeps nothing of it.
+    pub(crate) fn train_stages(self) -> Result<()> {
+        let data = DataSummary::of(self.data);
+        self.run(data, Keeping::Nothing, Runs::All).map(|_| ())
     }
 
     /// What its runs, and a training that resumes it, must have in common.
@@ -97,16 +107,39 @@ impl<'a> PreparedTraining<'a> {
     /// # Errors
     /// As [`Trainer::train_to`].
     pub fn train_to(self, directory: impl AsRef<Path>) -> Result<Predictor> {
-        let destination = self.trainer.destination(directory.as_ref());
-        let mut folder = TrainingFolder::open(&destination, self.identity())?;
-        if let Some(predictor) = folder.finished()? {
-            folder.remove()?;
-            return Ok(predictor);
+        let (directory, ranks) = (directory.as_ref(), self.trainer.ranks);
+        if ranks.rank() > 0 {
+            return self.follow_to(directory);
         }
-        let trained = self.run(folder.data().clone(), Some(&mut folder), Runs::All)?;
-        let predictor = trained.expect("all members were trained");
-        folder.finish(&predictor)?;
-        Ok(predictor)
+        let destination = self.trainer.destination(directory);
+        let mut folder = TrainingFolder::open(&destination, self.identity())?;
+        let finished = folder.finished()?;
+        let predictor = if is_told(ranks, finished.is_some()) {
+            folder.remove()?;
+            finished
+        } else {
+            let data = folder.data().clone();
+            let predictor = self.run(data, Keeping::Folder(&mut folder), Runs::All)?;
+            if let Some(predictor) = &predictor {
+                folder.finish(predictor)?;
+            }
+            predictor
+        };
+        is_told(ranks, true);
+        Ok(predictor.expect("rank 0 has the model"))
+    }
+
+    /// Trains this rank's part of the model that rank 0 saves.
+    fn follow_to(self, directory: &Path) -> Result<Predictor> {
+        let ranks = self.trainer.ranks;
+        let is_finished = is_told(ranks, false);
+        let follower = Follower::open(directory)?;
+        if !is_finished {
+            let data = DataSummary::of(self.data);
+            self.run(data, Keeping::Follower(&follower), Runs::All)?;
+        }
+        is_told(ranks, false);
+        follower.finished()
     }
 
     /// Trains one member and keeps it in the directory, as an unfinished training does.
@@ -118,20 +151,26 @@ impl<'a> PreparedTraining<'a> {
     /// # Errors
     /// As [`Trainer::train_to`].
     pub fn train_run(self, directory: impl AsRef<Path>, run: usize) -> Result<()> {
+        self.check_alone("train_run trains one member in one process: start one")?;
         let destination = self.trainer.destination(directory.as_ref());
         let mut folder = TrainingFolder::open(&destination, self.identity())?;
-        self.run(folder.data().clone(), Some(&mut folder), Runs::Only(run))?;
+        let data = folder.data().clone();
+        self.run(data, Keeping::Folder(&mut folder), Runs::Only(run))?;
         Ok(())
     }
 
-    /// The recipe; nothing comes of a single run.
-    fn run(
-        self,
-        data: DataSummary,
-        folder: Option<&mut TrainingFolder>,
-        runs: Runs,
-    ) -> Result<Option<Predictor>> {
+    /// That there is one rank.
+    fn check_alone(&self, problem: &str) -> Result<()> {
+        match self.trainer.ranks.n_ranks() {
+            1 => Ok(()),
+            _ => Err(Error::CannotTrain(problem.into())),
+        }
+    }
+
+    /// The recipe. Nothing comes of a single run, and on ranks other than 0, which train their parts of the members.
+    fn run(self, data: DataSummary, keeping: Keeping<'_>, runs: Runs) -> Result<Option<Predictor>> {
         let (plan, observer) = (self.plan, self.trainer.observer);
+        let ranks = self.trainer.ranks;
         let mut points = self.points;
         let origin = match self.transformer {
             Some(prepared) => EncoderOrigin::Pretrained(Box::new(prepared.transformer)),
@@ -165,13 +204,18 @@ impl<'a> PreparedTraining<'a> {
             origin: &origin,
             validation,
             observer,
-            folder,
+            ranks,
+            keeping,
             runs,
             n_runs: plan.config().ensemble.members * split.n_passes(),
             history: Vec::new(),
         };
+        if matches!(trainer.keeping, Keeping::Nothing) {
+            trainer.train_stages(&split.train, &plan, 0)?;
+            return Ok(None);
+        }
         let mut members = trainer.train_members(&split.train, 0)?;
-        if runs != Runs::All {
+        if ranks.rank() > 0 || runs != Runs::All {
             if let Some(all) = split.again() {
                 trainer.train_members(all, plan.config().ensemble.members)?;
             }
@@ -221,7 +265,7 @@ impl<'a> PreparedTraining<'a> {
         Ok(Some(predictor))
     }
 
-    /// Predicts the peak memory of the training on this many threads.
+    /// Predicts the peak memory of the training on this many threads, on one of its ranks.
     pub fn peak_memory(&self, n_threads: usize) -> MemoryEstimate {
         let (data, validation) = (self.data, self.trainer.validation);
         let n_points = data.n_points();
@@ -232,6 +276,7 @@ impl<'a> PreparedTraining<'a> {
             n_centroid_entries: count_centroid_entries(data.labels(), features),
             words_per_point,
             n_threads,
+            n_ranks: self.trainer.ranks.n_ranks(),
             transformer: self.transformer_sizes(validation.map_or(0, Dataset::n_points), n_threads),
             ..DataSizes::default()
         };
@@ -285,6 +330,27 @@ impl<'a> PreparedTraining<'a> {
         lengths
             .map(|n_tokens| prepared.transformer.shape().flops(n_tokens))
             .sum()
+    }
+}
+
+/// That this many ranks can share the labels.
+fn check_ranks(ranks: &dyn Ranks, plan: &Plan) -> Result<()> {
+    let (n_ranks, n_labels) = (ranks.n_ranks(), plan.counts().n_labels);
+    let cannot = |problem: String| Err(Error::CannotTrain(problem));
+    if n_ranks == 1 {
+        Ok(())
+    } else if n_ranks > MAX_RANKS {
+        cannot(format!(
+            "{n_ranks} ranks were started, labels are shared by at most {MAX_RANKS}"
+        ))
+    } else if n_labels < MAX_RANKS {
+        cannot(format!(
+            "{n_labels} labels are too few to be shared, expected at least {MAX_RANKS}: start one process"
+        ))
+    } else if plan.config().train.keep_stage1 {
+        cannot("train.keep_stage1 needs all labels in one process: turn it off".into())
+    } else {
+        Ok(())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The memory of a training: moments, buffers of a step, and matches.
 
-use super::head::N_RANGES;
 use crate::config::SecondMoments;
+use crate::ranks::N_RANGES;
 
 /// Numbers of parameters that are trained.
 #[derive(Clone, Copy, Debug)]
@@ -21,8 +21,11 @@ pub(crate) struct ParameterCounts {
 pub(crate) struct StepSizes {
     pub(crate) batch_size: usize,
     pub(crate) shortlist_size: usize,
+    /// Labels of all ranks.
+    pub(crate) n_labels: usize,
     pub(crate) n_words: usize,
     pub(crate) n_threads: usize,
+    pub(crate) n_ranks: usize,
     /// Values the encoder works in.
     pub(crate) n_encoder: usize,
 }
@@ -42,8 +45,8 @@ impl ParameterCounts {
 impl StepSizes {
     /// Bytes of the buffers of a step.
     pub(crate) fn n_bytes(&self, parameters: &ParameterCounts) -> usize {
+        let (n_labels, n_ranks) = (self.n_labels, self.n_ranks);
         let ParameterCounts {
-            n_labels,
             n_clusters,
             dim,
             n_edges,
@@ -51,9 +54,9 @@ impl StepSizes {
         } = *parameters;
         // A pair takes 16 bytes by shard, 16 by range, and 8 for the gradient of its edge. Lists that grew by doubling
         // have room for up to 3/5 more, on the data sets of docs/performance.md.
-        let pairs = self.batch_size * self.shortlist_size * (16 + 16 + 8) * 8 / 5;
+        let pairs = self.batch_size * self.shortlist_size * (16 + 16 + 8) * 8 / 5 / n_ranks;
         // Each range of labels has gradients of all embeddings.
-        let embeddings = 4 * self.batch_size * dim * (N_RANGES + 8);
+        let embeddings = 4 * self.batch_size * dim * (N_RANGES.div_ceil(n_ranks) + 8);
         let clusters = 4 * (2 * self.batch_size * n_clusters + n_clusters * dim);
         let searchers = self.n_threads * 8 * n_labels + 4 * (n_labels + self.n_words);
         let edges = 4 * n_edges;

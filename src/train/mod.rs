@@ -5,14 +5,20 @@
 
 mod adjacency;
 pub(crate) mod head;
+mod matches;
 mod memory;
 mod stage;
 mod stage1;
 mod state;
 mod update;
+mod validation;
 
 pub(crate) use memory::{ParameterCounts, StepSizes, match_bytes};
-pub(crate) use state::{Array, Boundary, EpochSums, Keep, Position, StateParts, TrainState};
+pub(crate) use state::{
+    Array, Boundary, EpochSums, Keep, NamedArray, Position, Spread, StateParts, TrainState,
+};
+
+use std::ops::Range;
 
 use rayon::prelude::*;
 
@@ -28,9 +34,11 @@ use crate::index::{Adjacency, ClusterClassifiers, Edges};
 use crate::matrix::{CsrMatrix, Matrix};
 use crate::model::{Model, Numbering, Stage1};
 use crate::random::Random;
+use crate::ranks::{Ranks, own_labels};
 
 use adjacency::{EdgeOptions, InitialAdjacency, initial_adjacency};
 use stage::Stage;
+pub(crate) use stage::agree;
 use state::Optimiser;
 
 /// Points that are predicted every few epochs.
@@ -55,11 +63,13 @@ pub(crate) struct TrainingData<'a> {
     pub validation: Option<ValidationPoints<'a>>,
     /// What the encoder starts from.
     pub origin: &'a EncoderOrigin,
+    /// This process and those that train with it.
+    pub ranks: &'a dyn Ranks,
 }
 
 /// The result of a training.
 pub(crate) struct Trained {
-    /// Index and classifiers after stage 2.
+    /// Index and classifiers after stage 2; of W_L and A what the rank owns.
     pub model: Model,
     /// The encoder after stage 2.
     pub encoder: Box<dyn TrainableEncoder>,
@@ -101,7 +111,7 @@ pub(crate) fn begin(
         0 => Phase::Stage1,
         _ => Phase::WarmUp,
     };
-    begin_phase(phase, clustering, plan, data.origin)
+    begin_phase(phase, clustering, plan, data)
 }
 
 /// The state before the first step of a phase that starts from scratch on these clusters.
@@ -109,18 +119,19 @@ fn begin_phase(
     phase: Phase,
     clustering: Clustering,
     plan: &Plan,
-    origin: &EncoderOrigin,
+    data: TrainingData<'_>,
 ) -> Result<TrainState> {
     let seed = plan.config().train.seed;
     let numbering = cluster_order(&clustering)?;
     let edges = fixed_edges(&clustering, &numbering)?;
+    let own = own_labels(plan.counts().n_labels, data.ranks);
     let model = Model {
         clusters: random_clusters(plan, seed),
-        adjacency: Adjacency::fixed(edges),
-        classifiers: random_classifiers(plan, seed),
+        adjacency: Adjacency::fixed(edges).restricted(own.clone()),
+        classifiers: random_classifiers(plan, seed, own),
         numbering,
     };
-    let mut encoder = origin.encoder(plan);
+    let mut encoder = data.origin.encoder(plan);
     Ok(TrainState {
         optimiser: Optimiser::new(&model, encoder.as_mut(), &plan.config().optim),
         clustering,
@@ -198,7 +209,7 @@ fn warm_up(
     encoder.encode(data.points, &all, &mut embeddings);
     let clustering = initial_clusters(data, plan, Some(&embeddings))?;
     let history = std::mem::take(&mut state.history);
-    let fresh = begin_phase(Phase::Stage1, clustering, plan, data.origin)?;
+    let fresh = begin_phase(Phase::Stage1, clustering, plan, data)?;
     Ok(TrainState { history, ..fresh })
 }
 
@@ -213,11 +224,11 @@ fn learn_adjacency(stage: &Stage<'_>, state: &mut TrainState) -> Result<()> {
         start: plan.config().index.start,
         seed,
     };
-    let edges = state.model.adjacency.edges();
+    let edges = fixed_edges(&state.clustering, &state.model.numbering)?;
     let InitialAdjacency {
         adjacency,
         n_repaired,
-    } = initial_adjacency(edges, &matches, stage.labels, stage.rows, options)?;
+    } = initial_adjacency(&edges, &matches, stage.labels, stage.rows, options)?;
     let event = Event::AdjacencyReady {
         n_edges: adjacency.edges().len(),
         n_repaired,
@@ -226,9 +237,10 @@ fn learn_adjacency(stage: &Stage<'_>, state: &mut TrainState) -> Result<()> {
     if plan.config().train.keep_stage1 {
         state.stage1 = state.copy_parameters();
     }
-    state.model.adjacency = adjacency;
+    let own = own_labels(plan.counts().n_labels, stage.data.ranks);
+    state.model.adjacency = adjacency.restricted(own);
     state.enter(Phase::Stage2, plan.config());
-    emit(observer, event)
+    agree(stage.data.ranks, emit(observer, event))
 }
 
 /// Points with at least one label: the others carry no signal.
@@ -283,9 +295,9 @@ const LABEL_SCALE: f32 = 0.1;
 /// What b_L starts from (released code: U(0, 1)): a negative start saves unlearning thousands of false positives.
 const LABEL_BIAS: f32 = -4.0;
 
-/// W_L ~ U(±√(6/d)) times a constant.
-fn random_classifiers(plan: &Plan, seed: u64) -> LabelClassifiers {
-    let (dim, n_labels) = (plan.config().encoder.dim, plan.counts().n_labels);
+/// These rows of W_L ~ U(±√(6/d)) times a constant.
+fn random_classifiers(plan: &Plan, seed: u64, labels: Range<usize>) -> LabelClassifiers {
+    let (dim, n_labels) = (plan.config().encoder.dim, labels.len());
     let bound = (6.0 / dim as f32).sqrt() * LABEL_SCALE;
     let mut weights = Matrix::zeros(n_labels, dim);
     weights
@@ -293,6 +305,7 @@ fn random_classifiers(plan: &Plan, seed: u64) -> LabelClassifiers {
         .par_chunks_mut(dim)
         .enumerate()
         .for_each(|(row, values)| {
+            let row = labels.start + row;
             let mut random = Random::new(seed, "label classifier", row as u64);
             values
                 .iter_mut()

@@ -2,24 +2,22 @@
 
 use rayon::prelude::*;
 
-use super::adjacency::Matches;
+use super::TrainingData;
 use super::head::{Batch, BatchCounts, Head, HeadMut, HeadOptions, LabelState, LossWeights};
 use super::state::{Boundary, EpochSums, Keep, Optimiser, Position, TrainState};
-use super::{TrainingData, ValidationPoints};
+use super::validation::Validator;
 use crate::config::{Plan, Reduction, StageConfig};
-use crate::encoder::{Encoder, StepSeed, TrainableEncoder};
+use crate::encoder::{StepSeed, TrainableEncoder};
 use crate::error::{Error, Result};
-use crate::events::{Event, Observer, POINTS_PER_EVENT, Phase, Steps, emit};
+use crate::events::{Event, Observer, Phase, emit};
 use crate::ids::ClusterId;
-use crate::index::{ShortlistOptions, Shortlister};
+use crate::index::ShortlistOptions;
 use crate::matrix::{CsrMatrix, Matrix};
-use crate::metrics::{MetricsBuilder, MetricsOptions};
-use crate::model::{Model, RankScratch};
+use crate::model::Model;
 use crate::optim::{Schedule, StepRates};
 use crate::random::Random;
+use crate::ranks::{Ranks, gather, is_told, own_labels};
 
-/// Points per task when points are matched with clusters.
-const CHUNK: usize = 64;
 /// Epochs between validations.
 const VALIDATE_EVERY: usize = 2;
 /// A label text is visited once in so many epochs: it costs as much as any text, and there may be as many.
@@ -60,9 +58,10 @@ impl Stage<'_> {
         let n_visited = self.n_visited();
         let n_batches = n_visited.div_ceil(batch_size);
         let n_steps = n_batches * config.epochs;
-        emit(self.observer, Event::PhaseStarted { phase, n_steps })?;
+        let started = emit(self.observer, Event::PhaseStarted { phase, n_steps });
+        agree(self.data.ranks, started)?;
         let schedule = Schedule::new(n_steps);
-        let mut head = Head::new(state.model.classifiers.n_labels());
+        let mut head = Head::new(self.plan.counts().n_labels, self.data.ranks);
         let mut buffers = StepBuffers::default();
         let mut order = Vec::with_capacity(n_visited);
         let mut emitted = Ok(());
@@ -70,7 +69,7 @@ impl Stage<'_> {
             let epoch = state.position.step / n_batches;
             self.shuffle(phase, epoch, &mut order);
             if state.position.step.is_multiple_of(n_batches) {
-                state.parents = state.model.adjacency.parents();
+                state.parents = self.parents(&state.model);
                 state.position.sums = EpochSums::default();
             }
             let done = state.position.step % n_batches;
@@ -78,14 +77,47 @@ impl Stage<'_> {
                 let event = self.next_step(rows, config, &schedule, state, &mut head, &mut buffers);
                 emitted = emit(self.observer, event?);
                 if !state.position.step.is_multiple_of(n_batches) {
-                    boundary(&mut emitted, state, keep)?;
+                    self.boundary(&mut emitted, state, keep)?;
                 }
             }
             // A stop takes effect after the events of the epoch, so that no resumed training lacks them.
             emitted = emitted.and(self.end_epoch(epoch, config, state));
-            boundary(&mut emitted, state, keep)?;
+            self.boundary(&mut emitted, state, keep)?;
         }
         keep(state, Boundary::PhaseEnd)
+    }
+
+    /// Offers the state to be kept, then stops if that was asked for.
+    fn boundary(
+        &self,
+        emitted: &mut Result<()>,
+        state: &mut TrainState,
+        keep: &mut Keep<'_>,
+    ) -> Result<()> {
+        let emitted = agree(self.data.ranks, std::mem::replace(emitted, Ok(())));
+        match &emitted {
+            Ok(()) => keep(state, Boundary::Step)?,
+            Err(Error::Stopped) => keep(state, Boundary::Stop)?,
+            Err(_) => {}
+        }
+        emitted
+    }
+
+    /// The strongest cluster of every label.
+    fn parents(&self, model: &Model) -> Vec<Option<ClusterId>> {
+        let parents = model.adjacency.parents();
+        if self.data.ranks.n_ranks() == 1 {
+            return parents;
+        }
+        let own = own_labels(parents.len(), self.data.ranks);
+        // 0 is no parent.
+        let own = parents[own].iter();
+        let own: Vec<u32> = own
+            .map(|parent| parent.map_or(0, |cluster| cluster.0 + 1))
+            .collect();
+        let all = gather(self.data.ranks, &own).concat();
+        let parent = |parent: u32| parent.checked_sub(1).map(ClusterId);
+        all.into_iter().map(parent).collect()
     }
 
     /// Points to train on that are texts, and those that are label texts.
@@ -174,14 +206,21 @@ impl Stage<'_> {
         let is_due = is_last || (epoch + 1).is_multiple_of(VALIDATE_EVERY);
         if let Some(validation) = self.data.validation.filter(|_| is_due) {
             let encoder = state.encoder.as_encoder();
-            let event = self.validate(phase, epoch + 1, validation, &state.model, encoder);
+            let options = self.shortlist_options(0.0);
+            let ranker = Validator {
+                options,
+                ranks: self.data.ranks,
+                model: &state.model,
+                encoder,
+            };
+            let event = ranker.validate(phase, epoch + 1, validation);
             state.history.push(event.clone());
             emitted = emitted.and(emit(self.observer, event));
         }
         emitted
     }
 
-    fn shortlist_options(&self, score_floor: f32) -> ShortlistOptions {
+    pub(super) fn shortlist_options(&self, score_floor: f32) -> ShortlistOptions {
         ShortlistOptions {
             beam_size: self.plan.beam_size(),
             shortlist_size: self.plan.shortlist_size(),
@@ -248,81 +287,11 @@ impl Stage<'_> {
                 waiting.apply(&mut model.classifiers, &mut optimiser.labels, job.rates);
             }
             if let Some(edges) = &mut optimiser.edges {
-                edges.apply(&mut model.adjacency, &job.rates);
+                edges.apply(&mut model.adjacency, &job.rates, self.data.ranks);
             }
         }
         let n_points = job.rows.len() as f64;
         (buffers.loss.classification + f64::from(job.lambda) * buffers.loss.shortlist) / n_points
-    }
-
-    /// The best clusters of every training point, without dropout and without parents.
-    pub(super) fn matches(&self, model: &Model, encoder: &dyn TrainableEncoder) -> Result<Matches> {
-        let options = ShortlistOptions {
-            shortlist_size: 0,
-            ..self.shortlist_options(f32::INFINITY)
-        };
-        let n_clusters = model.clusters.n_clusters();
-        // No path is followed, so it needs no room for labels.
-        let searcher = || Shortlister::new(0);
-        let matches_of = |searcher: &mut Shortlister, rows: &[u32]| -> Matches {
-            let mut embeddings = Matrix::default();
-            let encoder = encoder.as_encoder();
-            encoder.encode(self.data.points, rows, &mut embeddings);
-            let mut probabilities = vec![0.0; rows.len() * n_clusters];
-            let clusters = &model.clusters;
-            clusters.probabilities(embeddings.values(), &mut probabilities);
-            let best = probabilities.chunks_exact(n_clusters).map(|probabilities| {
-                searcher.search(clusters, &model.adjacency, probabilities, &options);
-                let selected = searcher.selected.iter();
-                selected.map(|s| (s.cluster, s.score)).collect()
-            });
-            best.collect()
-        };
-        let mut progress = Steps::start(Phase::Adjacency, self.rows.len(), self.observer)?;
-        let mut matches = Vec::with_capacity(self.rows.len());
-        for rows in self.rows.chunks(POINTS_PER_EVENT) {
-            let chunks = rows.par_chunks(CHUNK).map_init(searcher, matches_of);
-            matches.par_extend(chunks.flatten_iter());
-            progress.advance(rows.len())?;
-        }
-        Ok(matches)
-    }
-
-    fn validate(
-        &self,
-        phase: Phase,
-        epoch: usize,
-        validation: ValidationPoints<'_>,
-        model: &Model,
-        encoder: &dyn Encoder,
-    ) -> Event {
-        let options = self.shortlist_options(0.0);
-        let rows: Vec<u32> = (0..validation.labels.n_rows() as u32).collect();
-        let mut metrics = MetricsBuilder::new(MetricsOptions::default());
-        for rows in rows.chunks(POINTS_PER_EVENT) {
-            let mut embeddings = Matrix::default();
-            encoder.encode(validation.points, rows, &mut embeddings);
-            let ranked: Vec<_> = embeddings
-                .values()
-                .par_chunks(embeddings.n_cols())
-                .map_init(
-                    || RankScratch::new(model),
-                    |scratch, embedding| model.rank(embedding, &options, 100, scratch),
-                )
-                .collect();
-            for (&row, ranked) in rows.iter().zip(&ranked) {
-                metrics.push(validation.labels.row(row as usize).0, ranked);
-            }
-        }
-        let metrics = metrics.finish();
-        let percent = |name: &str| metrics.get(name).unwrap_or(0.0);
-        Event::Validation {
-            phase,
-            epoch,
-            precision_at_1: percent("p@1"),
-            precision_at_5: percent("p@5"),
-            recall_at_100: percent("r@100"),
-        }
     }
 }
 
@@ -410,15 +379,16 @@ impl StepBuffers {
     }
 }
 
-/// Offers the state to be kept, then stops if that was asked for.
-fn boundary(emitted: &mut Result<()>, state: &mut TrainState, keep: &mut Keep<'_>) -> Result<()> {
-    let emitted = std::mem::replace(emitted, Ok(()));
-    match &emitted {
-        Ok(()) => keep(state, Boundary::Step)?,
-        Err(Error::Stopped) => keep(state, Boundary::Stop)?,
-        Err(_) => {}
+/// Stops all ranks if the first is to stop: it alone has somebody who can ask for it.
+pub(crate) fn agree(ranks: &dyn Ranks, emitted: Result<()>) -> Result<()> {
+    match emitted {
+        Ok(()) | Err(Error::Stopped) => match is_told(ranks, emitted.is_err()) {
+            true => Err(Error::Stopped),
+            false => Ok(()),
+        },
+        // What is wrong with the numbers is wrong on all ranks.
+        Err(error) => Err(error),
     }
-    emitted
 }
 
 impl EpochSums {

@@ -17,6 +17,7 @@ use crate::index::{Adjacency, ClusterClassifiers};
 use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::optim::{DenseMoments, Moments};
+use crate::ranks::{Ranks, own_labels};
 
 /// A training between two steps.
 pub(crate) struct TrainState {
@@ -93,6 +94,28 @@ pub(crate) enum Boundary {
 /// Called at every boundary with the state, which it may store.
 pub(crate) type Keep<'a> = dyn FnMut(&mut TrainState, Boundary) -> Result<()> + 'a;
 
+/// Which part of an array a rank holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spread {
+    /// All of it.
+    Whole,
+    /// The rows of its own labels.
+    Labels,
+    /// The edges to its own labels.
+    Edges,
+}
+
+impl Spread {
+    /// How the array of this name in a file is spread: what belongs to rows of W_L, and what belongs to edges of A.
+    pub(crate) fn of(name: &str) -> Self {
+        match name.split_once('.') {
+            Some(("classifiers", _)) => Spread::Labels,
+            Some(("adjacency", "labels" | "weight" | "gradient" | "m" | "v")) => Spread::Edges,
+            _ => Spread::Whole,
+        }
+    }
+}
+
 /// One array of a state, to be stored or to be filled.
 pub(crate) enum Array<'a> {
     /// Numbers of the method.
@@ -101,6 +124,13 @@ pub(crate) enum Array<'a> {
     Counts(&'a mut [u32]),
     /// Yes or no.
     Flags(&'a mut [bool]),
+}
+
+/// An array with its name.
+pub(crate) struct NamedArray<'a> {
+    pub(crate) name: String,
+    pub(crate) array: Array<'a>,
+    pub(crate) spread: Spread,
 }
 
 /// The parts of a state that have a structure of their own.
@@ -126,9 +156,11 @@ impl TrainState {
         plan: &Plan,
         origin: &EncoderOrigin,
         parts: StateParts,
-        fill: &mut dyn FnMut(&str, Array<'_>) -> Result<()>,
+        ranks: &dyn Ranks,
+        fill: &mut dyn FnMut(NamedArray<'_>) -> Result<()>,
     ) -> Result<Self> {
-        let (n_labels, n_clusters) = (plan.counts().n_labels, plan.n_clusters());
+        let labels = own_labels(plan.counts().n_labels, ranks);
+        let (n_labels, n_clusters) = (labels.len(), plan.n_clusters());
         let dim = plan.config().encoder.dim;
         let model = Model {
             clusters: ClusterClassifiers {
@@ -136,7 +168,7 @@ impl TrainState {
                 bias: vec![0.0; n_clusters],
                 alpha: plan.config().index.alpha,
             },
-            adjacency: parts.adjacency,
+            adjacency: parts.adjacency.restricted(labels),
             classifiers: LabelClassifiers {
                 weights: Matrix::zeros(n_labels, dim).into(),
                 bias: vec![0.0; n_labels],
@@ -159,16 +191,22 @@ impl TrainState {
         if state.position.phase == Phase::Stage2 && plan.config().train.keep_stage1 {
             state.stage1 = state.copy_parameters();
         }
-        for (name, array) in state.arrays() {
-            fill(&name, array)?;
+        for array in state.arrays() {
+            fill(array)?;
         }
         Ok(state)
     }
 
     /// Every array besides those of [`StateParts`], with a name of its own, in a fixed order.
-    pub(crate) fn arrays(&mut self) -> Vec<(String, Array<'_>)> {
+    pub(crate) fn arrays(&mut self) -> Vec<NamedArray<'_>> {
         let mut arrays = Vec::new();
-        let mut add = |name: &str, array| arrays.push((name.to_owned(), array));
+        let mut add = |name: &str, array| {
+            arrays.push(NamedArray {
+                name: name.to_owned(),
+                array,
+                spread: Spread::of(name),
+            });
+        };
         let model = &mut self.model;
         let weights = model.classifiers.weights.values_mut();
         add("classifiers.weight", Array::Floats(weights));

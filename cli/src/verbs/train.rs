@@ -11,6 +11,7 @@ use elias::tools::{self, MemoryEstimate};
 use elias::{Config, Trainer};
 
 use crate::measuring::Measurement;
+use crate::ranks::Process;
 use crate::settings::Settings;
 use crate::ui::console::{Console, Misuse};
 use crate::ui::interrupt::{Interrupt, unless_stopped};
@@ -22,7 +23,8 @@ use crate::{memory, outputs, plan, presets, reading};
 /// DATA is a file, or a directory with a train part, in any format; the format is detected from the content.
 /// Settings come from the defaults, --preset, --config and --set; later ones win. `elias config` prints and explains
 /// them. Checkpoints are written to MODEL during training: after Ctrl-C or a crash, the same command with --resume
-/// continues, and the model is the same as without the interruption.
+/// continues, and the model is the same as without the interruption. Built with MPI, mpirun starts it on several
+/// machines, which share the labels.
 #[derive(Args)]
 pub(crate) struct Train {
     /// Training data: a file, or a directory with a train part
@@ -85,10 +87,12 @@ enum Switch {
 }
 
 impl Train {
-    pub(crate) fn run(&self, console: &Console) -> anyhow::Result<()> {
+    pub(crate) fn run(&self, process: &Process, console: &Console) -> anyhow::Result<()> {
         let config = self.config()?;
         let out = self.out.as_deref().filter(|_| !self.dry_run);
-        if let Some(out) = out {
+        if let Some(out) = out
+            && process.is_first()
+        {
             self.check_out(out)?;
         }
         let started = Instant::now();
@@ -111,6 +115,9 @@ impl Train {
         let interrupt = Interrupt::listen(console)?;
         let progress = TrainingProgress::new(console, &config, interrupt);
         let mut trainer = Trainer::new(config).observer(&progress);
+        if let Some(ranks) = process.ranks() {
+            trainer = trainer.ranks(ranks);
+        }
         if let Some(test) = &test {
             trainer = trainer.validate_on(test);
         }
@@ -127,7 +134,7 @@ impl Train {
         progress.finish();
         let prepared = prepared?;
         let estimate = prepared.peak_memory(rayon::current_num_threads());
-        if self.dry_run {
+        if self.dry_run && process.is_first() {
             plan::write(&mut std::io::stdout().lock(), &prepared, &estimate)?;
         }
         self.check_memory(&estimate)?;
@@ -144,6 +151,9 @@ impl Train {
         progress.finish();
         let message = format!("stopped; to continue: {}", resume_command());
         let predictor = unless_stopped(trained, message)?;
+        if !process.is_first() {
+            return Ok(());
+        }
 
         if let Err(error) = progress.times(self.resume).write(out) {
             // Only reports use them.

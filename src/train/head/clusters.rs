@@ -2,23 +2,21 @@
 
 use rayon::prelude::*;
 
-use super::labels::RangeBuffers;
 use super::search::ShardBuffers;
-use super::{Batch, Head, LossWeights, SHARD};
+use super::{Batch, Head, SHARD};
 use crate::index::{ClusterClassifiers, logit_gradient};
-use crate::kernels::Kernels;
 use crate::matrix::{Output, View, product};
+use crate::ranks::sum_in_order;
 
 /// Clusters a task when ∂L/∂W_C is multiplied out.
 const CLUSTERS_PER_TASK: usize = 64;
 
-impl Head {
+impl Head<'_> {
     /// ∂L/∂φ from all ranges and from the clusters; ∂L/∂W_C and ∂L/∂b_C.
     pub(super) fn collect_point_gradients(
         &mut self,
         clusters: &ClusterClassifiers,
         batch: Batch<'_>,
-        weights: LossWeights,
     ) {
         let (n_points, dim, n_clusters) = (
             batch.rows.len(),
@@ -28,7 +26,7 @@ impl Head {
         let gradients = &mut self.gradients;
         gradients.embeddings.reshape(n_points, dim);
         self.d_logits.reshape(n_points, n_clusters);
-        let (ranges, n_slots) = (&self.ranges, self.n_slots);
+        let (d_slots, n_slots) = (&self.d_slots, self.n_slots);
         let shards = self.shards.par_iter_mut().enumerate();
         let shards = shards.zip(
             gradients
@@ -42,15 +40,8 @@ impl Head {
                 .par_chunks_mut(SHARD * n_clusters),
         );
         shards.for_each(|(((shard_idx, shard), d_embeddings), d_logits)| {
-            let first_point = shard_idx * SHARD;
-            shard.logit_gradients(
-                first_point,
-                ranges,
-                n_slots,
-                weights,
-                clusters.alpha,
-                d_logits,
-            );
+            let d_slots = &d_slots[shard_idx * SHARD * n_slots..];
+            shard.logit_gradients(d_slots, n_slots, clusters.alpha, d_logits);
             let shape = [d_logits.len() / n_clusters, dim, n_clusters];
             let weights = View::rows(clusters.weights.values(), dim);
             product(
@@ -60,12 +51,10 @@ impl Head {
                 d_embeddings,
                 Output::Replace,
             );
-            let kernels = Kernels::detect();
-            for range in ranges {
-                let share = &range.d_embeddings[first_point * dim..][..d_embeddings.len()];
-                kernels.axpy(1.0, share, d_embeddings);
-            }
         });
+        let of_ranges = self.ranges.iter().map(|range| &range.d_embeddings[..]);
+        let of_ranges: Vec<&[f32]> = of_ranges.collect();
+        sum_in_order(self.ranks, &of_ranges, gradients.embeddings.values_mut());
 
         gradients.cluster_weights.resize(n_clusters * dim, 0.0);
         gradients.cluster_bias.resize(n_clusters, 0.0);
@@ -101,10 +90,8 @@ impl ShardBuffers {
     /// ∂L/∂logits of the shard's points from ∂L/∂log ŝ_c of their selected clusters. d_logits: points×C
     fn logit_gradients(
         &mut self,
-        first_point: usize,
-        ranges: &[RangeBuffers],
+        d_slots: &[f32],
         n_slots: usize,
-        weights: LossWeights,
         alpha: f32,
         d_logits: &mut [f32],
     ) {
@@ -114,18 +101,9 @@ impl ShardBuffers {
         for (offset, d_logits) in d_logits.chunks_exact_mut(n_clusters).enumerate() {
             let selected =
                 &self.selected[self.selected_starts[offset]..self.selected_starts[offset + 1]];
-            let first_slot = (first_point + offset) * n_slots;
-            for (slot, selection) in selected.iter().enumerate() {
-                d_logits[selection.cluster.idx()] = ranges
-                    .iter()
-                    .map(|range| range.d_slots[first_slot + slot])
-                    .sum::<f32>();
+            for (selection, d_slot) in selected.iter().zip(&d_slots[offset * n_slots..]) {
+                d_logits[selection.cluster.idx()] = *d_slot;
             }
-        }
-        for pair in &self.dropped {
-            let offset = pair.point as usize - first_point;
-            let selection = self.selected[self.selected_starts[offset] + pair.slot()];
-            d_logits[offset * n_clusters + selection.cluster.idx()] -= weights.shortlist;
         }
         self.touched_clusters.clear();
         for (offset, row) in d_logits.chunks_exact_mut(n_clusters).enumerate() {

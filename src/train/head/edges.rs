@@ -1,14 +1,20 @@
 //! Part 4: gradients of the rows of A, and their update.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::LossWeights;
 use super::labels::{RangeBuffers, take};
 use super::search::ShardBuffers;
 use crate::config::SecondMoments;
-use crate::index::{Adjacency, edge_gradient, edge_scores};
+use crate::ids::LabelRow;
+use crate::index::{
+    Adjacency, Norm, edge_gradient, edge_scores, exponentials, highest, passed_gradients, segments,
+};
 use crate::kernels::Kernels;
 use crate::optim::{RowMoments, StepRates};
+use crate::ranks::{N_RANGES, Ranks, gather, gather_ranges, own_ranges};
 
 /// Gradients of the learned edges that wait to be applied, and AdamW's state.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,9 +28,12 @@ pub(crate) struct EdgeState {
 
 /// One row of A with its state.
 struct EdgeRow<'a> {
+    labels: &'a [LabelRow],
+    n_labels: usize,
     weights: &'a mut [f32],
     scores: &'a mut [f32],
     best: &'a mut f32,
+    norm: &'a mut Norm,
     gradient: &'a mut [f32],
     m: &'a mut [f32],
     v: &'a mut [f32],
@@ -64,26 +73,62 @@ impl EdgeState {
     }
 
     /// Updates the touched rows, refreshes their scores and clears their gradients.
-    pub(crate) fn apply(&mut self, adjacency: &mut Adjacency, rates: &StepRates) {
-        let rows = self.touched_rows(adjacency);
-        rows.into_par_iter()
-            .for_each_init(Vec::new, |softmax, (row, beta)| {
-                edge_gradient(row.weights, row.scores, row.gradient, softmax);
-                *row.n_updates += 1;
-                let step = rates.adamw(rates.edges, *row.n_updates);
-                Kernels::detect().adamw(&step, row.weights, row.gradient, row.m, row.v);
-                *row.best = edge_scores(row.weights, beta, row.scores);
-                row.gradient.fill(0.0);
-            });
+    ///
+    /// A rank holds the edges into its own labels; what a row's softmax needs of the others is gathered.
+    pub(crate) fn apply(
+        &mut self,
+        adjacency: &mut Adjacency,
+        rates: &StepRates,
+        ranks: &dyn Ranks,
+    ) {
+        let ranges = own_ranges(ranks);
+        let (mut rows, beta) = self.touched_rows(adjacency);
+        let totals = rows.par_iter_mut().flat_map_iter(|row| {
+            passed_gradients(row.scores, row.gradient, row.segments(ranges.clone()))
+        });
+        let totals = gather_ranges(ranks, totals.collect());
+
+        let update = |softmax: &mut Vec<f32>, (row, totals): (&mut EdgeRow<'_>, &[f32])| {
+            let total = totals.iter().sum();
+            edge_gradient(row.weights, *row.norm, total, row.gradient, softmax);
+            *row.n_updates += 1;
+            let step = rates.adamw(rates.edges, *row.n_updates);
+            Kernels::detect().adamw(&step, row.weights, row.gradient, row.m, row.v);
+            row.gradient.fill(0.0);
+            highest(row.weights)
+        };
+        let updated = rows.par_iter_mut().zip(totals.par_chunks(N_RANGES));
+        let tops: Vec<f32> = updated.map_init(Vec::new, update).collect();
+        for (at, row) in rows.iter_mut().enumerate() {
+            row.norm.highest = tops[at];
+        }
+        if ranks.n_ranks() > 1 {
+            for tops in gather(ranks, &tops) {
+                for (row, top) in rows.iter_mut().zip(tops) {
+                    row.norm.highest = row.norm.highest.max(top);
+                }
+            }
+        }
+
+        let sums = rows.par_iter_mut().flat_map_iter(|row| {
+            let segments = row.segments(ranges.clone());
+            exponentials(row.weights, row.norm.highest, segments, row.scores)
+        });
+        let sums = gather_ranges(ranks, sums.collect());
+        let refreshed = rows.par_iter_mut().zip(sums.par_chunks(N_RANGES));
+        refreshed.for_each(|(row, sums)| {
+            row.norm.sum = sums.iter().sum();
+            *row.best = edge_scores(beta, row.norm.sum, row.scores);
+        });
         self.touched.fill(false);
     }
 
-    /// The touched rows, each with β.
-    fn touched_rows<'a>(&'a mut self, adjacency: &'a mut Adjacency) -> Vec<(EdgeRow<'a>, f32)> {
-        let Some(learned) = adjacency.learned_mut() else {
-            return Vec::new();
-        };
+    /// The touched rows, and β.
+    fn touched_rows<'a>(&'a mut self, adjacency: &'a mut Adjacency) -> (Vec<EdgeRow<'a>>, f32) {
         let mut rows = Vec::new();
+        let Some(learned) = adjacency.learned_mut() else {
+            return (rows, 1.0);
+        };
         let (mut weights, mut scores, mut best) = (learned.weights, learned.scores, learned.best);
         let (mut gradient, mut m, mut v) = (
             self.gradient.as_mut_slice(),
@@ -91,21 +136,32 @@ impl EdgeState {
             self.moments.v.as_mut_slice(),
         );
         let mut n_updates = self.moments.n_updates.as_mut_slice();
-        for (ends, &touched) in learned.indptr.windows(2).zip(&self.touched) {
+        let mut norms = learned.norms;
+        for (ends, &touched) in learned.edges.indptr().windows(2).zip(&self.touched) {
             let n_edges = ends[1] - ends[0];
             let row = EdgeRow {
+                labels: &learned.edges.rows()[ends[0]..ends[1]],
+                n_labels: learned.edges.n_labels(),
                 weights: take(&mut weights, n_edges),
                 scores: take(&mut scores, n_edges),
                 best: &mut take(&mut best, 1)[0],
+                norm: &mut take(&mut norms, 1)[0],
                 gradient: take(&mut gradient, n_edges),
                 m: take(&mut m, n_edges),
                 v: take(&mut v, n_edges),
                 n_updates: &mut take(&mut n_updates, 1)[0],
             };
             if touched {
-                rows.push((row, learned.beta));
+                rows.push(row);
             }
         }
-        rows
+        (rows, learned.beta)
+    }
+}
+
+impl<'a> EdgeRow<'a> {
+    /// Where its edges into each of these ranges of labels lie.
+    fn segments(&self, ranges: Range<usize>) -> impl Iterator<Item = Range<usize>> + use<'a> {
+        segments(self.labels, self.n_labels, ranges)
     }
 }

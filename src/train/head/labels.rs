@@ -14,6 +14,7 @@ use crate::kernels::{Kernels, TILE, prefetch};
 use crate::loss;
 use crate::matrix::{Groups, Matrix};
 use crate::optim::StepRates;
+use crate::ranks::{N_RANGES, labels_of_range};
 
 /// What becomes of the gradients of W_L and b_L.
 pub(crate) enum LabelState<'a> {
@@ -80,13 +81,12 @@ impl LabelGradients {
         rates: StepRates,
     ) {
         let (n_labels, dim) = (classifiers.n_labels(), classifiers.weights.n_cols());
-        let ranges = super::range_bounds(n_labels);
+        let lengths = (0..N_RANGES).map(|range| labels_of_range(n_labels, range).len());
         let mut state = LabelState::Apply(moments, rates);
-        let rows = state.split(classifiers, &ranges);
+        let rows = state.split(classifiers, lengths.clone());
         let (mut weights, mut bias) = (self.weights.as_mut_slice(), self.bias.as_mut_slice());
         let mut touched = self.touched.as_mut_slice();
-        let collected = ranges.iter().map(|range| {
-            let n = range.len();
+        let collected = lengths.map(|n| {
             let weights = take(&mut weights, n * dim);
             (weights, take(&mut bias, n), take(&mut touched, n))
         });
@@ -136,16 +136,15 @@ pub(super) fn take<'a, T>(rest: &mut &'a mut [T], n: usize) -> &'a mut [T] {
 }
 
 impl LabelState<'_> {
-    /// The rows of each range, which together are all rows in order.
+    /// The rows of ranges of these lengths, which together are all rows in order.
     pub(super) fn split<'s>(
         &'s mut self,
         classifiers: &'s mut LabelClassifiers,
-        ranges: &[std::ops::Range<usize>],
+        lengths: impl Iterator<Item = usize>,
     ) -> Vec<LabelRows<'s>> {
         let dim = classifiers.weights.n_cols();
         let mut weights = classifiers.weights.values_mut();
         let mut bias = classifiers.bias.as_mut_slice();
-        let lengths = ranges.iter().map(std::ops::Range::len);
         match self {
             LabelState::Apply(moments, rates) => {
                 let LabelMoments {
@@ -254,7 +253,7 @@ pub(super) struct Scoring<'a> {
 /// Buffers and results of one range of labels.
 pub(super) struct RangeBuffers {
     range_idx: usize,
-    labels: std::ops::Range<usize>,
+    pub(super) labels: std::ops::Range<usize>,
     by_label: Groups<Pair>,
     scratch: Scratch,
     /// The range's share of ∂L/∂φ, B×d.
@@ -263,8 +262,8 @@ pub(super) struct RangeBuffers {
     pub(super) d_slots: Vec<f32>,
     /// ∂L/∂log ŝ(c,ℓ) of edges, in pieces.
     pub(super) d_edges: Vec<(u32, f32)>,
-    /// The range's share of L_c.
-    pub(super) loss: f64,
+    /// The range's share of L_c and L_s.
+    pub(super) losses: [f64; 2],
 }
 
 /// Arrays over a tile of labels.
@@ -297,7 +296,7 @@ impl RangeBuffers {
             d_embeddings: Vec::new(),
             d_slots: Vec::new(),
             d_edges: Vec::new(),
-            loss: 0.0,
+            losses: [0.0; 2],
         }
     }
 
@@ -315,7 +314,9 @@ impl RangeBuffers {
         clear_to(&mut self.d_embeddings, n_points * dim);
         clear_to(&mut self.d_slots, n_points * scoring.n_slots);
         self.d_edges.clear();
-        self.loss = 0.0;
+        let dropped = shards.iter().flat_map(|shard| &shard.dropped);
+        let dropped = dropped.filter(|pair| self.labels.contains(&(pair.label as usize)));
+        self.losses = [0.0, dropped.map(|pair| loss::shortlist(pair.score)).sum()];
         self.scratch.gradients.resize(TILE * dim, 0.0);
         self.scratch.position.resize(n_points, None);
         let n_groups = self.by_label.keys().len();
@@ -439,6 +440,7 @@ impl RangeBuffers {
             let (term, d_log_path) = if pair.is_positive() {
                 let term = loss::positive(e, pair.score);
                 losses.add(term.score);
+                self.losses[1] += loss::shortlist(pair.score);
                 (term, classification * term.d_log_path - shortlist)
             } else {
                 let term = loss::negative(e, pair.score);
@@ -460,7 +462,7 @@ impl RangeBuffers {
                 self.d_edges.push((pair.edge, d_log_path));
             }
         }
-        self.loss += losses.sum();
+        self.losses[0] += losses.sum();
         first_pair + pairs.len()
     }
 }

@@ -1,15 +1,18 @@
 //! One training step of the head: index and label classifiers, forward and backward.
 //!
 //! The step runs in four parts, each parallel over pieces whose bounds do not depend on the number of threads:
-//! 1. `search`: shards of points find their clusters and shortlists, sorted into ranges of labels;
+//! 1. `search`: shards of points find their clusters and shortlists, sorted into ranges of labels; `cut` leaves the K
+//!    best where ranks found them together;
 //! 2. `labels`: ranges of labels; each shortlisted row of W_L is read once a batch, scored against all points
 //!    that shortlisted it, and its gradient is handed on or applied at once;
 //! 3. `clusters`: shards of points collect the gradients of embeddings and cluster logits;
 //! 4. `edges`: rows of A.
 //!
-//! Buffers are kept from step to step; nothing is allocated once they have grown.
+//! A rank does parts 2 and 4 for the labels it owns, and of part 1 what leads to them; clusters are searched and
+//! updated on every rank. Buffers are kept from step to step; nothing is allocated once they have grown.
 
 mod clusters;
+mod cut;
 mod edges;
 mod labels;
 mod search;
@@ -26,15 +29,15 @@ use crate::ids::ClusterId;
 use crate::index::{Adjacency, ClusterClassifiers, ShortlistOptions, Shortlister};
 use crate::matrix::{CsrMatrix, Matrix};
 use crate::pool::Pool;
+use crate::ranks::{Ranks, gather, labels_of_range, own_ranges, sum_in_order};
 
+pub(crate) use cut::cut_together;
 pub(crate) use edges::EdgeState;
 pub(crate) use labels::{LabelGradients, LabelMoments, LabelState};
 
 use labels::RangeBuffers;
 use search::ShardBuffers;
 
-/// Ranges that the labels are cut into. More even out the work; each holds a gradient of the embeddings.
-pub(super) const N_RANGES: usize = 16;
 /// Points a shard.
 const SHARD: usize = 16;
 
@@ -111,27 +114,34 @@ pub(crate) struct HeadGradients {
 }
 
 /// The head's buffers.
-pub(crate) struct Head {
+pub(crate) struct Head<'r> {
+    ranks: &'r dyn Ranks,
     n_labels: usize,
     shards: Vec<ShardBuffers>,
+    /// The ranges of labels that this rank owns.
     ranges: Vec<RangeBuffers>,
     /// Most selections per point: the stride of per-selection arrays.
     n_slots: usize,
+    /// ∂L/∂log ŝ_c of selected clusters.
+    d_slots: Vec<f32>,
     d_logits: Matrix,
     searchers: Pool<Shortlister>,
     pub(crate) gradients: HeadGradients,
 }
 
-impl Head {
-    /// Buffers for this many labels.
-    pub(crate) fn new(n_labels: usize) -> Self {
+impl<'r> Head<'r> {
+    /// Buffers for this many labels, of which the rank owns its part.
+    pub(crate) fn new(n_labels: usize, ranks: &'r dyn Ranks) -> Self {
+        let labels = |range| labels_of_range(n_labels, range);
         Head {
+            ranks,
             n_labels,
             shards: Vec::new(),
-            ranges: (0..N_RANGES)
-                .map(|range| RangeBuffers::new(range, bounds(n_labels, range)))
+            ranges: own_ranges(ranks)
+                .map(|range| RangeBuffers::new(range, labels(range)))
                 .collect(),
             n_slots: 0,
+            d_slots: Vec::new(),
             d_logits: Matrix::default(),
             searchers: Pool::new(),
             gradients: HeadGradients::default(),
@@ -154,12 +164,13 @@ impl Head {
             adjacency,
             classifiers,
         } = head;
-        let mut loss = self.search(clusters, adjacency, batch, &options.shortlist);
-        let weights = (options.weights)(&loss.counts);
+        let found = self.search(clusters, adjacency, batch, &options.shortlist);
+        let weights = (options.weights)(&found.counts);
 
         let (shards, n_slots) = (&self.shards, self.n_slots);
         let wants_edges = edge_state.is_some();
-        let rows = label_state.split(classifiers, &range_bounds(self.n_labels));
+        let own = self.ranges.iter().map(|range| range.labels.len());
+        let rows = label_state.split(classifiers, own);
         self.ranges
             .par_iter_mut()
             .zip(rows)
@@ -173,22 +184,29 @@ impl Head {
                 };
                 range.step(shards, rows, &scoring);
             });
-        loss.classification = self.ranges.iter().map(|range| range.loss).sum();
 
-        self.collect_point_gradients(clusters, batch, weights);
+        self.d_slots.clear();
+        self.d_slots.resize(batch.rows.len() * n_slots, 0.0);
+        let of_ranges: Vec<&[f32]> = self.ranges.iter().map(|range| &range.d_slots[..]).collect();
+        sum_in_order(self.ranks, &of_ranges, &mut self.d_slots);
+        for (point, slot) in found.dropped {
+            self.d_slots[point * n_slots + slot] -= weights.shortlist;
+        }
+        self.collect_point_gradients(clusters, batch);
         if let Some(edge_state) = edge_state {
             edge_state.collect(&self.ranges, &self.shards, weights);
         }
-        loss
+        self.loss(found.counts)
     }
-}
 
-/// The labels of one range.
-fn bounds(n_labels: usize, range: usize) -> std::ops::Range<usize> {
-    n_labels * range / N_RANGES..n_labels * (range + 1) / N_RANGES
-}
-
-/// Where the ranges start and end.
-fn range_bounds(n_labels: usize) -> Vec<std::ops::Range<usize>> {
-    (0..N_RANGES).map(|range| bounds(n_labels, range)).collect()
+    /// The losses of all ranges, added up in their order.
+    fn loss(&self, counts: BatchCounts) -> HeadLoss {
+        let own: Vec<[f64; 2]> = self.ranges.iter().map(|range| range.losses).collect();
+        let all = gather(self.ranks, &own).concat();
+        HeadLoss {
+            classification: all.iter().map(|losses| losses[0]).sum(),
+            shortlist: all.iter().map(|losses| losses[1]).sum(),
+            counts,
+        }
+    }
 }

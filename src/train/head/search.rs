@@ -2,9 +2,9 @@
 
 use rayon::prelude::*;
 
-use super::{Batch, BatchCounts, Head, HeadLoss, N_RANGES, SHARD};
+use super::{Batch, BatchCounts, Head, SHARD};
 use crate::index::{Adjacency, ClusterClassifiers, Path, Selection, ShortlistOptions, Shortlister};
-use crate::loss;
+use crate::ranks::{N_RANGES, gather, range_of_label};
 
 /// A shortlisted label of a point: 16 bytes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,6 +39,11 @@ impl Pair {
         (self.slot_and_sign & !POSITIVE) as usize
     }
 
+    /// The point in the upper half, the slot in the lower.
+    fn point_and_slot(&self) -> u32 {
+        u32::from(self.point) << 16 | self.slot() as u32
+    }
+
     pub(super) fn is_positive(self) -> bool {
         self.slot_and_sign & POSITIVE != 0
     }
@@ -59,18 +64,25 @@ pub(super) struct ShardBuffers {
     pub(super) dropped: Vec<Pair>,
     /// Clusters through which a gradient flows; filled by part 3.
     pub(super) touched_clusters: Vec<u32>,
-    counts: BatchCounts,
-    shortlist_loss: f64,
+    /// Positives that were reached.
+    n_positives: usize,
 }
 
-impl Head {
+/// What the search of a batch found, on all ranks together.
+pub(super) struct Found {
+    pub(super) counts: BatchCounts,
+    /// Point and slot of positives that the cut at K dropped.
+    pub(super) dropped: Vec<(usize, usize)>,
+}
+
+impl Head<'_> {
     pub(super) fn search(
         &mut self,
         clusters: &ClusterClassifiers,
         adjacency: &Adjacency,
         batch: Batch<'_>,
         options: &ShortlistOptions,
-    ) -> HeadLoss {
+    ) -> Found {
         let n_points = batch.rows.len();
         let most_positives = (0..n_points)
             .map(|point| batch.positives(point).len())
@@ -91,14 +103,28 @@ impl Head {
                     shard.search(clusters, adjacency, batch, options, points, searcher);
                 });
             });
-        let mut loss = HeadLoss::default();
-        for shard in &self.shards {
-            loss.shortlist += shard.shortlist_loss;
-            loss.counts.n_points += shard.counts.n_points;
-            loss.counts.n_pairs += shard.counts.n_pairs;
-            loss.counts.n_positives += shard.counts.n_positives;
+        let n_pairs = self.cut(n_points, options.shortlist_size);
+        let mut own = vec![self.shards.iter().map(|s| s.n_positives as u32).sum()];
+        for shard in &mut self.shards {
+            shard.dropped.sort_unstable_by_key(|p| (p.point, p.label));
+            let marks = shard.dropped.iter().map(|p| p.point_and_slot());
+            own.extend(marks);
         }
-        loss
+        let mut found = Found {
+            counts: BatchCounts {
+                n_points,
+                n_pairs,
+                n_positives: 0,
+            },
+            dropped: Vec::new(),
+        };
+        for told in gather(self.ranks, &own) {
+            found.counts.n_positives += told[0] as usize;
+            let marks = told[1..].iter();
+            let pairs = marks.map(|mark| ((mark >> 16) as usize, (mark & 0xFFFF) as usize));
+            found.dropped.extend(pairs);
+        }
+        found
     }
 }
 
@@ -124,20 +150,14 @@ impl ShardBuffers {
             let positives = (batch.positives(point), batch.parents);
             searcher.search_with_parents(clusters, adjacency, probabilities, options, positives);
             for path in &searcher.paths {
-                if path.is_positive {
-                    self.counts.n_positives += 1;
-                    self.shortlist_loss += loss::shortlist(path.score);
-                }
-                let range = range_of(path.row.0, n_labels);
+                self.n_positives += usize::from(path.is_positive);
+                let range = range_of_label(path.row.0, n_labels);
                 self.pairs[range].push(Pair::new(point, path));
             }
-            for path in &searcher.dropped_positives {
-                self.counts.n_positives += 1;
-                self.shortlist_loss += loss::shortlist(path.score);
-                self.dropped.push(Pair::new(point, path));
-            }
-            self.counts.n_points += 1;
-            self.counts.n_pairs += searcher.paths.len();
+            self.n_positives += searcher.dropped_positives.len();
+            let dropped = searcher.dropped_positives.iter();
+            self.dropped
+                .extend(dropped.map(|path| Pair::new(point, path)));
             self.selected.extend_from_slice(&searcher.selected);
             self.selected_starts.push(self.selected.len());
         }
@@ -150,30 +170,6 @@ impl ShardBuffers {
         self.selected_starts.clear();
         self.selected_starts.push(0);
         self.dropped.clear();
-        self.counts = BatchCounts::default();
-        self.shortlist_loss = 0.0;
-    }
-}
-
-/// The range whose bounds (`bounds`) hold the label.
-fn range_of(label: u32, n_labels: usize) -> usize {
-    ((label as usize + 1) * N_RANGES - 1) / n_labels
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_label_falls_into_the_range_whose_bounds_hold_it() {
-        for n_labels in [1, 2, 15, 16, 17, 100, 1023] {
-            for label in 0..n_labels {
-                let range = range_of(label as u32, n_labels);
-                assert!(
-                    super::super::bounds(n_labels, range).contains(&label),
-                    "{label} of {n_labels}"
-                );
-            }
-        }
+        self.n_positives = 0;
     }
 }

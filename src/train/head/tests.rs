@@ -9,17 +9,14 @@ use super::labels::LabelGradients;
 use super::reference::{Case, Gradients};
 use super::*;
 use crate::ids::LabelRow;
-use crate::index::Edges;
+use crate::index::{self, Edges};
 use crate::matrix::CsrBuilder;
 use crate::random::Random;
+use crate::ranks::Alone;
 
 fn floats(value: &Value) -> Vec<f64> {
-    value
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|x| x.as_f64().unwrap())
-        .collect()
+    let values = value.as_array().unwrap().iter();
+    values.map(|x| x.as_f64().unwrap()).collect()
 }
 
 fn rows(value: &Value) -> Vec<Vec<f64>> {
@@ -185,7 +182,7 @@ impl Case {
             gradient_floor: 0.0,
             weights: &|_| weights,
         };
-        let mut head = Head::new(self.n_labels);
+        let mut head = Head::new(self.n_labels, &Alone);
         let parts = HeadMut {
             clusters: &clusters,
             adjacency: &adjacency,
@@ -229,12 +226,13 @@ impl Case {
             let range = adjacency.edges().range(ClusterId(cluster_idx as u32));
             let gradient = &mut edge_state.gradient[range.clone()];
             if let Some(weights) = adjacency.weights() {
-                crate::index::edge_gradient(
-                    &weights[range.clone()],
-                    &adjacency.scores()[range],
-                    gradient,
-                    &mut Vec::new(),
-                );
+                let (weights, scores) = (&weights[range.clone()], &adjacency.scores()[range]);
+                let highest = index::highest(weights);
+                let sum = weights.iter().map(|a| (a - highest).exp()).sum();
+                let whole = std::iter::once(0..weights.len());
+                let total = index::passed_gradients(scores, gradient, whole).sum();
+                let norm = index::Norm { highest, sum };
+                index::edge_gradient(weights, norm, total, gradient, &mut Vec::new());
             }
             a.push(gradient.iter().map(|&x| f64::from(x)).collect());
         }

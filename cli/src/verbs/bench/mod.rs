@@ -13,6 +13,7 @@ use clap::{Args, Subcommand};
 use elias::data::{Dataset, Part, ReadOptions};
 use serde_json::Value;
 
+use crate::ranks::Process;
 use crate::ui::console::Console;
 use crate::ui::table::Table;
 use crate::{bundled, reading};
@@ -36,9 +37,9 @@ enum What {
 }
 
 impl Bench {
-    pub(crate) fn run(&self, console: &Console) -> anyhow::Result<()> {
+    pub(crate) fn run(&self, process: &Process, console: &Console) -> anyhow::Result<()> {
         match &self.what {
-            What::Train(bench) => bench.run(console),
+            What::Train(bench) => bench.run(process, console),
             What::Predict(bench) => bench.run(console),
             What::Encoder(bench) => bench.run(console),
             What::Kernels(bench) => bench.run(),

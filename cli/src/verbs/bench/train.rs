@@ -10,13 +10,15 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use clap::Args;
-use elias::bench::{Sgemm, median};
+use elias::bench::{Sgemm, median, train_stages};
 use elias::config::Plan;
 use elias::data::Part;
+use elias::tools::{Counted, Ranks};
 use elias::{Config, Event, Observer, Phase, Trainer};
 
 use super::{Figures, Group, read, write_groups};
 use crate::memory::peak_rss;
+use crate::ranks::Process;
 use crate::settings::Settings;
 use crate::ui::console::Console;
 
@@ -28,7 +30,8 @@ const SGEMM_EVERY: usize = 10;
 /// Measure training steps, compared with a plain matrix product
 ///
 /// Trains one epoch of stage 1 and two of stage 2, unless --set changes stage1.epochs or stage2.epochs.
-/// gflops counts 6·B·(K_used + C)·d per step, where K_used is the number of labels scored per point.
+/// gflops counts 6·B·(K_used + C)·d per step, where K_used is the number of labels scored per point. Under mpirun each
+/// rank is a group: K_used is then its share, and what it sends to other ranks is counted.
 #[derive(Args)]
 pub(super) struct BenchTrain {
     /// Training data [default: the bundled set]
@@ -44,16 +47,20 @@ pub(super) struct BenchTrain {
 }
 
 impl BenchTrain {
-    pub(super) fn run(&self, console: &Console) -> anyhow::Result<()> {
+    pub(super) fn run(&self, process: &Process, console: &Console) -> anyhow::Result<()> {
         let mut base = Config::default();
         (base.stage1.epochs, base.stage2.epochs) = (1, 2);
         let config = self.settings.over(base)?;
         let data = read(self.data.as_deref(), Part::Train, console)?;
-        let watch = Watch::new(self.steps);
-        let trainer = Trainer::new(config).observer(&watch);
+        let counted = process.ranks().map(Counted::new);
+        let watch = Watch::new(self.steps, counted.as_ref());
+        let mut trainer = Trainer::new(config).observer(&watch);
+        if let Some(ranks) = &counted {
+            trainer = trainer.ranks(ranks);
+        }
         let prepared = trainer.prepare(&data)?;
         let plan = prepared.plan().clone();
-        match prepared.train() {
+        match train_stages(prepared) {
             Ok(_) | Err(elias::Error::Stopped) => {}
             Err(error) => return Err(error.into()),
         }
@@ -61,22 +68,48 @@ impl BenchTrain {
             .state
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        let groups: Vec<Group> = stages
-            .stages
-            .iter()
-            .filter(|stage| !stage.step_ms.is_empty())
-            .map(|stage| Group {
-                name: stage.name.to_string(),
-                figures: stage.figures(&plan),
-            })
-            .collect();
-        write_groups(&groups, self.json)
+        let n_ranks = process.ranks().map_or(1.0, |ranks| ranks.n_ranks() as f64);
+        let measured = stages.stages.iter();
+        let measured = measured.filter(|stage| !stage.step_ms.is_empty());
+        let groups = measured.map(|stage| Group {
+            name: stage.name.to_string(),
+            figures: stage.figures(&plan, n_ranks),
+        });
+        let groups: Vec<Group> = groups.collect();
+        let Some(ranks) = process.ranks() else {
+            return write_groups(&groups, self.json);
+        };
+        let groups = of_all_ranks(&groups, ranks);
+        match process.is_first() {
+            true => write_groups(&groups, self.json),
+            false => Ok(()),
+        }
     }
 }
 
+/// The same figures of every rank.
+fn of_all_ranks(groups: &[Group], ranks: &dyn Ranks) -> Vec<Group> {
+    let values = groups.iter().flat_map(|group| &group.figures);
+    let own: Vec<u8> = values.flat_map(|(_, value)| value.to_le_bytes()).collect();
+    let mut all = Vec::new();
+    for (rank, bytes) in ranks.all_gather(&own).iter().enumerate() {
+        let values = bytes.as_chunks().0.iter();
+        let mut values = values.map(|bytes| f64::from_le_bytes(*bytes));
+        all.extend(groups.iter().map(|group| {
+            let names = group.figures.iter().map(|(name, _)| *name);
+            Group {
+                name: format!("{} rank {rank}", group.name),
+                figures: names.zip(values.by_ref()).collect(),
+            }
+        }));
+    }
+    all
+}
+
 /// An observer that times steps.
-struct Watch {
+struct Watch<'a> {
     max_steps: Option<usize>,
+    ranks: Option<&'a Counted<'a>>,
     state: Mutex<State>,
 }
 
@@ -84,6 +117,8 @@ struct State {
     sgemm: Sgemm,
     stages: [StageTimes; 2],
     last: Instant,
+    /// Calls and bytes until then.
+    told: (u64, u64),
 }
 
 #[derive(Default)]
@@ -94,26 +129,31 @@ struct StageTimes {
     sgemm: Vec<f64>,
     labels_scored: f64,
     peak: Option<u64>,
+    /// What was told to other ranks, step by step.
+    calls: Vec<f64>,
+    bytes: Vec<f64>,
 }
 
-impl Watch {
-    fn new(max_steps: Option<usize>) -> Self {
+impl<'a> Watch<'a> {
+    fn new(max_steps: Option<usize>, ranks: Option<&'a Counted<'a>>) -> Self {
         let stage = |name| StageTimes {
             name,
             ..StageTimes::default()
         };
         Watch {
             max_steps,
+            ranks,
             state: Mutex::new(State {
                 sgemm: Sgemm::new(),
                 stages: [stage("stage1"), stage("stage2")],
                 last: Instant::now(),
+                told: (0, 0),
             }),
         }
     }
 }
 
-impl Observer for Watch {
+impl Observer for Watch<'_> {
     fn on_event(&self, event: &Event) -> ControlFlow<()> {
         let now = Instant::now();
         let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -121,7 +161,11 @@ impl Observer for Watch {
             sgemm,
             stages,
             last,
+            told,
         } = &mut *guard;
+        let counts = self
+            .ranks
+            .map_or((0, 0), |ranks| (ranks.n_calls(), ranks.n_bytes()));
         let stage_of = |phase: Phase| match phase {
             Phase::Stage1 => Some(0),
             Phase::Stage2 => Some(1),
@@ -148,6 +192,8 @@ impl Observer for Watch {
                 if step > N_WARM_UP {
                     stage.step_ms.push(1e3 * (now - *last).as_secs_f64());
                     stage.points.push(n_points as f64);
+                    stage.calls.push((counts.0 - told.0) as f64);
+                    stage.bytes.push((counts.1 - told.1) as f64);
                 }
                 if step % SGEMM_EVERY == 0 {
                     stage.sgemm.push(sgemm.measure());
@@ -171,6 +217,7 @@ impl Observer for Watch {
             }
             _ => {}
         }
+        *told = counts;
         *last = Instant::now();
         if is_enough {
             ControlFlow::Break(())
@@ -181,10 +228,10 @@ impl Observer for Watch {
 }
 
 impl StageTimes {
-    fn figures(&self, plan: &Plan) -> Figures {
+    fn figures(&self, plan: &Plan, n_ranks: f64) -> Figures {
         let ms_per_step = median(&self.step_ms);
         let n_points = median(&self.points);
-        let n_scored = self.labels_scored + plan.n_clusters() as f64;
+        let n_scored = self.labels_scored / n_ranks + plan.n_clusters() as f64;
         let n_flops = 6.0 * n_points * n_scored * plan.config().encoder.dim as f64;
         let gflops = n_flops / ms_per_step / 1e6;
         let sgemm_gflops = median(&self.sgemm);
@@ -202,6 +249,8 @@ impl StageTimes {
             ("batch_size", n_points),
             ("n_steps", self.step_ms.len() as f64),
             ("n_threads", rayon::current_num_threads() as f64),
+            ("calls_per_step", median(&self.calls)),
+            ("bytes_sent_per_step", median(&self.bytes)),
         ]
     }
 }

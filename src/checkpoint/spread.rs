@@ -1,0 +1,194 @@
+//! One file of tensors of which each rank has a part.
+//!
+//! Rank 0 writes; the others send it their parts piece by piece, so that it never holds more than its own part and a
+//! piece of another. The file is the one that a single process would have written. All ranks call [`write`] with the
+//! same tensors in the same order.
+
+use std::io::{self, Write};
+
+use super::tensors::{self, Tensor};
+use crate::index::Edges;
+use crate::ranks::{Ranks, gather};
+use crate::train::Spread;
+
+/// Most bytes of a piece.
+const PIECE: usize = 4 << 20;
+
+/// Row offsets of edges.
+pub(super) fn offsets(edges: &Edges) -> Vec<u64> {
+    edges.indptr().iter().map(|&end| end as u64).collect()
+}
+
+/// Row offsets of the edges of all ranks together, from those of each.
+pub(super) fn sum_offsets(own: &[u64], ranks: &dyn Ranks) -> Vec<u64> {
+    let all = gather(ranks, own);
+    let sum = |row: usize| all.iter().map(|indptr| indptr[row]).sum();
+    (0..own.len()).map(sum).collect()
+}
+
+/// Writes tensors as one file; on ranks other than 0, `out` gets nothing of use.
+///
+/// `indptr` are the row offsets of the edges that this rank has.
+///
+/// # Errors
+/// Those of `out`.
+pub(super) fn write(
+    mut tensors: Vec<Tensor<'_>>,
+    spread_of: impl Fn(&str) -> Spread,
+    indptr: &[u64],
+    ranks: &dyn Ranks,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    if ranks.n_ranks() == 1 {
+        return tensors::write(tensors, out);
+    }
+    tensors::sort(&mut tensors);
+    let spreads: Vec<Spread> = tensors.iter().map(|t| spread_of(&t.name)).collect();
+    let own: Vec<u64> = tensors.iter().map(|t| t.shape[0] as u64).collect();
+    let n_rows = gather(ranks, &own);
+    let mut shapes: Vec<Vec<usize>> = tensors.iter().map(|t| t.shape.clone()).collect();
+    for (at, shape) in shapes.iter_mut().enumerate() {
+        if spreads[at] != Spread::Whole {
+            shape[0] = n_rows.iter().map(|n_rows| n_rows[at] as usize).sum();
+        }
+    }
+    tensors::write_header(&tensors, &shapes, out)?;
+    let indptrs = gather(ranks, indptr);
+    for (at, tensor) in tensors.iter().enumerate() {
+        let bytes = tensor.values.bytes();
+        let n_row_bytes = bytes.len() / tensor.shape[0].max(1);
+        match spreads[at] {
+            Spread::Whole => out.write_all(bytes)?,
+            Spread::Labels => {
+                let n_bytes = |from: usize| n_rows[from][at] as usize * n_row_bytes;
+                let lengths: Vec<usize> = (0..ranks.n_ranks()).map(n_bytes).collect();
+                write_one_after_the_other(bytes, &lengths, ranks, out)?;
+            }
+            Spread::Edges => write_interleaved(bytes, n_row_bytes, &indptrs, ranks, out)?,
+        }
+    }
+    Ok(())
+}
+
+/// The parts of the ranks, which are this many bytes long.
+fn write_one_after_the_other(
+    bytes: &[u8],
+    lengths: &[usize],
+    ranks: &dyn Ranks,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    for (from, &length) in lengths.iter().enumerate() {
+        if from == 0 {
+            out.write_all(&bytes[..lengths[0].min(bytes.len())])?;
+            continue;
+        }
+        for start in (0..length).step_by(PIECE) {
+            let piece = match ranks.rank() == from {
+                true => &bytes[start..length.min(start + PIECE)],
+                false => &[],
+            };
+            for piece in send_to_first(piece, ranks) {
+                out.write_all(&piece)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Row by row what each rank has of the row; rows end as `indptrs` say.
+fn write_interleaved(
+    bytes: &[u8],
+    n_edge_bytes: usize,
+    indptrs: &[Vec<u64>],
+    ranks: &dyn Ranks,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let n_edge_bytes = gather(ranks, &[n_edge_bytes as u64]).concat();
+    let n_edge_bytes = n_edge_bytes.into_iter().max().unwrap_or(0) as usize;
+    let n_rows = indptrs[0].len() - 1;
+    let end = |rank: usize, row: usize| indptrs[rank][row] as usize * n_edge_bytes;
+    let all_ends = |row: usize| (0..indptrs.len()).map(|rank| end(rank, row)).sum::<usize>();
+    let mut first = 0;
+    while first < n_rows {
+        // At least one row, and as many as make a piece.
+        let mut last = first + 1;
+        while last < n_rows && all_ends(last + 1) - all_ends(first) <= PIECE {
+            last += 1;
+        }
+        let rank = ranks.rank();
+        let own = &bytes[end(rank, first)..end(rank, last)];
+        let pieces = send_to_first(own, ranks);
+        for row in first..last {
+            for (from, piece) in pieces.iter().enumerate() {
+                if !piece.is_empty() {
+                    let start = end(from, first);
+                    out.write_all(&piece[end(from, row) - start..end(from, row + 1) - start])?;
+                }
+            }
+        }
+        first = last;
+    }
+    Ok(())
+}
+
+/// Tells rank 0 something; returns what each rank told this one.
+fn send_to_first(bytes: &[u8], ranks: &dyn Ranks) -> Vec<Vec<u8>> {
+    let mut parts: Vec<&[u8]> = vec![&[]; ranks.n_ranks()];
+    parts[0] = bytes;
+    ranks.all_to_all(&parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tensors::Values;
+    use super::*;
+    use crate::random::Random;
+    use crate::ranks::{own_labels, threads};
+
+    /// Edges of 9 clusters to 50 labels with a weight each, and two numbers a label.
+    #[test]
+    fn ranks_write_the_file_that_one_would() {
+        let mut random = Random::new(5, "edges", 0);
+        let lists: Vec<Vec<(u32, f32)>> = (0..9)
+            .map(|_| {
+                let labels = (0..50u32).filter(|_| random.f32() < 0.3);
+                labels.map(|label| (label, label as f32 + 0.5)).collect()
+            })
+            .collect();
+        let rows: Vec<f32> = (0..100).map(|value| value as f32).collect();
+        let files = |n_ranks| {
+            threads::run(n_ranks, |ranks| {
+                let own = own_labels(50, ranks);
+                let mut indptr = vec![0u64];
+                let (mut labels, mut weights) = (Vec::new(), Vec::new());
+                for list in &lists {
+                    let kept = list.iter().filter(|edge| own.contains(&(edge.0 as usize)));
+                    for &(label, weight) in kept {
+                        labels.push(label as u8);
+                        weights.push(weight);
+                    }
+                    indptr.push(labels.len() as u64);
+                }
+                let rows = &rows[2 * own.start..2 * own.end];
+                let tensors = vec![
+                    Tensor::list("edges.labels", Values::U8(&labels)),
+                    Tensor::list("edges.weights", Values::F32(&weights)),
+                    Tensor::matrix("labels", (own.len(), 2), rows),
+                    Tensor::list("whole", Values::U64(&[1, 2, 3])),
+                ];
+                let spread_of = |name: &str| match name {
+                    "labels" => Spread::Labels,
+                    "whole" => Spread::Whole,
+                    _ => Spread::Edges,
+                };
+                let mut out = Vec::new();
+                write(tensors, spread_of, &indptr, ranks, &mut out).unwrap();
+                out
+            })
+        };
+        let alone = files(1);
+        for n_ranks in [2, 5, 16] {
+            assert!(files(n_ranks)[0] == alone[0], "{n_ranks} ranks");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! An unfinished training of several ranks: rank 0 has the folder, the others send what it writes and read what it names.
+
+use std::path::{Path, PathBuf};
+
+use super::kept_member::{self, FinishedMember};
+use super::training::{SLOTS, TrainingFolder, folder_in};
+use super::{save_member, snapshot};
+use crate::config::Plan;
+use crate::encoder::EncoderOrigin;
+use crate::error::{Error, Result};
+use crate::predict::{Member, Predictor};
+use crate::ranks::{Ranks, gather, is_told};
+use crate::train::TrainState;
+
+impl TrainingFolder {
+    /// The whole member of which each rank has trained a part. It is mapped from a file, so that W_L need not fit into
+    /// the memory of this rank.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(crate) fn gather_member(
+        &self,
+        member: usize,
+        part: &FinishedMember,
+        plan: &Plan,
+        ranks: &dyn Ranks,
+    ) -> Result<FinishedMember> {
+        let folder = self.network_folder(member);
+        kept_member::write(&folder, part, ranks)?;
+        kept_member::read(&folder, plan)
+    }
+}
+
+/// Tells the other ranks which snapshot was restored, as the number of snapshots up to it.
+pub(super) fn tell_restored(n_snapshots: u64, ranks: &dyn Ranks) {
+    gather(ranks, &[n_snapshots]);
+}
+
+/// The folder as a rank other than 0 sees it, on storage that all ranks see.
+pub(crate) struct Follower {
+    directory: PathBuf,
+}
+
+impl Follower {
+    /// The folder inside a model's directory, which rank 0 has opened.
+    ///
+    /// # Errors
+    /// [`Error::BadFile`] if this rank does not see it.
+    pub(crate) fn open(directory: &Path) -> Result<Self> {
+        let follower = Follower {
+            directory: directory.into(),
+        };
+        match folder_in(directory).exists() {
+            true => Ok(follower),
+            false => Err(follower.not_shared("it is not here")),
+        }
+    }
+
+    /// The rank's part of the snapshot that rank 0 has restored, if it has.
+    ///
+    /// # Errors
+    /// [`Error::BadFile`] if this rank cannot read it.
+    pub(crate) fn restore(
+        &self,
+        plan: &Plan,
+        origin: &EncoderOrigin,
+        ranks: &dyn Ranks,
+    ) -> Result<Option<TrainState>> {
+        let n_snapshots = gather(ranks, &[0u64])[0][0];
+        if n_snapshots == 0 {
+            return Ok(None);
+        }
+        for slot in SLOTS {
+            let path = folder_in(&self.directory).join(slot);
+            if let Ok(Some(snapshot)) = snapshot::read_manifest(&path)
+                && snapshot.generation + 1 == n_snapshots
+            {
+                return snapshot::read(&path, &snapshot, plan, origin, ranks).map(Some);
+            }
+        }
+        Err(self.not_shared("the checkpoint that rank 0 continues is not here"))
+    }
+
+    /// Sends the state to rank 0 if that writes a snapshot; returns whether it does.
+    pub(crate) fn keep(&self, state: &mut TrainState, ranks: &dyn Ranks) -> bool {
+        let is_due = is_told(ranks, false);
+        if is_due {
+            snapshot::tell(state, ranks);
+        }
+        is_due
+    }
+
+    /// Sends a trained member to rank 0.
+    pub(crate) fn tell_member(&self, member: &Member, ranks: &dyn Ranks) {
+        save_member::tell(member, ranks);
+    }
+
+    /// The model that rank 0 has written.
+    ///
+    /// # Errors
+    /// As [`Predictor::load`].
+    pub(crate) fn finished(&self) -> Result<Predictor> {
+        Predictor::load(&self.directory)
+    }
+
+    fn not_shared(&self, problem: &str) -> Error {
+        Error::BadFile {
+            path: self.directory.clone(),
+            problem: format!("{problem}: the model must go to storage that all ranks see"),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! A training of several ranks ends in the bytes of one process: with and without checkpoints, stopped and resumed.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::Trainer;
+use crate::config::Config;
+use crate::data::Dataset;
+use crate::error::{Error, Result};
+use crate::events::{Event, Phase};
+use crate::ranks::{Ranks, threads};
+
+/// Texts of two or three words out of 60, with a label for each word.
+fn data(n_points: usize) -> Dataset {
+    Dataset::from_texts((0..n_points).map(|point| {
+        let words = [
+            point % 60,
+            (point * 7 + point / 60) % 60,
+            (point * point) % 60,
+        ];
+        let words = &words[..2 + point % 2];
+        let text: Vec<String> = words.iter().map(|word| format!("word{word}")).collect();
+        (
+            text.join(" "),
+            words
+                .iter()
+                .map(|word| format!("label{word}"))
+                .collect::<Vec<_>>(),
+        )
+    }))
+}
+
+/// Small sizes; the shortlist is shorter than what the clusters lead to, so that it is cut on all ranks together.
+fn config(settings: &[&str]) -> Config {
+    let small = [
+        "encoder.dim=12",
+        "index.n_clusters=6",
+        "index.beam_size=3",
+        "index.shortlist_size=20",
+        "index.kappa=25",
+        "stage1.epochs=3",
+        "stage2.epochs=3",
+        "train.batch_size=40",
+        "calibration.hold_out.min_points=10",
+    ];
+    let settings = small.iter().chain(settings);
+    settings.fold(Config::default(), |config, one| {
+        config.with_value(one).unwrap()
+    })
+}
+
+/// Every file of a model.
+fn contents(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let entries = entries.map(|entry| {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        (name, std::fs::read(path).unwrap())
+    });
+    entries.collect()
+}
+
+/// Trains on these ranks; rank 0 stops after this many steps of a stage.
+fn train(
+    directory: &Path,
+    n_ranks: usize,
+    config: &Config,
+    stop: Option<(Phase, usize)>,
+) -> Vec<Result<()>> {
+    let (data, test) = (data(400), data(90));
+    threads::run(n_ranks, |ranks: &dyn Ranks| {
+        let n_events = AtomicUsize::new(0);
+        let observer = |event: &Event| {
+            n_events.fetch_add(1, Ordering::Relaxed);
+            match (event, stop) {
+                (Event::Step { phase, step, .. }, Some(stop)) if (*phase, *step) == stop => {
+                    ControlFlow::Break(())
+                }
+                _ => ControlFlow::Continue(()),
+            }
+        };
+        let silent = |_: &Event| ControlFlow::Continue(());
+        let mut trainer = Trainer::new(config.clone())
+            .validate_on(&test)
+            .ranks(ranks)
+            .resume();
+        if ranks.rank() == 0 {
+            trainer = trainer.observer(&observer);
+        } else {
+            trainer = trainer.observer(&silent);
+        }
+        if stop.is_some() {
+            trainer = trainer.checkpoint_every(Duration::ZERO);
+        }
+        let trained = trainer.train_to(directory, &data);
+        trained.map(|predictor| {
+            let answers = predictor.predict("word3 word8", 2).unwrap();
+            assert_eq!(answers.len(), 2);
+        })
+    })
+}
+
+fn assert_trained(outcomes: Vec<Result<()>>) {
+    for outcome in outcomes {
+        outcome.unwrap();
+    }
+}
+
+#[track_caller]
+fn check_ranks(settings: &[&str], all_ranks: &[usize]) {
+    let config = config(settings);
+    let directory = tempfile::tempdir().unwrap();
+    let alone = directory.path().join("alone");
+    assert_trained(train(&alone, 1, &config, None));
+    let expected = contents(&alone);
+    for &n_ranks in all_ranks {
+        let model = directory.path().join(format!("of-{n_ranks}"));
+        assert_trained(train(&model, n_ranks, &config, None));
+        let found = contents(&model);
+        let names: Vec<_> = found.keys().collect();
+        assert_eq!(names, expected.keys().collect::<Vec<_>>(), "{n_ranks}");
+        assert!(found == expected, "{n_ranks} ranks");
+    }
+}
+
+#[test]
+fn any_number_of_ranks_gives_the_same_bytes() {
+    check_ranks(&[], &[2, 3, 4, 16]);
+}
+
+#[test]
+fn so_do_other_settings() {
+    check_ranks(
+        &[
+            "optim.update_every=3",
+            "loss.reduction=mean",
+            "optim.second_moments=coordinate",
+            "train.label_precision=half",
+            "clustering.warmup_epochs=1",
+        ],
+        &[2, 4],
+    );
+    check_ranks(&["index.mode=ova", "ensemble.members=2"], &[2, 4]);
+}
+
+#[test]
+fn a_stopped_training_is_resumed_by_another_number_of_ranks() {
+    let config = config(&[]);
+    let directory = tempfile::tempdir().unwrap();
+    let alone = directory.path().join("alone");
+    assert_trained(train(&alone, 1, &config, None));
+    let expected = contents(&alone);
+    for (first, second, stop) in [
+        (2, 1, (Phase::Stage1, 5)),
+        (1, 4, (Phase::Stage1, 12)),
+        (4, 2, (Phase::Stage2, 7)),
+        (2, 3, (Phase::Stage2, 18)),
+    ] {
+        let model = directory
+            .path()
+            .join(format!("{first}-{second}-{}", stop.1));
+        for outcome in train(&model, first, &config, Some(stop)) {
+            assert!(matches!(outcome, Err(Error::Stopped)), "{outcome:?}");
+        }
+        assert_trained(train(&model, second, &config, None));
+        assert!(contents(&model) == expected, "{first} then {second}");
+    }
+}
+
+#[test]
+fn what_ranks_cannot_do_is_said() {
+    let data = data(400);
+    let problems = |settings: &[&str], n_ranks| -> Vec<String> {
+        let config = config(settings);
+        threads::run(n_ranks, |ranks| {
+            let trainer = Trainer::new(config.clone()).ranks(ranks);
+            trainer.train(&data).err().unwrap().to_string()
+        })
+    };
+    for (settings, n_ranks, expected) in [
+        (&[][..], 17, "17 ranks"),
+        (&["train.keep_stage1=true"], 2, "train.keep_stage1"),
+        (&[], 2, "directory"),
+    ] {
+        for problem in problems(settings, n_ranks) {
+            assert!(problem.contains(expected), "{problem}");
+        }
+    }
+}

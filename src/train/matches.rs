@@ -1,0 +1,85 @@
+//! M: the best clusters of every training point, from which the edges of stage 2 are chosen.
+
+use rayon::prelude::*;
+
+use super::adjacency::Matches;
+use super::stage::{Stage, agree};
+use crate::encoder::TrainableEncoder;
+use crate::error::Result;
+use crate::events::{POINTS_PER_EVENT, Phase, Steps};
+use crate::ids::ClusterId;
+use crate::index::{ShortlistOptions, Shortlister};
+use crate::matrix::Matrix;
+use crate::model::Model;
+use crate::ranks::{Ranks, gather, share};
+
+/// Points per task.
+const CHUNK: usize = 64;
+
+impl Stage<'_> {
+    /// The best clusters of every training point, without dropout and without parents.
+    pub(super) fn matches(&self, model: &Model, encoder: &dyn TrainableEncoder) -> Result<Matches> {
+        let options = ShortlistOptions {
+            shortlist_size: 0,
+            ..self.shortlist_options(f32::INFINITY)
+        };
+        let n_clusters = model.clusters.n_clusters();
+        // No path is followed, so it needs no room for labels.
+        let searcher = || Shortlister::new(0);
+        let matches_of = |searcher: &mut Shortlister, rows: &[u32]| -> Matches {
+            let mut embeddings = Matrix::default();
+            let encoder = encoder.as_encoder();
+            encoder.encode(self.data.points, rows, &mut embeddings);
+            let mut probabilities = vec![0.0; rows.len() * n_clusters];
+            let clusters = &model.clusters;
+            clusters.probabilities(embeddings.values(), &mut probabilities);
+            let best = probabilities.chunks_exact(n_clusters).map(|probabilities| {
+                searcher.search(clusters, &model.adjacency, probabilities, &options);
+                let selected = searcher.selected.iter();
+                selected.map(|s| (s.cluster, s.score)).collect()
+            });
+            best.collect()
+        };
+        let ranks = self.data.ranks;
+        let blocks: Vec<&[u32]> = self.rows.chunks(POINTS_PER_EVENT).collect();
+        let own = &blocks[share(blocks.len(), ranks.rank(), ranks.n_ranks())];
+        let n_own = own.iter().map(|rows| rows.len()).sum();
+        let mut progress = Steps::start(Phase::Adjacency, n_own, self.observer);
+        let mut matches = Vec::with_capacity(self.rows.len());
+        for rows in own {
+            let chunks = rows.par_chunks(CHUNK).map_init(searcher, matches_of);
+            matches.par_extend(chunks.flatten_iter());
+            progress = progress.and_then(|mut progress| {
+                progress.advance(rows.len())?;
+                Ok(progress)
+            });
+            if progress.is_err() {
+                break;
+            }
+        }
+        agree(ranks, progress.map(|_| ()))?;
+        Ok(gather_matches(ranks, matches))
+    }
+}
+
+/// The matches of all ranks, each of which has those of a part of the points.
+fn gather_matches(ranks: &dyn Ranks, own: Matches) -> Matches {
+    if ranks.n_ranks() == 1 {
+        return own;
+    }
+    let lengths: Vec<u32> = own.iter().map(|best| best.len() as u32).collect();
+    let lengths = gather(ranks, &lengths).concat();
+    let flat = own.iter().flatten();
+    let flat: Vec<[u32; 2]> = flat
+        .map(|(cluster, score)| [cluster.0, score.to_bits()])
+        .collect();
+    drop(own);
+    let all = gather(ranks, &flat).concat();
+    let mut all = all
+        .into_iter()
+        .map(|[cluster, score]| (ClusterId(cluster), f32::from_bits(score)));
+    let lengths = lengths.into_iter();
+    lengths
+        .map(|n| all.by_ref().take(n as usize).collect())
+        .collect()
+}
