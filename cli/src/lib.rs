@@ -39,9 +39,10 @@ use crate::verbs::{
 #[derive(Parser)]
 #[command(name = "elias", version, max_term_width = 100)]
 #[command(arg_required_else_help = true, subcommand_value_name = "VERB")]
-#[command(subcommand_help_heading = "Verbs")]
-// Without blank lines around the usage, it fits 24 lines.
-#[command(help_template = "{about-with-newline}{usage-heading} {usage}\n{all-args}")]
+// Without blank lines, it fits 24 lines.
+#[command(
+    help_template = "{about-with-newline}{usage-heading} {usage}\nVerbs:\n{subcommands}\nOptions:\n{options}"
+)]
 struct Cli {
     #[command(flatten)]
     common: Common,
