@@ -24,7 +24,7 @@ done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-# Two threads a rank, as many as ranks share here.
+# Two threads per rank, as many as ranks share here.
 threads=(--threads 2)
 
 # 900 texts of two or three of 120 words, with a label for each word.

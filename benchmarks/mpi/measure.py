@@ -102,7 +102,7 @@ def main():
         data = os.path.join(folder, "train.txt")
         write_data(data, arguments.labels, n_points)
         print(f"{arguments.labels} labels, {n_points} points, settings {' '.join(settings)}\n")
-        print("| ranks | rank | peak memory, MiB | calls a step | KiB sent a step | labels scored a point | ms a step |")
+        print("| ranks | rank | peak memory, MiB | calls per step | KiB sent per step | labels scored per point | ms per step |")
         print("|---|---|---|---|---|---|---|")
         rows, memory = {}, []
         for n_ranks in arguments.ranks:
@@ -120,7 +120,7 @@ def main():
         plan["clusters"] = next((int(s.split("=")[1]) for s in settings if s.startswith("index.n_clusters")), clusters)
         several = {n: figures for n, figures in rows.items() if n > 1}
         keys, touched = fit(several, plan)
-        print(f"\nfitted: {keys:.0f} keys a point, {touched:.0f} touched rows of A")
+        print(f"\nfitted: {keys:.0f} keys per point, {touched:.0f} touched rows of A")
         for n, figures in several.items():
             counted = figures["bytes_sent_per_step"]
             print(f"{n} ranks: {counted / 2**10:.0f} KiB counted, {sent(n, plan, keys, touched) / 2**10:.0f} by the model")

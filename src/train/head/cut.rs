@@ -198,7 +198,7 @@ mod tests {
             cut_together(&counted, vec![keys.collect(); 100], 800);
             counted.n_bytes()
         });
-        // Of 800 keys a rank some 200 stay, and three of four points are cut by others.
+        // Of 800 keys per rank some 200 stay, and three of four points are cut by others.
         let all_keys = 8 * 800 * 75;
         assert!(n_bytes.iter().all(|&n| n < all_keys / 2), "{n_bytes:?}");
     }
