@@ -155,7 +155,7 @@ fn swaps(binary: &str, first: &Path, second: &Path, exchanges: &[Exchange]) {
     copy(first, &current);
     copy(second, &next);
     let server = Server::start(binary, &current, &[]);
-    let is_done = AtomicBool::new(false);
+    let (started, is_done) = (Instant::now(), AtomicBool::new(false));
     let tally = std::thread::scope(|scope| {
         let (address, until) = (server.address, Until::Flag(&is_done));
         let load = scope.spawn(move || drive(address, exchanges, None, 4, until));
@@ -171,7 +171,7 @@ fn swaps(binary: &str, first: &Path, second: &Path, exchanges: &[Exchange]) {
         is_done.store(true, Ordering::Relaxed);
         load.join().unwrap()
     });
-    report("200 swaps", &tally, 0);
+    report("200 swaps", &tally, started.elapsed().as_secs().max(1));
     println!("  memory {} MB", server.memory() >> 20);
     drop(server);
     let _ = fs::remove_dir_all(&place);
