@@ -31,7 +31,7 @@ fn train(data: &Dataset, members: usize) -> Predictor {
         dim = 8
         [index]
         n_clusters = 4
-        beam_size = 3
+        beam_size = 2
         shortlist_size = 20
         [train]
         batch_size = 16"

@@ -136,6 +136,7 @@ mod tests {
                 "index.start=random",
                 "loss.reduction=mean",
                 "loss.lambda=0.05",
+                "loss.positives=shortlisted",
                 "clustering.warmup_epochs=5",
                 "encoder.dropout=0.5",
                 "encoder.pooling=cls",

@@ -1,7 +1,7 @@
 //! Clusters of labels: partition, balance, quality against brute force, the same on any number of threads.
 
 use crate::clustering::{Clustering, PointFeatures, cluster_labels, label_centroids, mean_cosine};
-use crate::config::default_n_clusters;
+use crate::config::{default_n_clusters, paper_n_clusters};
 use crate::ids::{ClusterId, LabelId};
 use crate::matrix::{CsrBuilder, CsrMatrix, Matrix};
 use crate::random::Random;
@@ -212,24 +212,24 @@ fn impossible_numbers_of_clusters_are_errors() {
 }
 
 #[test]
-fn default_number_of_clusters_follows_the_paper() {
+fn the_number_of_clusters_follows_the_paper_and_is_four_times_that_where_it_is_small() {
     // The paper's table: 131,073 labels give 2048 clusters, 670,091 give 8192, 2,812,281 give 32768.
     let expected = [
-        (0, 1),
-        (1, 1),
-        (100, 1),
-        (101, 2),
-        (201, 4),
-        (28_484, 512),
-        (131_073, 2048),
-        (670_091, 8192),
-        (2_812_281, 32_768),
+        (0, 1, 1),
+        (1, 1, 1),
+        (3, 1, 3),
+        (100, 1, 4),
+        (101, 2, 8),
+        (201, 4, 16),
+        (10_146, 128, 512),
+        (20_000, 256, 512),
+        (28_484, 512, 512),
+        (131_073, 2048, 2048),
+        (670_091, 8192, 8192),
+        (2_812_281, 32_768, 32_768),
     ];
-    for (n_labels, n_clusters) in expected {
-        assert_eq!(
-            default_n_clusters(n_labels),
-            n_clusters,
-            "{n_labels} labels"
-        );
+    for (n_labels, paper, default) in expected {
+        let found = (paper_n_clusters(n_labels), default_n_clusters(n_labels));
+        assert_eq!(found, (paper, default), "{n_labels} labels");
     }
 }

@@ -20,9 +20,9 @@ pub enum IndexMode {
 #[serde(rename_all = "snake_case")]
 pub enum EdgeStart {
     /// ln of MᵀY: how often the points of a label met the cluster.
+    #[default]
     Counts,
     /// Random numbers from 0 to 1 (the paper).
-    #[default]
     Random,
 }
 
@@ -34,7 +34,7 @@ pub struct IndexConfig {
     pub mode: IndexMode,
     /// Start of the edge weights.
     pub start: EdgeStart,
-    /// C: number of clusters; unset: 2^⌈log2(L/100)⌉.
+    /// C: number of clusters; unset: 4·2^⌈log2(L/100)⌉ up to 512, then 2^⌈log2(L/100)⌉ (the paper).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub n_clusters: Option<usize>,
     /// α: how many clusters can be fully relevant at once.

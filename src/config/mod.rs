@@ -24,12 +24,13 @@ pub use ensemble::EnsembleConfig;
 pub use features::FeaturesConfig;
 pub use index::{EdgeStart, IndexConfig, IndexMode};
 pub use optim::{OptimConfig, SecondMoments};
-pub(crate) use plan::Decided;
 pub use plan::{DataCounts, Plan, default_n_clusters};
+pub(crate) use plan::{Decided, paper_n_clusters};
 pub use ranker::{RankerConfig, RankerLoss, RankerNegatives};
 pub(crate) use removed::migrate;
 pub use stage::{
-    LabelPrecision, LabelTexts, LearningRates, LossConfig, Reduction, StageConfig, TrainConfig,
+    LabelPrecision, LabelTexts, LearningRates, LossConfig, Positives, Reduction, StageConfig,
+    TrainConfig,
 };
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -208,8 +208,21 @@ fn unusable(key: &str, found: f64, expected: &str) -> Error {
 }
 
 /// The paper's number of clusters for L labels: 2^⌈log2(L/100)⌉, which makes clusters of 50 to 100 labels; at least 1.
-pub fn default_n_clusters(n_labels: usize) -> usize {
+pub(crate) fn paper_n_clusters(n_labels: usize) -> usize {
     n_labels.div_ceil(100).next_power_of_two()
+}
+
+/// Where the paper has more clusters than these, there are no more than in the paper: every text is compared with all.
+const MANY_CLUSTERS: usize = 512;
+
+/// The number of clusters for L labels: four times the paper's, as long as that is no more than 512.
+///
+/// The smaller a cluster, the more it says about its labels; but it also has fewer points to be learned from.
+pub fn default_n_clusters(n_labels: usize) -> usize {
+    let paper = paper_n_clusters(n_labels);
+    paper
+        .max((4 * paper).min(MANY_CLUSTERS))
+        .min(n_labels.max(1))
 }
 
 impl Plan {
@@ -306,9 +319,9 @@ mod tests {
         assert_eq!(plan(3_000_000).n_clusters(), 32_768);
         let factor = |factor: &str| Config::default().with_value(factor).unwrap();
         let counts = plan(6_400).counts();
-        assert_eq!(plan(6_400).beta(), 450.0);
+        assert_eq!(plan(6_400).beta(), 112.5);
         let wider = factor("index.beta_factor=8.5").resolve(counts).unwrap();
-        assert_eq!(wider.beta(), 850.0);
+        assert_eq!(wider.beta(), 212.5);
         assert!(factor("index.beta_factor=0").resolve(counts).is_err());
         let tiny = plan(1);
         assert_eq!(

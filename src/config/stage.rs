@@ -13,6 +13,17 @@ pub enum Reduction {
     Mean,
 }
 
+/// Which positives of a point are in L_c.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Positives {
+    /// All that the search reached: a label learns from every point that has it.
+    #[default]
+    All,
+    /// Those among the K best (the paper): a positive that is cut has L_s alone.
+    Shortlisted,
+}
+
 /// The loss L_c + λ L_s.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -21,6 +32,8 @@ pub struct LossConfig {
     pub reduction: Reduction,
     /// λ: weight of the shortlist loss (paper: 0.05, for mean reduction).
     pub lambda: f32,
+    /// Which positives of a point are in L_c.
+    pub positives: Positives,
 }
 
 impl Default for LossConfig {
@@ -28,6 +41,7 @@ impl Default for LossConfig {
         LossConfig {
             reduction: Reduction::default(),
             lambda: 0.05,
+            positives: Positives::default(),
         }
     }
 }

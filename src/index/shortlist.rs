@@ -18,6 +18,8 @@ pub(crate) struct ShortlistOptions {
     pub shortlist_size: usize,
     /// Paths with a lower score are not followed; 0 follows all. Positives are always followed in training.
     pub score_floor: f32,
+    /// Whether positives stay in the shortlist, wherever they are.
+    pub keeps_positives: bool,
 }
 
 /// The best path to a shortlisted label.
@@ -194,7 +196,7 @@ impl Shortlister {
                 self.paths[at].is_positive = true;
             }
         }
-        self.cut(size);
+        self.cut(size, options.keeps_positives);
     }
 
     /// Scores of every n-th path, where that leaves about [`SAMPLE`] of them; n.
@@ -301,8 +303,8 @@ impl Shortlister {
         }
     }
 
-    /// Keeps the K best paths.
-    fn cut(&mut self, shortlist_size: usize) {
+    /// Keeps the K best paths, and positives if they stay.
+    fn cut(&mut self, shortlist_size: usize, keeps_positives: bool) {
         if self.paths.len() <= shortlist_size {
             return;
         }
@@ -316,7 +318,8 @@ impl Shortlister {
         let (_, &mut first_out, _) = keys.select_nth_unstable_by(shortlist_size, |a, b| b.cmp(a));
         let dropped = &mut self.dropped_positives;
         self.paths.retain(|path| {
-            let stays = first_out < descending_key(path.score, path.row.0);
+            let stays = first_out < descending_key(path.score, path.row.0)
+                || keeps_positives && path.is_positive;
             if !stays && path.is_positive {
                 dropped.push(*path);
             }
@@ -343,7 +346,7 @@ mod tests {
         #[test]
         fn the_shortlist_is_that_of_following_every_path(
             seed in 0u64..100_000, k in 1usize..60, n_labels in 1usize..400, n_positives in 0usize..4,
-            floor in prop::sample::select(vec![0.0f32, 0.0, 0.01]),
+            floor in prop::sample::select(vec![0.0f32, 0.0, 0.01]), keeps_positives: bool,
         ) {
             let mut random = Random::new(seed, "shortlist", 0);
             let lists: Vec<Vec<LabelRow>> = (0..6)
@@ -355,7 +358,7 @@ mod tests {
             let adjacency = Adjacency::learned(edges, weights, 20.0).unwrap();
             let clusters = ClusterClassifiers { weights: Matrix::zeros(6, 1), bias: vec![0.0; 6], alpha: 2.0 };
             let probabilities: Vec<f32> = (0..6).map(|_| random.f32()).collect();
-            let options = ShortlistOptions { beam_size: 4, shortlist_size: k, score_floor: floor };
+            let options = ShortlistOptions { beam_size: 4, shortlist_size: k, score_floor: floor, keeps_positives };
             let mut positives: Vec<u32> = (0..n_positives).map(|_| random.below(n_labels) as u32).collect();
             positives.sort_unstable();
             positives.dedup();
@@ -379,8 +382,14 @@ mod tests {
             }
             let mut all: Vec<Path> = best.into_iter().flatten().collect();
             all.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.row.cmp(&b.row)));
-            all.truncate(k);
+            let mut out = all.split_off(k.min(all.len()));
+            out.retain(|path| path.is_positive);
+            if keeps_positives {
+                all.append(&mut out);
+            }
             prop_assert_eq!(&searcher.paths, &all);
+            searcher.dropped_positives.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.row.cmp(&b.row)));
+            prop_assert_eq!(&searcher.dropped_positives, &out);
         }
     }
 }

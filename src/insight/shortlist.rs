@@ -175,6 +175,7 @@ impl Chunk<'_> {
                     beam_size,
                     shortlist_size: SHORTLIST_SIZES[SHORTLIST_SIZES.len() - 1],
                     score_floor: 0.0,
+                    keeps_positives: false,
                 };
                 searcher.search(clusters, &rival.adjacency, &probabilities, &options);
                 searcher.sort();

@@ -256,7 +256,7 @@ mod tests {
             }
             let mut random = Random::new(seed, "embedding", 0);
             let embedding: Vec<f32> = (0..5).map(|_| random.normal()).collect();
-            let options = ShortlistOptions { beam_size: 6, shortlist_size: 1000, score_floor: 0.0 };
+            let options = ShortlistOptions { beam_size: 6, shortlist_size: 1000, score_floor: 0.0, keeps_positives: false };
             let mut scratch = RankScratch::new(&model);
             let ranked = model.rank(&embedding, &options, k, &mut scratch);
 

@@ -6,11 +6,11 @@ use rayon::prelude::*;
 
 use super::split::{HeldOut, LabelledPoints};
 use crate::calibration::{Calibrator, CandidateScores, Isotonic, Mixing, TREE_LIMITS};
-use crate::config::{CalibrationKind, Config, Plan, RankerNegatives};
+use crate::config::{CalibrationKind, Config, Plan, RankerNegatives, paper_n_clusters};
 use crate::ensemble::Merger;
 use crate::error::Result;
 use crate::events::{Event, Observer, POINTS_PER_EVENT, Phase, Steps};
-use crate::ids::Scored;
+use crate::ids::{ClusterId, Scored};
 use crate::judge::Examples;
 use crate::matrix::Matrix;
 use crate::neighbours::Neighbours;
@@ -26,7 +26,7 @@ pub(super) fn train_ranker(
 ) -> Result<Ranker> {
     let config = &plan.config().ranker;
     let cluster_of = match config.negatives {
-        RankerNegatives::Clusters => member.cluster_of(),
+        RankerNegatives::Clusters => member.cluster_of().map(joined),
         RankerNegatives::Candidates => None,
     };
     // What the network makes of the points is asked for only where it is needed.
@@ -54,6 +54,17 @@ pub(super) fn train_ranker(
             Err(_) => ControlFlow::Break(()),
         }
     })
+}
+
+/// Clusters of 50 to 100 labels, as linear trees have them: neighbours, which are siblings, are joined.
+fn joined(mut cluster_of: Vec<ClusterId>) -> Vec<ClusterId> {
+    let n_wanted = paper_n_clusters(cluster_of.len());
+    let n_clusters = cluster_of.iter().map(|cluster| cluster.idx() + 1).max();
+    let n_joined = n_clusters.unwrap_or(0).div_ceil(n_wanted) as u32;
+    cluster_of
+        .iter_mut()
+        .for_each(|cluster| cluster.0 /= n_joined.max(1));
+    cluster_of
 }
 
 /// What a network makes of points.

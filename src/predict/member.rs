@@ -100,6 +100,7 @@ impl Search {
                 beam_size: plan.beam_size(),
                 shortlist_size: plan.shortlist_size(),
                 score_floor: 0.0,
+                keeps_positives: false,
             },
             n_candidates: n_candidates.min(plan.counts().n_labels),
         }

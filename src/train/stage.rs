@@ -6,7 +6,7 @@ use super::TrainingData;
 use super::head::{Batch, BatchCounts, Head, HeadMut, HeadOptions, LabelState, LossWeights};
 use super::state::{Boundary, EpochSums, Keep, Optimiser, Position, TrainState};
 use super::validation::Validator;
-use crate::config::{Plan, Reduction, StageConfig};
+use crate::config::{Plan, Positives, Reduction, StageConfig};
 use crate::encoder::{StepSeed, TrainableEncoder};
 use crate::error::{Error, Result};
 use crate::events::{Event, Observer, Phase, emit};
@@ -225,6 +225,7 @@ impl Stage<'_> {
             beam_size: self.plan.beam_size(),
             shortlist_size: self.plan.shortlist_size(),
             score_floor,
+            keeps_positives: self.plan.config().loss.positives == Positives::All,
         }
     }
 

@@ -89,8 +89,8 @@ impl Validator<'_> {
         let paths: Vec<_> = searched.collect();
         let key = |path: &crate::index::Path| descending_key(path.score, path.row.0);
         let keys: Vec<Vec<u64>> = paths.iter().map(|p| p.iter().map(key).collect()).collect();
-        let cut = cut_together(self.ranks, keys, self.options.shortlist_size);
-        let best = embeddings.zip(&paths).zip(&cut.first_out);
+        let first_out = cut_together(self.ranks, keys, self.options.shortlist_size);
+        let best = embeddings.zip(&paths).zip(&first_out);
         let best = best.map(|((embedding, paths), first_out)| {
             let kept = paths.iter();
             let kept = kept.filter(|path| first_out.is_none_or(|out| out < key(path)));

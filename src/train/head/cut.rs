@@ -8,15 +8,14 @@ use rayon::prelude::*;
 
 use super::Head;
 use super::search::{Pair, ShardBuffers};
-use crate::index::descending_key;
+use crate::index::{ShortlistOptions, descending_key};
 use crate::ranks::{Ranks, gather, share};
 
 impl Head<'_> {
-    /// Leaves the K best pairs of each point; returns how many are left on all ranks.
-    pub(super) fn cut(&mut self, n_points: usize, shortlist_size: usize) -> usize {
-        let all_pairs = |shard: &ShardBuffers| shard.pairs.iter().map(Vec::len).sum::<usize>();
+    /// Leaves the K best pairs of each point, and positives if they stay.
+    pub(super) fn cut(&mut self, n_points: usize, options: &ShortlistOptions) {
         if self.ranks.n_ranks() == 1 {
-            return self.shards.iter().map(all_pairs).sum();
+            return;
         }
         let mut keys = vec![Vec::new(); n_points];
         for pair in self
@@ -26,20 +25,20 @@ impl Head<'_> {
         {
             keys[pair.point as usize].push(key(pair));
         }
-        let Cut { totals, first_out } = cut_together(self.ranks, keys, shortlist_size);
+        let first_out = cut_together(self.ranks, keys, options.shortlist_size);
         let shards = self.shards.par_iter_mut();
-        shards.for_each(|shard| shard.drop_worse(&first_out));
-        totals.iter().map(|&n| n.min(shortlist_size)).sum()
+        shards.for_each(|shard| shard.drop_worse(&first_out, options.keeps_positives));
     }
 }
 
 impl ShardBuffers {
     /// Keeps the pairs that are better than the best that is out.
-    fn drop_worse(&mut self, first_out: &[Option<u64>]) {
+    fn drop_worse(&mut self, first_out: &[Option<u64>], keeps_positives: bool) {
         let ShardBuffers { pairs, dropped, .. } = self;
         for pairs in pairs {
             pairs.retain(|pair| {
-                let stays = first_out[pair.point as usize].is_none_or(|out| out < key(pair));
+                let stays = keeps_positives && pair.is_positive()
+                    || first_out[pair.point as usize].is_none_or(|out| out < key(pair));
                 if !stays && pair.is_positive() {
                     dropped.push(*pair);
                 }
@@ -52,14 +51,6 @@ impl ShardBuffers {
 /// The order of the shortlist.
 fn key(pair: &Pair) -> u64 {
     descending_key(pair.score, pair.label)
-}
-
-/// Where the shortlists of some points end.
-pub(crate) struct Cut {
-    /// Labels that all ranks found together, a point each.
-    totals: Vec<usize>,
-    /// The best key that is out, where there are more than K.
-    pub(crate) first_out: Vec<Option<u64>>,
 }
 
 /// Keys of each point that a rank tells first.
@@ -96,12 +87,14 @@ fn lower_bound<'a>(
     marks[shortlist_size / stride]
 }
 
-/// Finds the end of each point's K best among the keys of all ranks. keys: this rank's, a list each point
+/// The best key that is out of each point's K best among those of all ranks; none where there are no more than K.
+///
+/// keys: this rank's, a list each point
 pub(crate) fn cut_together(
     ranks: &dyn Ranks,
     mut keys: Vec<Vec<u64>>,
     shortlist_size: usize,
-) -> Cut {
+) -> Vec<Option<u64>> {
     let (rank, n_ranks) = (ranks.rank(), ranks.n_ranks());
     let stride = (shortlist_size + 1).div_ceil(N_MARKS);
     let sketch = |keys: &mut Vec<u64>| {
@@ -119,7 +112,7 @@ pub(crate) fn cut_together(
         .filter(|&point| shortlist_size < totals[point])
         .collect();
     if crowded.is_empty() {
-        return Cut { totals, first_out };
+        return first_out;
     }
     for &point in &crowded {
         let bound = lower_bound(of_point(point), stride, shortlist_size);
@@ -157,7 +150,7 @@ pub(crate) fn cut_together(
     for (&point, key) in crowded.iter().zip(decided) {
         first_out[point] = Some(key);
     }
-    Cut { totals, first_out }
+    first_out
 }
 
 #[cfg(test)]
@@ -183,8 +176,7 @@ mod tests {
                 let mut all: Vec<u64> = lists.iter().flat_map(|l| l[point].clone()).collect();
                 all.sort_unstable_by(|a, b| b.cmp(a));
                 for cut in &cuts {
-                    assert_eq!(cut.totals[point], all.len());
-                    assert_eq!(cut.first_out[point], all.get(k).copied());
+                    assert_eq!(cut[point], all.get(k).copied());
                 }
             }
         }

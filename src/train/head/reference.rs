@@ -10,6 +10,8 @@ pub(super) struct Case {
     pub(super) beta: Option<f64>,
     pub(super) beam_size: usize,
     pub(super) shortlist_size: usize,
+    /// Whether all positives are in L_c, or those among the K best.
+    pub(super) keeps_positives: bool,
     pub(super) n_labels: usize,
     pub(super) edges: Vec<Vec<usize>>,
     pub(super) a: Vec<Vec<f64>>,
@@ -195,7 +197,7 @@ impl Case {
                     shortlist_loss -= label.shortlist_score.ln();
                     d_path -= shortlist / label.shortlist_score;
                 }
-                if rank < self.shortlist_size {
+                if rank < self.shortlist_size || self.keeps_positives && is_positive {
                     let sigma = label.score / label.shortlist_score;
                     let (loss, d_score) = if is_positive {
                         (-label.score.ln(), -1.0 / label.score)

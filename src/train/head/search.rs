@@ -103,8 +103,11 @@ impl Head<'_> {
                     shard.search(clusters, adjacency, batch, options, points, searcher);
                 });
             });
-        let n_pairs = self.cut(n_points, options.shortlist_size);
-        let mut own = vec![self.shards.iter().map(|s| s.n_positives as u32).sum()];
+        self.cut(n_points, options);
+        let n_positives = self.shards.iter().map(|shard| shard.n_positives).sum();
+        let pairs = self.shards.iter().flat_map(|shard| &shard.pairs);
+        let n_pairs: usize = pairs.map(Vec::len).sum();
+        let mut own: Vec<u32> = [n_positives, n_pairs].map(|n: usize| n as u32).to_vec();
         for shard in &mut self.shards {
             shard.dropped.sort_unstable_by_key(|p| (p.point, p.label));
             let marks = shard.dropped.iter().map(|p| p.point_and_slot());
@@ -113,14 +116,15 @@ impl Head<'_> {
         let mut found = Found {
             counts: BatchCounts {
                 n_points,
-                n_pairs,
+                n_pairs: 0,
                 n_positives: 0,
             },
             dropped: Vec::new(),
         };
         for told in gather(self.ranks, &own) {
             found.counts.n_positives += told[0] as usize;
-            let marks = told[1..].iter();
+            found.counts.n_pairs += told[1] as usize;
+            let marks = told[2..].iter();
             let pairs = marks.map(|mark| ((mark >> 16) as usize, (mark & 0xFFFF) as usize));
             found.dropped.extend(pairs);
         }

@@ -40,6 +40,7 @@ impl Case {
             beta: is_learned.then(|| golden["beta"].as_f64().unwrap()),
             beam_size: count("beam_size"),
             shortlist_size: count("shortlist_size"),
+            keeps_positives: false,
             n_labels: count("n_labels"),
             a: if is_learned {
                 rows(&golden["a"])
@@ -90,6 +91,7 @@ impl Case {
             beta: is_learned.then(|| 1.0 + 6.0 * f64::from(random.f32())),
             beam_size: 1 + random.below(n_clusters),
             shortlist_size: 1 + random.below(n_labels + 3),
+            keeps_positives: seed.is_multiple_of(2),
             n_labels,
             a: edges
                 .iter()
@@ -158,6 +160,7 @@ impl Case {
             beam_size: self.beam_size,
             shortlist_size: self.shortlist_size,
             score_floor: 0.0,
+            keeps_positives: self.keeps_positives,
         }
     }
 
@@ -404,11 +407,9 @@ fn shortlists_agree_with_the_goldens() {
                 searcher.sort();
                 let expected = &golden["expected"][mode][point];
                 let got: Vec<usize> = searcher.selected.iter().map(|s| s.cluster.idx()).collect();
-                let as_ids = |key: &str| {
-                    floats(&expected[key])
-                        .iter()
-                        .map(|&x| x as usize)
-                        .collect::<Vec<_>>()
+                let as_ids = |key: &str| -> Vec<usize> {
+                    let ids = floats(&expected[key]).into_iter();
+                    ids.map(|x| x as usize).collect()
                 };
                 assert_eq!(got, as_ids("clusters"), "{name} {mode} {point}");
                 let got: Vec<usize> = searcher.paths.iter().map(|path| path.row.idx()).collect();
