@@ -212,12 +212,13 @@ fn impossible_numbers_of_clusters_are_errors() {
 }
 
 #[test]
-fn the_number_of_clusters_follows_the_paper_and_is_four_times_that_where_it_is_small() {
+fn clusters_are_small_up_to_512_and_then_follow_the_paper() {
     // The paper's table: 131,073 labels give 2048 clusters, 670,091 give 8192, 2,812,281 give 32768.
     let expected = [
         (0, 1, 1),
         (1, 1, 1),
-        (3, 1, 3),
+        (25, 1, 1),
+        (26, 1, 2),
         (100, 1, 4),
         (101, 2, 8),
         (201, 4, 16),

@@ -34,7 +34,7 @@ pub struct IndexConfig {
     pub mode: IndexMode,
     /// Start of the edge weights.
     pub start: EdgeStart,
-    /// C: number of clusters; unset: 4·2^⌈log2(L/100)⌉ up to 512, then 2^⌈log2(L/100)⌉ (the paper).
+    /// C: number of clusters; unset: 2^⌈log2(L/25)⌉ up to 512, then 2^⌈log2(L/100)⌉ (the paper).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub n_clusters: Option<usize>,
     /// α: how many clusters can be fully relevant at once.

@@ -212,17 +212,16 @@ pub(crate) fn paper_n_clusters(n_labels: usize) -> usize {
     n_labels.div_ceil(100).next_power_of_two()
 }
 
-/// Where the paper has more clusters than these, there are no more than in the paper: every text is compared with all.
-const MANY_CLUSTERS: usize = 512;
+/// As many clusters may be small.
+const SMALL_CLUSTERS: usize = 512;
 
-/// The number of clusters for L labels: four times the paper's, as long as that is no more than 512.
+/// The number of clusters for L labels: of 13 to 25 labels up to 512 clusters, then the paper's number.
 ///
-/// The smaller a cluster, the more it says about its labels; but it also has fewer points to be learned from.
+/// The smaller a cluster, the more it says about its labels; but it also has fewer points to be learned from, and
+/// every text is compared with all clusters.
 pub fn default_n_clusters(n_labels: usize) -> usize {
-    let paper = paper_n_clusters(n_labels);
-    paper
-        .max((4 * paper).min(MANY_CLUSTERS))
-        .min(n_labels.max(1))
+    let small = n_labels.div_ceil(25).next_power_of_two();
+    small.min(SMALL_CLUSTERS).max(paper_n_clusters(n_labels))
 }
 
 impl Plan {
