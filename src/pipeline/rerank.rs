@@ -312,3 +312,23 @@ fn list<T: Send>(
         .collect::<Result<_>>()?;
     Ok(chunks.into_iter().flatten().collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn siblings_are_joined_into_clusters_of_at_most_a_hundred_labels() {
+        // 800 labels in 32 clusters of 25 become 8 of 100; the paper's 8 stay as they are.
+        for (n_clusters, n_joined) in [(32, 4), (8, 1), (4, 1)] {
+            let cluster_of: Vec<ClusterId> = (0..800)
+                .map(|label| ClusterId(label % n_clusters))
+                .collect();
+            let expected: Vec<ClusterId> = (0..800)
+                .map(|label| ClusterId(label % n_clusters / n_joined))
+                .collect();
+            assert_eq!(joined(cluster_of), expected);
+        }
+        assert_eq!(joined(Vec::new()), []);
+    }
+}
