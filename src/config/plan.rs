@@ -212,7 +212,7 @@ pub(crate) fn paper_n_clusters(n_labels: usize) -> usize {
     n_labels.div_ceil(100).next_power_of_two()
 }
 
-/// As many clusters may be small.
+/// Up to so many, clusters are small.
 const SMALL_CLUSTERS: usize = 512;
 
 /// The number of clusters for L labels: of 13 to 25 labels up to 512 clusters, then the paper's number.
