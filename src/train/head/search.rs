@@ -107,10 +107,10 @@ impl Head<'_> {
         let n_positives = self.shards.iter().map(|shard| shard.n_positives).sum();
         let pairs = self.shards.iter().flat_map(|shard| &shard.pairs);
         let n_pairs: usize = pairs.map(Vec::len).sum();
-        let mut own: Vec<u32> = [n_positives, n_pairs].map(|n: usize| n as u32).to_vec();
+        let mut own: Vec<u64> = [n_positives, n_pairs].map(|n: usize| n as u64).to_vec();
         for shard in &mut self.shards {
             shard.dropped.sort_unstable_by_key(|p| (p.point, p.label));
-            let marks = shard.dropped.iter().map(|p| p.point_and_slot());
+            let marks = shard.dropped.iter().map(|p| u64::from(p.point_and_slot()));
             own.extend(marks);
         }
         let mut found = Found {
