@@ -4,6 +4,7 @@ use crate::clustering::{self, PointFeatures, label_centroids};
 use crate::error::Result;
 use crate::matrix::CsrMatrix;
 use crate::pipeline::PreparedTraining;
+use crate::ranks::Alone;
 
 /// The initial cluster of each label, from features and labels of the same points.
 ///
@@ -20,23 +21,31 @@ pub fn cluster_labels(
         dense: None,
     };
     let centroids = label_centroids(labels, points);
-    let clustering = clustering::cluster_labels(&centroids, n_clusters, seed)?;
+    let clustering = clustering::cluster_labels(&centroids, n_clusters, seed, &Alone)?;
     let clusters = clustering.cluster_of().iter();
     Ok(clusters.map(|cluster| cluster.0).collect())
 }
 
 /// Trains the stages of one member, on any number of ranks, and keeps nothing of it.
 ///
+/// An epoch ends after `max_steps` steps, so that steps of both stages can be measured where an epoch takes an hour.
+///
 /// # Errors
 /// As [`Trainer::train`](crate::Trainer::train).
-pub fn train_stages(prepared: PreparedTraining<'_>) -> Result<()> {
-    prepared.train_stages()
+pub fn train_stages(prepared: PreparedTraining<'_>, max_steps: Option<usize>) -> Result<()> {
+    prepared.train_stages(max_steps)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
+    use std::sync::Mutex;
+
     use super::*;
+    use crate::config::Config;
     use crate::data::Dataset;
+    use crate::events::{Event, Phase};
+    use crate::pipeline::Trainer;
 
     #[test]
     fn labels_of_the_same_words_share_a_cluster() {
@@ -48,5 +57,32 @@ mod tests {
         let clusters = cluster_labels(&features, data.labels(), 2, 0).unwrap();
         assert_eq!((clusters[0], clusters[2]), (clusters[1], clusters[3]));
         assert_ne!(clusters[0], clusters[2]);
+    }
+
+    #[test]
+    fn an_epoch_of_both_stages_ends_after_some_steps() {
+        let names = |point: usize| {
+            (
+                format!("word{}", point % 20),
+                [format!("label{}", point % 20)],
+            )
+        };
+        let data = Dataset::from_texts((0..60).map(names));
+        let settings = ["train.batch_size=4", "stage1.epochs=2", "stage2.epochs=1"];
+        let config = settings.iter().fold(Config::default(), |config, one| {
+            config.with_value(one).unwrap()
+        });
+        let steps = Mutex::new(Vec::new());
+        let observer = |event: &Event| {
+            if let Event::Step { phase, step, .. } = event {
+                steps.lock().unwrap().push((*phase, *step));
+            }
+            ControlFlow::Continue(())
+        };
+        let trainer = Trainer::new(config).observer(&observer);
+        train_stages(trainer.prepare(&data).unwrap(), Some(3)).unwrap();
+        let expected = (1..=6).map(|step| (Phase::Stage1, step));
+        let expected = expected.chain((1..=3).map(|step| (Phase::Stage2, step)));
+        assert_eq!(*steps.lock().unwrap(), expected.collect::<Vec<_>>());
     }
 }

@@ -13,6 +13,7 @@ mod two_means;
 use crate::error::{Error, Result};
 use crate::ids::{ClusterId, LabelId};
 use crate::matrix::CsrMatrix;
+use crate::ranks::{Ranks, gather, share};
 
 pub(crate) use centroids::{PointFeatures, label_centroids};
 #[cfg(test)]
@@ -33,8 +34,9 @@ pub(crate) struct Clustering {
 /// Groups labels into `n_clusters` clusters whose sizes differ by at most one.
 ///
 /// `centroids` is L×D with rows of L2 norm 1, or empty for a label without points; such labels fill the clusters
-/// with room, lowest ids first. The result depends on the seed, not on the number of threads. Neighbouring clusters
-/// are siblings of the recursive halving.
+/// with room, lowest ids first. The result depends on the seed, not on the number of threads or ranks: each rank halves
+/// what leads to its part of the clusters, and all get the whole. Neighbouring clusters are siblings of the recursive
+/// halving.
 ///
 /// # Errors
 /// [`Error::Config`] if `n_clusters` is 0 or above the number of labels.
@@ -42,6 +44,7 @@ pub(crate) fn cluster_labels(
     centroids: &CsrMatrix,
     n_clusters: usize,
     seed: u64,
+    ranks: &dyn Ranks,
 ) -> Result<Clustering> {
     let n_labels = centroids.n_rows();
     if n_clusters == 0 || n_clusters > n_labels {
@@ -51,9 +54,15 @@ pub(crate) fn cluster_labels(
             expected: format!("1 to {n_labels}, the number of labels"),
         });
     }
-    let clusters = two_means::halve_into(centroids, n_clusters, seed);
-    let sizes: Vec<usize> = clusters.iter().map(Vec::len).collect();
-    Ok(Clustering::from_order(clusters.concat(), &sizes))
+    let own = share(n_clusters, ranks.rank(), ranks.n_ranks());
+    let clusters = two_means::halve_into(centroids, n_clusters, own, seed);
+    let sizes: Vec<u64> = clusters.iter().map(|labels| labels.len() as u64).collect();
+    let sizes = gather(ranks, &sizes).concat();
+    let sizes: Vec<usize> = sizes.into_iter().map(|size| size as usize).collect();
+    let labels: Vec<u32> = clusters.iter().flatten().map(|label| label.0).collect();
+    let order = gather(ranks, &labels).concat();
+    let order = order.into_iter().map(LabelId).collect();
+    Ok(Clustering::from_order(order, &sizes))
 }
 
 impl Clustering {

@@ -5,6 +5,7 @@ use crate::config::{default_n_clusters, paper_n_clusters};
 use crate::ids::{ClusterId, LabelId};
 use crate::matrix::{CsrBuilder, CsrMatrix, Matrix};
 use crate::random::Random;
+use crate::ranks::{Alone, threads};
 use proptest::prelude::*;
 
 use crate::on_threads;
@@ -34,7 +35,7 @@ fn random_rows(n_rows: usize, n_cols: usize, seed: u64) -> CsrMatrix {
 }
 
 fn cluster(centroids: &CsrMatrix, n_clusters: usize, seed: u64) -> Clustering {
-    cluster_labels(centroids, n_clusters, seed).unwrap()
+    cluster_labels(centroids, n_clusters, seed, &Alone).unwrap()
 }
 
 proptest! {
@@ -179,6 +180,20 @@ fn the_best_of_a_few_seeds_is_the_best_of_all_balanced_halvings() {
 }
 
 #[test]
+fn ranks_find_the_clusters_of_one_process() {
+    let centroids = random_rows(203, 12, 1);
+    for n_clusters in [1, 5, 8, 23] {
+        let alone = cluster(&centroids, n_clusters, 6);
+        for n_ranks in [2, 3, 16] {
+            let together = threads::run(n_ranks, |ranks| {
+                cluster_labels(&centroids, n_clusters, 6, ranks).unwrap()
+            });
+            assert!(together.iter().all(|clustering| *clustering == alone));
+        }
+    }
+}
+
+#[test]
 fn labels_without_points_are_clustered_too() {
     let nothing = CsrBuilder::default();
     let mut builder = nothing.clone();
@@ -197,7 +212,7 @@ fn labels_without_points_are_clustered_too() {
 fn impossible_numbers_of_clusters_are_errors() {
     let centroids = random_rows(3, 4, 0);
     for n_clusters in [0, 4] {
-        let error = cluster_labels(&centroids, n_clusters, 0).unwrap_err();
+        let error = cluster_labels(&centroids, n_clusters, 0, &Alone).unwrap_err();
         assert_eq!(
             error.to_string(),
             format!(

@@ -6,6 +6,7 @@
 //! split has its own random stream, numbered by its place in the tree.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use rayon::prelude::*;
 
@@ -14,48 +15,68 @@ use crate::ids::LabelId;
 use crate::matrix::CsrMatrix;
 use crate::random::Random;
 
-/// The labels of each cluster. Sizes differ by at most one.
+/// The labels of each wanted cluster. Sizes of all clusters differ by at most one.
 ///
-/// `centroids` is L×D, rows of L2 norm 1 or empty. Requires `1 <= n_clusters <= L`.
-pub(super) fn halve_into(centroids: &CsrMatrix, n_clusters: usize, seed: u64) -> Vec<Vec<LabelId>> {
+/// `centroids` is L×D, rows of L2 norm 1 or empty. Requires `1 <= n_clusters <= L`. What leads to no wanted cluster is
+/// not halved.
+pub(super) fn halve_into(
+    centroids: &CsrMatrix,
+    n_clusters: usize,
+    wanted: Range<usize>,
+    seed: u64,
+) -> Vec<Vec<LabelId>> {
     let root = Node {
         labels: (0..centroids.n_rows() as u32).map(LabelId).collect(),
         rows: Cow::Borrowed(centroids),
     };
-    let mut clusters = Vec::with_capacity(n_clusters);
-    halve(root, n_clusters, 1, seed, &mut clusters);
-    clusters
+    let tree = Tree { wanted, seed };
+    tree.halve(root, 0..n_clusters, 1)
 }
 
-/// Appends the clusters of a node. `place` numbers the nodes: the root is 1, the children of `i` are `2i`, `2i + 1`.
-fn halve(node: Node, n_clusters: usize, place: u64, seed: u64, clusters: &mut Vec<Vec<LabelId>>) {
-    if n_clusters == 1 {
-        clusters.push(node.labels);
-        return;
+/// What all splits share.
+struct Tree {
+    /// The clusters whose labels are asked for.
+    wanted: Range<usize>,
+    seed: u64,
+}
+
+impl Tree {
+    /// The wanted clusters of a node, which will have these clusters. `place` numbers the nodes: the root is 1, the
+    /// children of `i` are `2i`, `2i + 1`.
+    fn halve(&self, node: Node, clusters: Range<usize>, place: u64) -> Vec<Vec<LabelId>> {
+        if clusters.len() == 1 {
+            return match self.wants(&clusters) {
+                true => vec![node.labels],
+                false => Vec::new(),
+            };
+        }
+        let n_left_clusters = clusters.len().div_ceil(2);
+        let middle = clusters.start + n_left_clusters;
+        let n_left = left_size(node.labels.len(), clusters.len(), n_left_clusters);
+        let order = split(&node, n_left, Random::new(self.seed, "clustering", place));
+        let child = |clusters: Range<usize>, rows: &[u32]| {
+            let is_wanted = self.wants(&clusters);
+            is_wanted.then(|| (node.select(rows), clusters))
+        };
+        let (left, right) = rayon::join(
+            || child(clusters.start..middle, &order[..n_left]),
+            || child(middle..clusters.end, &order[n_left..]),
+        );
+        drop(node);
+        let halve = |child: Option<(Node, Range<usize>)>, place| match child {
+            Some((node, clusters)) => self.halve(node, clusters, place),
+            None => Vec::new(),
+        };
+        let (mut left, mut right) =
+            rayon::join(|| halve(left, 2 * place), || halve(right, 2 * place + 1));
+        left.append(&mut right);
+        left
     }
-    let n_left_clusters = n_clusters.div_ceil(2);
-    let n_right_clusters = n_clusters - n_left_clusters;
-    let n_left = left_size(node.labels.len(), n_clusters, n_left_clusters);
-    let order = split(&node, n_left, Random::new(seed, "clustering", place));
-    let (left, right) = rayon::join(
-        || node.select(&order[..n_left]),
-        || node.select(&order[n_left..]),
-    );
-    drop(node);
-    let mut right_clusters = Vec::with_capacity(n_right_clusters);
-    rayon::join(
-        || halve(left, n_left_clusters, 2 * place, seed, clusters),
-        || {
-            halve(
-                right,
-                n_right_clusters,
-                2 * place + 1,
-                seed,
-                &mut right_clusters,
-            )
-        },
-    );
-    clusters.append(&mut right_clusters);
+
+    /// Whether one of the clusters is asked for.
+    fn wants(&self, clusters: &Range<usize>) -> bool {
+        clusters.start < self.wanted.end && self.wanted.start < clusters.end
+    }
 }
 
 /// The number of labels on the left such that all clusters end up with ⌊n/C⌋ or ⌈n/C⌉.

@@ -14,8 +14,8 @@ use crate::train::{TrainState, Trained, TrainingData, ValidationPoints, agree, b
 
 /// Where unfinished trainings are kept.
 pub(super) enum Keeping<'f> {
-    /// Nowhere, and what was trained is thrown away.
-    Nothing,
+    /// Nowhere, and what was trained is thrown away; epochs have at most so many steps.
+    Nothing { max_steps: Option<usize> },
     /// Nowhere.
     Nowhere,
     /// In a folder of this rank.
@@ -160,9 +160,13 @@ impl MemberTrainer<'_, '_> {
             validation: self.validation,
             origin: self.origin,
             ranks,
+            max_steps: match self.keeping {
+                Keeping::Nothing { max_steps } => max_steps,
+                _ => None,
+            },
         };
         let restored = match &mut self.keeping {
-            Keeping::Nothing | Keeping::Nowhere => None,
+            Keeping::Nothing { .. } | Keeping::Nowhere => None,
             Keeping::Folder(folder) => folder.restore(plan, data.origin, run, ranks)?,
             Keeping::Follower(follower) => follower.restore(plan, data.origin, ranks)?,
         };
@@ -177,7 +181,7 @@ impl MemberTrainer<'_, '_> {
         };
         let keeping = &mut self.keeping;
         let mut keep = |state: &mut TrainState, boundary| match keeping {
-            Keeping::Nothing | Keeping::Nowhere => Ok(()),
+            Keeping::Nothing { .. } | Keeping::Nowhere => Ok(()),
             Keeping::Folder(folder) => match folder.keep(state, boundary, ranks)? {
                 Some(duration) => {
                     let seconds = duration.as_secs_f64();

@@ -89,10 +89,12 @@ impl<'a> PreparedTraining<'a> {
         Ok(trained.expect("the only rank has the model"))
     }
 
-    /// Trains the stages of one member, on any number of ranks, and keeps nothing of it.
-    pub(crate) fn train_stages(self) -> Result<()> {
+    /// Trains the stages of one member, on any number of ranks, and keeps nothing of it; epochs have at most so many
+    /// steps.
+    pub(crate) fn train_stages(self, max_steps: Option<usize>) -> Result<()> {
         let data = DataSummary::of(self.data);
-        self.run(data, Keeping::Nothing, Runs::All).map(|_| ())
+        let keeping = Keeping::Nothing { max_steps };
+        self.run(data, keeping, Runs::All).map(|_| ())
     }
 
     /// What its runs, and a training that resumes it, must have in common.
@@ -210,7 +212,7 @@ impl<'a> PreparedTraining<'a> {
             n_runs: plan.config().ensemble.members * split.n_passes(),
             history: Vec::new(),
         };
-        if matches!(trainer.keeping, Keeping::Nothing) {
+        if matches!(trainer.keeping, Keeping::Nothing { .. }) {
             trainer.train_stages(&split.train, &plan, 0)?;
             return Ok(None);
         }

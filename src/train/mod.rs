@@ -65,6 +65,8 @@ pub(crate) struct TrainingData<'a> {
     pub origin: &'a EncoderOrigin,
     /// This process and those that train with it.
     pub ranks: &'a dyn Ranks,
+    /// The most steps of an epoch, which then leaves out points; for measurements.
+    pub max_steps: Option<usize>,
 }
 
 /// The result of a training.
@@ -99,13 +101,9 @@ pub(crate) fn begin(
     plan: &Plan,
     observer: &dyn Observer,
 ) -> Result<TrainState> {
-    emit(
-        observer,
-        Event::PhaseStarted {
-            phase: Phase::Clustering,
-            n_steps: 0,
-        },
-    )?;
+    let phase = Phase::Clustering;
+    let started = emit(observer, Event::PhaseStarted { phase, n_steps: 0 });
+    agree(data.ranks, started)?;
     let clustering = initial_clusters(data, plan, None)?;
     let phase = match plan.config().clustering.warmup_epochs {
         0 => Phase::Stage1,
@@ -260,7 +258,8 @@ fn initial_clusters(
         dense,
     };
     let centroids = label_centroids(data.labels, features);
-    cluster_labels(&centroids, plan.n_clusters(), plan.config().train.seed)
+    let seed = plan.config().train.seed;
+    cluster_labels(&centroids, plan.n_clusters(), seed, data.ranks)
 }
 
 /// Labels cluster after cluster.

@@ -57,6 +57,7 @@ impl Stage<'_> {
         let batch_size = self.plan.config().train.batch_size;
         let n_visited = self.n_visited();
         let n_batches = n_visited.div_ceil(batch_size);
+        let n_batches = n_batches.min(self.data.max_steps.unwrap_or(usize::MAX));
         let n_steps = n_batches * config.epochs;
         let started = emit(self.observer, Event::PhaseStarted { phase, n_steps });
         agree(self.data.ranks, started)?;
@@ -73,7 +74,7 @@ impl Stage<'_> {
                 state.position.sums = EpochSums::default();
             }
             let done = state.position.step % n_batches;
-            for rows in order.chunks(batch_size).skip(done) {
+            for rows in order.chunks(batch_size).take(n_batches).skip(done) {
                 let event = self.next_step(rows, config, &schedule, state, &mut head, &mut buffers);
                 emitted = emit(self.observer, event?);
                 if !state.position.step.is_multiple_of(n_batches) {

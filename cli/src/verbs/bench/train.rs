@@ -36,7 +36,7 @@ const SGEMM_EVERY: usize = 10;
 pub(super) struct BenchTrain {
     /// Training data [default: the bundled set]
     data: Option<PathBuf>,
-    /// Stop after this many steps of stage 2
+    /// End every epoch of both stages after this many steps
     #[arg(long, value_name = "N")]
     steps: Option<usize>,
     /// Print JSON
@@ -53,17 +53,14 @@ impl BenchTrain {
         let config = self.settings.over(base)?;
         let data = read(self.data.as_deref(), Part::Train, console)?;
         let counted = process.ranks().map(Counted::new);
-        let watch = Watch::new(self.steps, counted.as_ref());
+        let watch = Watch::new(counted.as_ref());
         let mut trainer = Trainer::new(config).observer(&watch);
         if let Some(ranks) = &counted {
             trainer = trainer.ranks(ranks);
         }
         let prepared = trainer.prepare(&data)?;
         let plan = prepared.plan().clone();
-        match train_stages(prepared) {
-            Ok(_) | Err(elias::Error::Stopped) => {}
-            Err(error) => return Err(error.into()),
-        }
+        train_stages(prepared, self.steps)?;
         let stages = watch
             .state
             .into_inner()
@@ -108,7 +105,6 @@ fn of_all_ranks(groups: &[Group], ranks: &dyn Ranks) -> Vec<Group> {
 
 /// An observer that times steps.
 struct Watch<'a> {
-    max_steps: Option<usize>,
     ranks: Option<&'a Counted<'a>>,
     state: Mutex<State>,
 }
@@ -135,13 +131,12 @@ struct StageTimes {
 }
 
 impl<'a> Watch<'a> {
-    fn new(max_steps: Option<usize>, ranks: Option<&'a Counted<'a>>) -> Self {
+    fn new(ranks: Option<&'a Counted<'a>>) -> Self {
         let stage = |name| StageTimes {
             name,
             ..StageTimes::default()
         };
         Watch {
-            max_steps,
             ranks,
             state: Mutex::new(State {
                 sgemm: Sgemm::new(),
@@ -171,7 +166,6 @@ impl Observer for Watch<'_> {
             Phase::Stage2 => Some(1),
             _ => None,
         };
-        let mut is_enough = false;
         match *event {
             Event::PhaseStarted { phase, .. } => {
                 if let Some(stage) = stage_of(phase) {
@@ -199,8 +193,6 @@ impl Observer for Watch<'_> {
                     stage.sgemm.push(sgemm.measure());
                 }
                 stage.peak = peak_rss();
-                let is_last = phase == Phase::Stage2 && self.max_steps == Some(step);
-                is_enough = is_last && stage.labels_scored > 0.0;
             }
             Event::Epoch {
                 phase,
@@ -210,20 +202,13 @@ impl Observer for Watch<'_> {
                 if let Some(stage) = stage_of(phase) {
                     stages[stage].labels_scored = labels_scored;
                     stages[stage].sgemm.push(sgemm.measure());
-                    let n_steps = stages[stage].step_ms.len() + N_WARM_UP;
-                    is_enough =
-                        phase == Phase::Stage2 && self.max_steps.is_some_and(|max| n_steps >= max);
                 }
             }
             _ => {}
         }
         *told = counts;
         *last = Instant::now();
-        if is_enough {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
+        ControlFlow::Continue(())
     }
 }
 
