@@ -184,11 +184,16 @@ impl<'a> Steps<'a> {
     /// Emits the start of the phase.
     pub(crate) fn start(phase: Phase, n_steps: usize, observer: &'a dyn Observer) -> Result<Self> {
         emit(observer, Event::PhaseStarted { phase, n_steps })?;
-        Ok(Steps {
+        Ok(Steps::new(phase, observer))
+    }
+
+    /// Steps of a phase whose start was emitted.
+    pub(crate) fn new(phase: Phase, observer: &'a dyn Observer) -> Self {
+        Steps {
             phase,
             done: 0,
             observer,
-        })
+        }
     }
 
     /// Emits that more steps are done.

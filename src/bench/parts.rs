@@ -74,7 +74,9 @@ mod tests {
         });
         let steps = Mutex::new(Vec::new());
         let observer = |event: &Event| {
-            if let Event::Step { phase, step, .. } = event {
+            if let Event::Step { phase, step, .. } = event
+                && *phase != Phase::Adjacency
+            {
                 steps.lock().unwrap().push((*phase, *step));
             }
             ControlFlow::Continue(())

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::kept_member::{self, FinishedMember};
-use super::training::{SLOTS, TrainingFolder, folder_in};
+use super::training::{MEMBERS, SLOTS, TrainingFolder, folder_in};
 use super::{save_member, snapshot};
 use crate::config::Plan;
 use crate::encoder::EncoderOrigin;
@@ -27,8 +27,15 @@ impl TrainingFolder {
     ) -> Result<FinishedMember> {
         let folder = self.network_folder(member);
         kept_member::write(&folder, part, ranks)?;
+        ranks.all_gather(folder_name(&folder).as_bytes());
         kept_member::read(&folder, plan)
     }
+}
+
+/// The last part of a folder's path.
+fn folder_name(folder: &Path) -> String {
+    let name = folder.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
 
 /// Tells the other ranks which snapshot was restored, as the number of snapshots up to it.
@@ -90,9 +97,19 @@ impl Follower {
         is_due
     }
 
-    /// Sends a trained member to rank 0.
-    pub(crate) fn tell_member(&self, member: &Member, ranks: &dyn Ranks) {
+    /// Sends a trained member to rank 0; returns the name of the folder that rank 0 has written it to.
+    pub(crate) fn tell_member(&self, member: &Member, ranks: &dyn Ranks) -> String {
         save_member::tell(member, ranks);
+        String::from_utf8_lossy(&ranks.all_gather(&[])[0]).into_owned()
+    }
+
+    /// The whole member in a folder of rank 0, mapped from its files.
+    ///
+    /// # Errors
+    /// [`Error::BadFile`] or [`Error::Io`] if this rank cannot read it.
+    pub(crate) fn read_member(&self, folder: &str, plan: &Plan) -> Result<FinishedMember> {
+        let folder = folder_in(&self.directory).join(MEMBERS).join(folder);
+        kept_member::read(&folder, plan)
     }
 
     /// The model that rank 0 has written.

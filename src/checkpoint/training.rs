@@ -30,7 +30,7 @@ const LOCK: &str = "lock";
 /// The slots' names inside the folder.
 pub(super) const SLOTS: [&str; 2] = ["slot-0", "slot-1"];
 /// The folder of finished members inside the folder.
-const MEMBERS: &str = "members";
+pub(super) const MEMBERS: &str = "members";
 /// Assumed bytes per second of the first snapshot; later ones use the measured rate.
 const EXPECTED_SPEED: f64 = 200e6;
 

@@ -1,5 +1,7 @@
 //! A sparse row-major matrix whose invariants its constructor enforces.
 
+use std::ops::Range;
+
 use crate::error::{Error, Result};
 
 /// A sparse row-major matrix.
@@ -119,20 +121,33 @@ impl CsrMatrix {
 
     /// The same entries by column: row `j` of the result is column `j` of `self`.
     pub(crate) fn transpose(&self) -> CsrMatrix {
-        let mut indptr = vec![0usize; self.n_cols + 1];
-        for &col in &self.indices {
-            indptr[col as usize + 1] += 1;
+        self.transpose_columns(0..self.n_cols)
+    }
+
+    /// The entries of some columns, by column: row `j` of the result is column `columns.start + j` of `self`.
+    pub(crate) fn transpose_columns(&self, columns: Range<usize>) -> CsrMatrix {
+        let place = |col: u32| {
+            let is_wanted = columns.contains(&(col as usize));
+            is_wanted.then(|| col as usize - columns.start)
+        };
+        let mut indptr = vec![0usize; columns.len() + 1];
+        for place in self.indices.iter().filter_map(|&col| place(col)) {
+            indptr[place + 1] += 1;
         }
-        for col in 0..self.n_cols {
+        for col in 0..columns.len() {
             indptr[col + 1] += indptr[col];
         }
+        let n_entries = indptr[columns.len()];
         let mut next = indptr.clone();
-        let mut indices = vec![0u32; self.nnz()];
-        let mut values = vec![0f32; self.nnz()];
+        let mut indices = vec![0u32; n_entries];
+        let mut values = vec![0f32; n_entries];
         for row_idx in 0..self.n_rows() {
             let (cols, row_values) = self.row(row_idx);
             for (&col, &value) in cols.iter().zip(row_values) {
-                let at = &mut next[col as usize];
+                let Some(place) = place(col) else {
+                    continue;
+                };
+                let at = &mut next[place];
                 indices[*at] = row_idx as u32;
                 values[*at] = value;
                 *at += 1;

@@ -1,6 +1,6 @@
 //! Training the members of an ensemble one after the other, each kept on disk once it is finished.
 
-use super::rerank::train_ranker;
+use super::rerank::{ranker_sees_points, train_ranker};
 use super::split::LabelledPoints;
 use crate::checkpoint::{FinishedMember, Follower, TrainingFolder};
 use crate::config::Plan;
@@ -122,19 +122,25 @@ impl MemberTrainer<'_, '_> {
             stage1: trained.stage1,
         };
         let mut finished = FinishedMember { member, history };
+        let config = &plan.config().ranker;
         match &self.keeping {
             Keeping::Follower(follower) => {
-                follower.tell_member(&finished.member, self.ranks);
-                return Ok(None);
+                let gathered = follower.tell_member(&finished.member, self.ranks);
+                if config.enabled && ranker_sees_points(&finished.member, config) {
+                    finished = follower.read_member(&gathered, plan)?;
+                }
             }
             Keeping::Folder(folder) if self.ranks.n_ranks() > 1 => {
                 finished = folder.gather_member(run, &finished, plan, self.ranks)?;
             }
             _ => {}
         }
-        if plan.config().ranker.enabled {
-            let ranker = train_ranker(&finished.member, points, plan, self.observer)?;
-            finished.member.ranker = Some(ranker);
+        if config.enabled {
+            let (member, observer) = (&finished.member, self.observer);
+            finished.member.ranker = train_ranker(member, points, plan, observer, self.ranks)?;
+        }
+        if self.ranks.rank() > 0 {
+            return Ok(None);
         }
         // The last member is saved with the model, if there will be one.
         if let Keeping::Folder(folder) = &self.keeping

@@ -150,8 +150,9 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
             RankerNegatives::Candidates => CandidateLists::n_bytes(n_candidates),
         };
         let embeddings = 4 * counts.n_points * ranker_dim;
-        // Rows of their own before they are one matrix.
-        ranker = coarse + negatives + embeddings + 2 * ranker_weights;
+        // Rows of their own, of which a rank has its share, before they are one matrix on rank 0.
+        let own_weights = ranker_weights.div_ceil(sizes.n_ranks);
+        ranker = coarse + negatives + embeddings + own_weights + ranker_weights;
     }
     let mut judge = 0;
     if config.calibration.enabled && config.calibration.kind == CalibrationKind::Judge {

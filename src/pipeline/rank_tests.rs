@@ -63,7 +63,7 @@ fn contents(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     entries.collect()
 }
 
-/// Trains on these ranks; rank 0 stops after this many steps of a stage.
+/// Trains on these ranks; rank 0 stops after this many steps of a phase.
 fn train(
     directory: &Path,
     n_ranks: usize,
@@ -76,7 +76,9 @@ fn train(
         let observer = |event: &Event| {
             n_events.fetch_add(1, Ordering::Relaxed);
             match (event, stop) {
-                (Event::Step { phase, step, .. }, Some(stop)) if (*phase, *step) == stop => {
+                (Event::Step { phase, step, .. }, Some(stop))
+                    if *phase == stop.0 && stop.1 <= *step =>
+                {
                     ControlFlow::Break(())
                 }
                 _ => ControlFlow::Continue(()),
@@ -147,18 +149,49 @@ fn so_do_other_settings() {
 }
 
 #[test]
+fn so_does_a_ranker_that_asks_the_network() {
+    let settings = ["ranker.negatives=candidates", "ranker.use_embedding=true"];
+    assert!(config(&settings).ranker.enabled);
+    check_ranks(&settings, &[2, 3, 4, 16]);
+    check_ranks(&["ranker.use_embedding=true"], &[2]);
+}
+
+#[test]
 fn a_stopped_training_is_resumed_by_another_number_of_ranks() {
-    let config = config(&[]);
+    check_resumed(
+        &[],
+        &[
+            (2, 1, (Phase::Stage1, 5)),
+            (1, 4, (Phase::Stage1, 12)),
+            (4, 2, (Phase::Stage2, 7)),
+            (2, 3, (Phase::Stage2, 18)),
+        ],
+    );
+}
+
+#[test]
+fn so_is_one_that_was_stopped_while_the_ranker_was_trained() {
+    // Of 60 labels rank 0 has trained 15, 30 or all when it is asked.
+    check_resumed(
+        &["ranker.use_embedding=true"],
+        &[
+            (4, 2, (Phase::Ranker, 15)),
+            (2, 1, (Phase::Ranker, 30)),
+            (1, 3, (Phase::Ranker, 60)),
+            (3, 2, (Phase::Candidates, 1)),
+        ],
+    );
+}
+
+/// Trainings of so many ranks that are stopped, then resumed by so many.
+#[track_caller]
+fn check_resumed(settings: &[&str], cases: &[(usize, usize, (Phase, usize))]) {
+    let config = config(settings);
     let directory = tempfile::tempdir().unwrap();
     let alone = directory.path().join("alone");
     assert_trained(train(&alone, 1, &config, None));
     let expected = contents(&alone);
-    for (first, second, stop) in [
-        (2, 1, (Phase::Stage1, 5)),
-        (1, 4, (Phase::Stage1, 12)),
-        (4, 2, (Phase::Stage2, 7)),
-        (2, 3, (Phase::Stage2, 18)),
-    ] {
+    for &(first, second, stop) in cases {
         let model = directory
             .path()
             .join(format!("{first}-{second}-{}", stop.1));

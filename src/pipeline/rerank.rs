@@ -6,33 +6,44 @@ use rayon::prelude::*;
 
 use super::split::{HeldOut, LabelledPoints};
 use crate::calibration::{Calibrator, CandidateScores, Isotonic, Mixing, TREE_LIMITS};
-use crate::config::{CalibrationKind, Config, Plan, RankerNegatives, paper_n_clusters};
+use crate::config::{
+    CalibrationKind, Config, Plan, RankerConfig, RankerNegatives, paper_n_clusters,
+};
 use crate::ensemble::Merger;
 use crate::error::Result;
-use crate::events::{Event, Observer, POINTS_PER_EVENT, Phase, Steps};
+use crate::events::{Event, Observer, POINTS_PER_EVENT, Phase, Steps, emit};
 use crate::ids::{ClusterId, Scored};
 use crate::judge::Examples;
 use crate::matrix::Matrix;
 use crate::neighbours::Neighbours;
 use crate::predict::{CHUNK, Level, Member, MemberScratch, Position, Search, Verdict, Witnesses};
 use crate::ranker::{CandidateLists, Negatives, Ranker, RankerProblem};
+use crate::ranks::{Ranks, gather, share};
+use crate::train::agree;
 
-/// Trains the ranker of a member.
+/// Whether the ranker of a member needs to know what its network makes of the training points.
+pub(super) fn ranker_sees_points(member: &Member, config: &RankerConfig) -> bool {
+    let has_clusters = member.stage1.edges.is_some();
+    config.use_embedding || config.negatives == RankerNegatives::Candidates || !has_clusters
+}
+
+/// Trains the ranker of a member, each rank its part; rank 0 gets it. A member whose network is not asked what it makes of
+/// the points need not have all rows of W_L.
 pub(super) fn train_ranker(
     member: &Member,
     train: &LabelledPoints<'_>,
     plan: &Plan,
     observer: &dyn Observer,
-) -> Result<Ranker> {
+    ranks: &dyn Ranks,
+) -> Result<Option<Ranker>> {
     let config = &plan.config().ranker;
     let cluster_of = match config.negatives {
         RankerNegatives::Clusters => member.cluster_of().map(joined),
         RankerNegatives::Candidates => None,
     };
-    // What the network makes of the points is asked for only where it is needed.
-    let look = match &cluster_of {
-        Some(_) if !config.use_embedding => PointsSeen::default(),
-        _ => see_points(member, train, plan, observer)?,
+    let look = match ranker_sees_points(member, config) {
+        true => see_points(member, train, plan, observer, ranks)?,
+        false => PointsSeen::default(),
     };
     let problem = RankerProblem {
         bow: &train.points.features,
@@ -42,11 +53,13 @@ pub(super) fn train_ranker(
             Some(cluster_of) => Negatives::Clusters(cluster_of),
             None => Negatives::Candidates(&look.candidates),
         },
+        ranks,
     };
     let clusters = cluster_of.iter().flatten();
     let n_clusters = clusters.map(|cluster| cluster.idx() + 1).max();
-    let n_classifiers = train.labels.n_cols() + n_clusters.unwrap_or(0);
-    let mut progress = Steps::start(Phase::Ranker, n_classifiers, observer)?;
+    let levels = [train.labels.n_cols(), n_clusters.unwrap_or(0)];
+    let own = levels.map(|n| share(n, ranks.rank(), ranks.n_ranks()).len());
+    let mut progress = start_together(Phase::Ranker, own.iter().sum(), observer, ranks)?;
     let seed = plan.config().train.seed;
     Ranker::train(&problem, &config.into(), seed, |n_trained| {
         match progress.advance(n_trained) {
@@ -54,6 +67,18 @@ pub(super) fn train_ranker(
             Err(_) => ControlFlow::Break(()),
         }
     })
+}
+
+/// Starts a phase of which this rank does so many steps; all ranks go on, or none.
+fn start_together<'a>(
+    phase: Phase,
+    n_steps: usize,
+    observer: &'a dyn Observer,
+    ranks: &dyn Ranks,
+) -> Result<Steps<'a>> {
+    let started = emit(observer, Event::PhaseStarted { phase, n_steps });
+    agree(ranks, started)?;
+    Ok(Steps::new(phase, observer))
 }
 
 /// Clusters of 50 to 100 labels, as linear trees have them: neighbours, which are siblings, are joined.
@@ -75,12 +100,13 @@ struct PointsSeen {
     embeddings: Matrix,
 }
 
-/// Candidates and embeddings of the training points.
+/// Candidates and embeddings of the training points, of which each rank sees a part.
 fn see_points(
     member: &Member,
     train: &LabelledPoints<'_>,
     plan: &Plan,
     observer: &dyn Observer,
+    ranks: &dyn Ranks,
 ) -> Result<PointsSeen> {
     let n_points = train.points.len();
     let search = Search::new(plan, 0, true);
@@ -90,14 +116,22 @@ fn see_points(
     } else {
         0
     };
-    let mut embeddings = Matrix::zeros(n_points, dim);
-    let mut candidates = CandidateLists::with_capacity(n_points, search.n_candidates);
-    let mut progress = Steps::start(Phase::Candidates, n_points, observer)?;
     let rows: Vec<u32> = (0..n_points as u32).collect();
-    for (block, rows) in rows.chunks(POINTS_PER_EVENT).enumerate() {
-        let first = block * POINTS_PER_EVENT * dim;
-        let embeddings = &mut embeddings.values_mut()[first..][..rows.len() * dim];
-        let outs = chunks_of(embeddings, rows.len(), dim);
+    let rows = &rows[share(n_points, ranks.rank(), ranks.n_ranks())];
+    let mut embeddings = vec![0.0; rows.len() * dim];
+    let mut candidates = CandidateLists::with_capacity(rows.len(), search.n_candidates);
+    let mut progress = start_together(Phase::Candidates, rows.len(), observer, ranks)?;
+    // As many on every rank, for they stop together after a block.
+    let n_blocks = n_points
+        .div_ceil(ranks.n_ranks())
+        .div_ceil(POINTS_PER_EVENT);
+    let blocks = rows.chunks(POINTS_PER_EVENT);
+    let blocks = blocks.chain(std::iter::repeat(&[][..])).take(n_blocks);
+    let mut unseen = &mut embeddings[..];
+    for rows in blocks {
+        let (seen, later) = unseen.split_at_mut(rows.len() * dim);
+        unseen = later;
+        let outs = chunks_of(seen, rows.len(), dim);
         let lists: Vec<Vec<Vec<Scored>>> = rows
             .par_chunks(CHUNK)
             .zip(outs.into_par_iter())
@@ -119,11 +153,15 @@ fn see_points(
             let labels = list.iter().map(|scored| scored.label);
             candidates.push(labels.filter(|_| is_labelled));
         }
-        progress.advance(rows.len())?;
+        agree(ranks, progress.advance(rows.len()))?;
+    }
+    if ranks.n_ranks() > 1 {
+        embeddings = gather(ranks, &embeddings).concat();
+        candidates = candidates.gather(ranks);
     }
     Ok(PointsSeen {
         candidates,
-        embeddings,
+        embeddings: Matrix::from_vec(embeddings, n_points, dim),
     })
 }
 

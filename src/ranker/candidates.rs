@@ -1,6 +1,7 @@
 //! The best labels of every point.
 
 use crate::ids::LabelId;
+use crate::ranks::{Ranks, gather};
 
 /// For every point the labels that a model ranks highest, best first.
 ///
@@ -40,6 +41,24 @@ impl CandidateLists {
     pub(crate) fn push(&mut self, labels: impl IntoIterator<Item = LabelId>) {
         self.labels.extend(labels);
         self.indptr.push(self.labels.len());
+    }
+
+    /// The lists of all ranks, one after the other.
+    pub(crate) fn gather(&self, ranks: &dyn Ranks) -> Self {
+        let lengths = self
+            .indptr
+            .windows(2)
+            .map(|ends| (ends[1] - ends[0]) as u64);
+        let lengths = gather(ranks, &lengths.collect::<Vec<_>>()).concat();
+        let mut all = CandidateLists {
+            indptr: Vec::with_capacity(lengths.len() + 1),
+            labels: gather(ranks, &self.labels).concat(),
+        };
+        all.indptr.push(0);
+        for length in lengths {
+            all.indptr.push(all.indptr[all.len()] + length as usize);
+        }
+        all
     }
 
     /// Number of points.

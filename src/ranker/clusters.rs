@@ -50,7 +50,7 @@ impl ClusterLevel {
         })
     }
 
-    /// Trains a classifier per cluster on all points that have a label.
+    /// Trains a classifier per cluster on all points that have a label. Ranks other than 0 get none.
     ///
     /// # Errors
     /// As [`Ranker::train`].
@@ -60,7 +60,7 @@ impl ClusterLevel {
         config: &RankerOptions,
         seed: u64,
         progress: impl FnMut(usize) -> ControlFlow<()>,
-    ) -> Result<Self> {
+    ) -> Result<Option<Self>> {
         let labels = clusters_of_points(problem.labels, cluster_of)?;
         let all_in_one = vec![ClusterId(0); labels.n_cols()];
         let problem = RankerProblem {
@@ -68,13 +68,14 @@ impl ClusterLevel {
             dense: None,
             labels: &labels,
             negatives: Negatives::Clusters(&all_in_one),
+            ranks: problem.ranks,
         };
         let trained = Ranker::train_level(&problem, config, seed, "cluster ranker", progress)?;
-        ClusterLevel::from_parts(
-            cluster_of.to_vec(),
-            trained.words.transpose(),
-            trained.intercepts,
-        )
+        let level = trained.map(|trained| {
+            let weights = trained.words.transpose();
+            ClusterLevel::from_parts(cluster_of.to_vec(), weights, trained.intercepts)
+        });
+        level.transpose()
     }
 
     /// The cluster of each label, weights by word, and intercepts.

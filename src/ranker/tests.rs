@@ -9,10 +9,12 @@ use crate::config::RankerLoss;
 use crate::ids::{ClusterId, LabelId};
 use crate::matrix::{CsrMatrix, Matrix};
 use crate::on_threads;
+use crate::ranker::train::LABELS_PER_BLOCK;
 use crate::ranker::{
     ClusterLevel, Negatives, PointView, Ranker, RankerOptions, RankerParts, RankerProblem,
     RankerScratch,
 };
+use crate::ranks::{Alone, Ranks, threads};
 
 /// The defaults, with embeddings in ψ as in the paper.
 fn defaults() -> RankerOptions {
@@ -125,7 +127,10 @@ fn clusters_have_classifiers_of_their_own_against_all_points() {
         negatives: Negatives::Clusters(&cluster_of),
         ..problem.view()
     };
-    let train = || Ranker::train(&view, &config, 42, |_| ControlFlow::Continue(())).unwrap();
+    let train = || {
+        let trained = Ranker::train(&view, &config, 42, |_| ControlFlow::Continue(()));
+        trained.unwrap().unwrap()
+    };
     let ranker = on_threads(1, train);
     assert_eq!(ranker, on_threads(8, train));
     let clusters = ranker.clusters().unwrap();
@@ -312,4 +317,56 @@ fn problems_whose_parts_do_not_fit_together_are_errors() {
         },
         "clusters of 1 labels",
     );
+}
+
+#[test]
+fn ranks_train_the_ranker_of_one_process() {
+    let problem = problem(120, 30, 9);
+    let cluster_of: Vec<ClusterId> = (0..30).map(|label| ClusterId(label % 5)).collect();
+    for negatives in [
+        Negatives::Candidates(&problem.candidates),
+        Negatives::Clusters(&cluster_of),
+    ] {
+        let train = |ranks: &dyn Ranks| {
+            let view = RankerProblem {
+                negatives,
+                ranks,
+                ..problem.view()
+            };
+            let trained = Ranker::train(&view, &defaults(), 42, |_| ControlFlow::Continue(()));
+            trained.unwrap()
+        };
+        let alone = train(&Alone);
+        assert!(alone.is_some());
+        for n_ranks in [2, 3, 16] {
+            let trained = threads::run(n_ranks, train);
+            assert_eq!(trained[0], alone, "{n_ranks} ranks");
+            assert!(trained[1..].iter().all(Option::is_none));
+        }
+    }
+}
+
+#[test]
+fn ranks_stop_together_when_the_first_is_asked_to() {
+    // Rank 1 has a block more than rank 0.
+    let problem = problem(3, 2 * LABELS_PER_BLOCK + 1, 10);
+    let stopped = |stopping_rank: usize| {
+        threads::run(2, |ranks| {
+            let view = RankerProblem {
+                ranks,
+                ..problem.view()
+            };
+            let mut n_blocks = 0;
+            let trained = Ranker::train(&view, &defaults(), 0, |_| {
+                n_blocks += 1;
+                match ranks.rank() == stopping_rank && n_blocks == 1 {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                }
+            });
+            (matches!(trained, Err(crate::Error::Stopped)), n_blocks)
+        })
+    };
+    assert_eq!(stopped(0), [(true, 1); 2]);
+    assert_eq!(stopped(1), [(false, 2); 2]);
 }

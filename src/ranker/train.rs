@@ -2,7 +2,8 @@
 //!
 //! Labels are independent problems. They run in blocks, the largest first, so that no thread is left with a large
 //! label at the end; each has its own random stream, so the result does not depend on the number of threads. Besides
-//! the inverted candidate lists and the kept weights, memory is one scratch per thread.
+//! the inverted candidate lists and the kept weights, memory is one scratch per thread. Each rank trains its part of the
+//! classifiers, and rank 0 gets all of them.
 
 use std::ops::ControlFlow;
 
@@ -10,8 +11,9 @@ use rayon::prelude::*;
 
 use super::RankerOptions;
 use crate::error::{Error, Result};
-use crate::matrix::{CsrBuilder, CsrMatrix, Matrix};
+use crate::matrix::{CsrMatrix, Matrix};
 use crate::random::Random;
+use crate::ranks::{Ranks, gather_to_first, is_told, share};
 
 use super::clusters::ClusterLevel;
 use super::rows::{InverseNorms, LabelProblem, RowScratch};
@@ -20,7 +22,7 @@ use super::training_points::{LabelPoints, Negatives};
 use super::weights::{Ranker, RankerParts};
 
 /// Labels between two progress reports.
-const LABELS_PER_BLOCK: usize = 1024;
+pub(super) const LABELS_PER_BLOCK: usize = 1024;
 
 /// The most bytes of copied rows per label; larger labels read the shared matrices.
 const MAX_COPIED_BYTES: usize = 8 << 20;
@@ -36,6 +38,8 @@ pub(crate) struct RankerProblem<'a> {
     pub labels: &'a CsrMatrix,
     /// Which points are negatives.
     pub negatives: Negatives<'a>,
+    /// This process and those that train with it, on the same problem.
+    pub ranks: &'a dyn Ranks,
 }
 
 impl RankerProblem<'_> {
@@ -104,9 +108,9 @@ impl Ranker {
     /// Trains a classifier for every label, and for every cluster if negatives come from clusters, on the current
     /// rayon pool.
     ///
-    /// `progress` gets the number of classifiers trained since the last call, and may stop the training. `seed` orders
-    /// the solver's visits; the same seed gives the same weights on any number of threads. A label without training
-    /// points gets zero weights.
+    /// `progress` gets the number of classifiers that this rank trained since the last call, and may stop the training
+    /// if this is rank 0. `seed` orders the solver's visits; the same seed gives the same weights on any number of
+    /// threads and ranks. A label without training points gets zero weights. Ranks other than 0 get none.
     ///
     /// # Errors
     /// [`Error::CannotTrain`] if the parts of the problem do not fit each
@@ -116,13 +120,16 @@ impl Ranker {
         config: &RankerOptions,
         seed: u64,
         mut progress: impl FnMut(usize) -> ControlFlow<()>,
-    ) -> Result<Ranker> {
-        let mut parts = Ranker::train_level(problem, config, seed, "ranker", &mut progress)?;
-        if let Negatives::Clusters(cluster_of) = problem.negatives {
-            let clusters = ClusterLevel::train(problem, cluster_of, config, seed, progress)?;
-            parts.clusters = Some(clusters);
-        }
-        Ranker::from_parts(parts)
+    ) -> Result<Option<Ranker>> {
+        let labels = Ranker::train_level(problem, config, seed, "ranker", &mut progress)?;
+        let clusters = match problem.negatives {
+            Negatives::Clusters(cluster_of) => {
+                ClusterLevel::train(problem, cluster_of, config, seed, progress)?
+            }
+            Negatives::Candidates(_) => None,
+        };
+        let ranker = labels.map(|labels| Ranker::from_parts(RankerParts { clusters, ..labels }));
+        ranker.transpose()
     }
 
     /// Trains a classifier for every column of the problem's labels, with random numbers of their own.
@@ -132,22 +139,32 @@ impl Ranker {
         seed: u64,
         stream: &str,
         mut progress: impl FnMut(usize) -> ControlFlow<()>,
-    ) -> Result<RankerParts> {
+    ) -> Result<Option<RankerParts>> {
         let problem = RankerProblem {
             dense: problem.dense.filter(|_| config.use_embedding),
             ..*problem
         };
         problem.validate()?;
         let norms = InverseNorms::new(problem.bow, problem.dense);
-        let label_points =
-            LabelPoints::new(problem.labels, problem.negatives, config.n_candidates)?;
-        let n_labels = label_points.n_labels();
+        let (ranks, n_labels) = (problem.ranks, problem.labels.n_cols());
+        let own = share(n_labels, ranks.rank(), ranks.n_ranks());
+        let label_points = LabelPoints::new(
+            problem.labels,
+            own.clone(),
+            problem.negatives,
+            config.n_candidates,
+        )?;
 
-        let mut largest_first: Vec<u32> = (0..n_labels as u32).collect();
+        let mut largest_first: Vec<u32> = label_points.range().map(|label| label as u32).collect();
         largest_first.sort_by_key(|&label| std::cmp::Reverse(label_points.size(label as usize)));
         let mut trained: Vec<Option<TrainedLabel>> = Vec::new();
-        trained.resize_with(n_labels, || None);
-        for block in largest_first.chunks(LABELS_PER_BLOCK) {
+        trained.resize_with(own.len(), || None);
+        // As many on every rank, for they stop together after a block.
+        let n_blocks = n_labels
+            .div_ceil(ranks.n_ranks())
+            .div_ceil(LABELS_PER_BLOCK);
+        let blocks = largest_first.chunks(LABELS_PER_BLOCK);
+        for block in blocks.chain(std::iter::repeat(&[][..])).take(n_blocks) {
             let of_block: Vec<TrainedLabel> = block
                 .par_iter()
                 .with_max_len(1)
@@ -159,13 +176,13 @@ impl Ranker {
                 })
                 .collect();
             for (&label, row) in block.iter().zip(of_block) {
-                trained[label as usize] = Some(row);
+                trained[label as usize - own.start] = Some(row);
             }
-            if progress(block.len()).is_break() {
+            if is_told(ranks, progress(block.len()).is_break()) {
                 return Err(Error::Stopped);
             }
         }
-        assemble(trained, &problem, config)
+        gather_rows(trained, &problem, config)
     }
 }
 
@@ -199,34 +216,51 @@ fn train_label(
     }
 }
 
-/// Collects the rows in label order.
-fn assemble(
+/// Collects the rows of all ranks in label order, on rank 0.
+fn gather_rows(
     trained: Vec<Option<TrainedLabel>>,
     problem: &RankerProblem<'_>,
     config: &RankerOptions,
-) -> Result<RankerParts> {
-    let n_labels = trained.len();
+) -> Result<Option<RankerParts>> {
+    let (ranks, n_labels) = (problem.ranks, problem.labels.n_cols());
     let n_kept = trained.iter().flatten().map(|row| row.words.len()).sum();
-    let mut words = CsrBuilder::with_capacity(n_labels, n_kept);
-    let mut dense = Matrix::zeros(n_labels, problem.n_dense());
-    let mut intercepts = Vec::with_capacity(n_labels);
-    for (label_idx, row) in trained.into_iter().flatten().enumerate() {
-        words.push_row(row.words);
-        dense.row_mut(label_idx).copy_from_slice(&row.dense);
+    let (mut lengths, mut intercepts) = (Vec::new(), Vec::new());
+    let (mut columns, mut weights) = (Vec::with_capacity(n_kept), Vec::with_capacity(n_kept));
+    let mut dense = Vec::with_capacity(trained.len() * problem.n_dense());
+    for row in trained.into_iter().flatten() {
+        lengths.push(row.words.len() as u64);
+        columns.extend(row.words.iter().map(|(column, _)| column));
+        weights.extend(row.words.iter().map(|(_, weight)| weight));
+        dense.extend_from_slice(&row.dense);
         intercepts.push(row.intercept);
     }
-    Ok(RankerParts {
+    let lengths = gather_to_first(ranks, lengths);
+    let columns = gather_to_first(ranks, columns);
+    let weights = gather_to_first(ranks, weights);
+    let dense = gather_to_first(ranks, dense);
+    let intercepts = gather_to_first(ranks, intercepts);
+    if ranks.rank() > 0 {
+        return Ok(None);
+    }
+    let mut indptr = Vec::with_capacity(n_labels + 1);
+    indptr.push(0);
+    for length in lengths {
+        indptr.push(indptr[indptr.len() - 1] + length as usize);
+    }
+    Ok(Some(RankerParts {
         loss: config.loss,
-        words: words.finish(problem.bow.n_cols())?,
-        dense,
+        words: CsrMatrix::new(indptr, columns, weights, problem.bow.n_cols())?,
+        dense: Matrix::from_vec(dense, n_labels, problem.n_dense()),
         intercepts,
         clusters: None,
-    })
+    }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::matrix::CsrBuilder;
+    use crate::ranks::Alone;
 
     /// The weights of label 0, words by shared column.
     fn solve(problem: &RankerProblem<'_>, max_copied_bytes: usize) -> TrainedLabel {
@@ -234,7 +268,7 @@ mod tests {
             threshold: 0.0,
             ..RankerOptions::default()
         };
-        let label_points = LabelPoints::new(problem.labels, problem.negatives, 100).unwrap();
+        let label_points = LabelPoints::new(problem.labels, 0..1, problem.negatives, 100).unwrap();
         let mut buffer = Vec::new();
         let mut rows = RowScratch::new(max_copied_bytes);
         let norms = InverseNorms::new(problem.bow, problem.dense);
@@ -272,6 +306,7 @@ mod tests {
             dense: Some(&dense),
             labels: &labels,
             negatives: Negatives::Candidates(&candidates),
+            ranks: &Alone,
         };
         let (in_place, copied) = (solve(&problem, 0), solve(&problem, usize::MAX));
         assert!(!in_place.words.is_empty());

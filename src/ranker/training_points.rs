@@ -5,6 +5,7 @@
 //! features.
 
 use std::num::NonZeroU32;
+use std::ops::Range;
 
 use super::CandidateLists;
 use crate::error::{Error, Result};
@@ -20,15 +21,16 @@ pub(crate) enum Negatives<'a> {
     Clusters(&'a [ClusterId]),
 }
 
-/// For every label the training points of its classifier.
+/// For every label of a range the training points of its classifier.
 pub(super) struct LabelPoints<'a> {
-    /// The points of each label, L×N.
+    range: Range<usize>,
+    /// The points of each label of the range, by label.
     positives: CsrMatrix,
     others: Others<'a>,
 }
 
 enum Others<'a> {
-    /// The negatives of each label, one after the other.
+    /// The negatives of each label of the range, one after the other.
     Lists {
         indptr: Vec<usize>,
         points: Vec<u32>,
@@ -50,17 +52,18 @@ pub(super) struct TrainingPoints<'a> {
 }
 
 impl<'a> LabelPoints<'a> {
-    /// The training points of the columns of `labels`; at most `n_candidates` of every list count.
+    /// The training points of a range of the columns of `labels`; at most `n_candidates` of every list count.
     ///
     /// # Errors
     /// [`Error::CannotTrain`] if a candidate is not a column of `labels`, or a label has no cluster.
     pub(super) fn new(
         labels: &CsrMatrix,
+        range: Range<usize>,
         negatives: Negatives<'a>,
         n_candidates: usize,
     ) -> Result<Self> {
         let others = match negatives {
-            Negatives::Candidates(lists) => invert(lists, labels, n_candidates)?,
+            Negatives::Candidates(lists) => invert(lists, labels, &range, n_candidates)?,
             Negatives::Clusters(cluster_of) => {
                 if cluster_of.len() != labels.n_cols() {
                     return Err(Error::CannotTrain(format!(
@@ -76,21 +79,23 @@ impl<'a> LabelPoints<'a> {
             }
         };
         Ok(LabelPoints {
-            positives: labels.transpose(),
+            positives: labels.transpose_columns(range.clone()),
+            range,
             others,
         })
     }
 
-    /// Number of labels.
-    pub(super) fn n_labels(&self) -> usize {
-        self.positives.n_rows()
+    /// The labels.
+    pub(super) fn range(&self) -> Range<usize> {
+        self.range.clone()
     }
 
     /// About how many training points a label has.
     pub(super) fn size(&self, label_idx: usize) -> usize {
+        let place = label_idx - self.range.start;
         match &self.others {
             Others::Lists { indptr, .. } => {
-                self.positives.row(label_idx).0.len() + indptr[label_idx + 1] - indptr[label_idx]
+                self.positives.row(place).0.len() + indptr[place + 1] - indptr[place]
             }
             Others::Clusters { cluster_of, points } => {
                 points.row(cluster_of[label_idx].idx()).0.len()
@@ -100,12 +105,13 @@ impl<'a> LabelPoints<'a> {
 
     /// The training points of one label, in a buffer.
     pub(super) fn get<'b>(&self, label_idx: usize, buffer: &'b mut Vec<u32>) -> TrainingPoints<'b> {
-        let positives = self.positives.row(label_idx).0;
+        let place = label_idx - self.range.start;
+        let positives = self.positives.row(place).0;
         buffer.clear();
         buffer.extend_from_slice(positives);
         match &self.others {
             Others::Lists { indptr, points } => {
-                buffer.extend_from_slice(&points[indptr[label_idx]..indptr[label_idx + 1]]);
+                buffer.extend_from_slice(&points[indptr[place]..indptr[place + 1]]);
             }
             Others::Clusters { cluster_of, points } => {
                 let of_cluster = points.row(cluster_of[label_idx].idx()).0;
@@ -144,10 +150,11 @@ pub(super) fn clusters_of_points(
     builder.finish(n_clusters.unwrap_or(0))
 }
 
-/// Inverts the first `n_candidates` of every list, by counting. Duplicates in a list count once.
+/// Inverts the first `n_candidates` of every list for a range of labels, by counting. Duplicates in a list count once.
 fn invert<'a>(
     candidates: &CandidateLists,
     labels: &CsrMatrix,
+    range: &Range<usize>,
     n_candidates: usize,
 ) -> Result<Others<'a>> {
     let n_labels = labels.n_cols();
@@ -157,18 +164,24 @@ fn invert<'a>(
             label.0
         )));
     }
-    let mut indptr = vec![0usize; n_labels + 1];
+    let n_wanted = range.len();
+    let mut indptr = vec![0usize; n_wanted + 1];
     for_each_negative(candidates, labels, n_candidates, |_, label| {
-        indptr[label.idx() + 1] += 1;
+        if range.contains(&label.idx()) {
+            indptr[label.idx() - range.start + 1] += 1;
+        }
     });
-    for label_idx in 0..n_labels {
-        indptr[label_idx + 1] += indptr[label_idx];
+    for place in 0..n_wanted {
+        indptr[place + 1] += indptr[place];
     }
-    let mut points = vec![0u32; indptr[n_labels]];
-    let mut next: Vec<usize> = indptr[..n_labels].to_vec();
+    let mut points = vec![0u32; indptr[n_wanted]];
+    let mut next: Vec<usize> = indptr[..n_wanted].to_vec();
     for_each_negative(candidates, labels, n_candidates, |point_idx, label| {
-        points[next[label.idx()]] = point_idx as u32;
-        next[label.idx()] += 1;
+        if range.contains(&label.idx()) {
+            let next = &mut next[label.idx() - range.start];
+            points[*next] = point_idx as u32;
+            *next += 1;
+        }
     });
     Ok(Others::Lists { indptr, points })
 }
@@ -214,7 +227,7 @@ mod tests {
             let points = points.get(label_idx, &mut buffer);
             (points.points.to_vec(), points.n_positive)
         };
-        (0..points.n_labels()).map(&mut get).collect()
+        points.range().map(&mut get).collect()
     }
 
     #[test]
@@ -222,9 +235,12 @@ mod tests {
         // Point 0 has label 2, which is not a candidate; point 1 has label 0, a candidate twice.
         let labels = CsrMatrix::new(vec![0, 1, 2, 2], vec![2, 0], vec![1.0, 1.0], 3).unwrap();
         let candidates = lists(&[&[1, 0, 2], &[0, 0, 2], &[2, 1, 2]]);
-        let points = LabelPoints::new(&labels, Negatives::Candidates(&candidates), 2).unwrap();
         let expected = [(vec![1, 0], 1), (vec![0, 2], 0), (vec![0, 2], 1)];
-        assert_eq!(all(&points), expected);
+        for range in [0..3, 0..1, 1..3, 2..2] {
+            let negatives = Negatives::Candidates(&candidates);
+            let points = LabelPoints::new(&labels, range.clone(), negatives, 2).unwrap();
+            assert_eq!(all(&points), expected[range]);
+        }
     }
 
     #[test]
@@ -233,9 +249,12 @@ mod tests {
         let labels = CsrMatrix::new(vec![0, 2, 3, 4, 4], vec![0, 2, 1, 2], vec![1.0; 4], 3);
         let cluster_of = [1, 0, 1].map(ClusterId);
         let negatives = Negatives::Clusters(&cluster_of);
-        let points = LabelPoints::new(&labels.unwrap(), negatives, 0).unwrap();
+        let labels = labels.unwrap();
         let expected = [(vec![0, 2], 1), (vec![1], 1), (vec![0, 2], 2)];
-        assert_eq!(all(&points), expected);
+        for range in [0..3, 0..1, 1..3, 2..2] {
+            let points = LabelPoints::new(&labels, range.clone(), negatives, 0).unwrap();
+            assert_eq!(all(&points), expected[range]);
+        }
     }
 
     #[test]
@@ -243,9 +262,9 @@ mod tests {
         let labels = CsrMatrix::new(vec![0, 0], vec![], vec![], 3).unwrap();
         for label in [3, u32::MAX] {
             let lists = lists(&[&[label]]);
-            assert!(LabelPoints::new(&labels, Negatives::Candidates(&lists), 9).is_err());
+            assert!(LabelPoints::new(&labels, 0..3, Negatives::Candidates(&lists), 9).is_err());
         }
         let clusters = Negatives::Clusters(&[ClusterId(0)]);
-        assert!(LabelPoints::new(&labels, clusters, 9).is_err());
+        assert!(LabelPoints::new(&labels, 0..3, clusters, 9).is_err());
     }
 }

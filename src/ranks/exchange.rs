@@ -15,6 +15,36 @@ pub(crate) fn gather<T: Pod>(ranks: &dyn Ranks, values: &[T]) -> Vec<Vec<T>> {
     told.iter().map(|bytes| collect(bytes)).collect()
 }
 
+/// Most bytes that are told at once to rank 0.
+const PIECE: usize = 4 << 20;
+
+/// What every rank gives, one after the other, on rank 0; nothing on the others. It is told piece by piece.
+pub(crate) fn gather_to_first<T: Pod>(ranks: &dyn Ranks, own: Vec<T>) -> Vec<T> {
+    if ranks.n_ranks() == 1 {
+        return own;
+    }
+    let lengths = gather(ranks, &[own.len() as u64]).concat();
+    let n_values = lengths.iter().sum::<u64>() as usize;
+    let is_first = ranks.rank() == 0;
+    let mut all = Vec::with_capacity(if is_first { n_values } else { 0 });
+    if is_first {
+        all.extend_from_slice(&own);
+    }
+    let per_piece = PIECE / size_of::<T>().max(1);
+    for (from, &length) in lengths.iter().enumerate().skip(1) {
+        for start in (0..length as usize).step_by(per_piece) {
+            let mut parts: Vec<&[u8]> = vec![&[]; ranks.n_ranks()];
+            if ranks.rank() == from {
+                let piece = &own[start..own.len().min(start + per_piece)];
+                parts[0] = bytemuck::cast_slice(piece);
+            }
+            let told = ranks.all_to_all(&parts);
+            all.extend(told.iter().flat_map(|bytes| collect::<T>(bytes)));
+        }
+    }
+    all
+}
+
 /// What rank 0 says; what the others say does not count.
 pub(crate) fn is_told(ranks: &dyn Ranks, flag: bool) -> bool {
     if ranks.n_ranks() == 1 {
@@ -136,6 +166,18 @@ mod tests {
                 .flat_map(|item| (0..N_RANGES).map(move |range| (item * 100 + range) as f32))
                 .collect();
             assert!(all.iter().all(|values| *values == expected));
+        }
+    }
+
+    #[test]
+    fn rank_zero_gets_what_all_have_piece_by_piece() {
+        for n_ranks in [1, 2, 5] {
+            // Rank 1 has nothing, and rank 0 more than a piece.
+            let own = |rank: usize| vec![rank as u32; [PIECE / 4 + 3, 0, PIECE / 2, 7, 1][rank]];
+            let told = threads::run(n_ranks, |ranks| gather_to_first(ranks, own(ranks.rank())));
+            let expected: Vec<u32> = (0..n_ranks).flat_map(own).collect();
+            assert!(told[0] == expected, "{n_ranks} ranks");
+            assert!(told[1..].iter().all(Vec::is_empty));
         }
     }
 

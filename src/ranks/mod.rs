@@ -15,7 +15,7 @@ mod exchange;
 pub(crate) mod threads;
 
 pub use counted::Counted;
-pub(crate) use exchange::{gather, gather_ranges, is_told, sum_in_order};
+pub(crate) use exchange::{gather, gather_ranges, gather_to_first, is_told, sum_in_order};
 
 use std::ops::Range;
 

@@ -7,6 +7,7 @@ use crate::ids::LabelId;
 use crate::matrix::{CsrBuilder, CsrMatrix, Matrix};
 use crate::random::Random;
 use crate::ranker::{CandidateLists, Negatives, PointView, Ranker, RankerOptions, RankerProblem};
+use crate::ranks::Alone;
 
 /// A random problem with a planted signal: label l likes word l.
 pub(super) struct Problem {
@@ -72,11 +73,14 @@ impl Problem {
             dense: Some(&self.dense),
             labels: &self.labels,
             negatives: Negatives::Candidates(&self.candidates),
+            ranks: &Alone,
         }
     }
 
     pub(super) fn train(&self, config: &RankerOptions) -> Ranker {
-        Ranker::train(&self.view(), config, 42, |_| ControlFlow::Continue(())).unwrap()
+        let go_on = |_| ControlFlow::Continue(());
+        let trained = Ranker::train(&self.view(), config, 42, go_on);
+        trained.unwrap().unwrap()
     }
 
     pub(super) fn point(&self, point_idx: usize) -> PointView<'_> {
