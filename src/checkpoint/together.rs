@@ -92,6 +92,7 @@ impl Follower {
     pub(crate) fn keep(&self, state: &mut TrainState, ranks: &dyn Ranks) -> bool {
         let is_due = is_told(ranks, false);
         if is_due {
+            state.gather_cluster_state(ranks);
             snapshot::tell(state, ranks);
         }
         is_due

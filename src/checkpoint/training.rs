@@ -308,6 +308,7 @@ impl TrainingFolder {
             return Ok(None);
         }
         let begun = Instant::now();
+        state.gather_cluster_state(ranks);
         let slot = self.folder.join(SLOTS[(self.generation % 2) as usize]);
         remove_folder(&slot)?;
         let turn = Turn {

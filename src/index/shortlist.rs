@@ -126,6 +126,19 @@ impl Shortlister {
         self.expand(adjacency, positives, options);
     }
 
+    /// As [`Shortlister::search_with_parents`], where the clusters are known.
+    pub(crate) fn search_selected(
+        &mut self,
+        selected: &[Selection],
+        adjacency: &Adjacency,
+        options: &ShortlistOptions,
+        positives: &[u32],
+    ) {
+        self.selected.clear();
+        self.selected.extend_from_slice(selected);
+        self.expand(adjacency, positives, options);
+    }
+
     /// Puts the shortlist in descending score, ties to the lower label.
     pub(crate) fn sort(&mut self) {
         self.paths

@@ -1,5 +1,7 @@
 //! The moments of AdamW and the updates.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use crate::config::SecondMoments;
@@ -39,18 +41,33 @@ impl DenseMoments {
         values: &mut [f32],
         gradient: &[f32],
     ) {
+        let all = 0..values.len();
+        self.update_ranges(rates, pace, values, gradient, &[all]);
+    }
+
+    /// One update of some ranges of the values; the others are left as they are.
+    pub(crate) fn update_ranges(
+        &mut self,
+        rates: &StepRates,
+        pace: Pace,
+        values: &mut [f32],
+        gradient: &[f32],
+        ranges: &[Range<usize>],
+    ) {
         self.n_updates += 1;
         let step = rates.adamw(pace, self.n_updates);
-        let tasks = values
-            .par_chunks_mut(VALUES_PER_TASK)
-            .zip(gradient.par_chunks(VALUES_PER_TASK));
-        let moments = self
-            .m
-            .par_chunks_mut(VALUES_PER_TASK)
-            .zip(self.v.par_chunks_mut(VALUES_PER_TASK));
-        tasks.zip(moments).for_each(|((values, gradient), (m, v))| {
-            Kernels::detect().adamw(&step, values, gradient, m, v);
-        });
+        for range in ranges {
+            let range = || range.clone();
+            let tasks = values[range()]
+                .par_chunks_mut(VALUES_PER_TASK)
+                .zip(gradient[range()].par_chunks(VALUES_PER_TASK));
+            let moments = self.m[range()]
+                .par_chunks_mut(VALUES_PER_TASK)
+                .zip(self.v[range()].par_chunks_mut(VALUES_PER_TASK));
+            tasks.zip(moments).for_each(|((values, gradient), (m, v))| {
+                Kernels::detect().adamw(&step, values, gradient, m, v);
+            });
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::events::{Event, Phase};
-use crate::ranks::{Ranks, threads};
+use crate::ranks::{MIN_SHARED_CLUSTERS, Ranks, threads};
 
 /// Texts of two or three words out of 60, with a label for each word.
 fn data(n_points: usize) -> Dataset {
@@ -149,6 +149,17 @@ fn so_do_other_settings() {
 }
 
 #[test]
+fn so_do_clusters_that_ranks_share() {
+    let many = "index.n_clusters=40";
+    assert!(MIN_SHARED_CLUSTERS <= 40);
+    check_ranks(&[many], &[2, 3, 4, 16]);
+    check_ranks(
+        &[many, "optim.update_every=3", "clustering.warmup_epochs=1"],
+        &[2, 4],
+    );
+}
+
+#[test]
 fn so_does_a_ranker_that_asks_the_network() {
     let settings = ["ranker.negatives=candidates", "ranker.use_embedding=true"];
     assert!(config(&settings).ranker.enabled);
@@ -165,6 +176,18 @@ fn a_stopped_training_is_resumed_by_another_number_of_ranks() {
             (1, 4, (Phase::Stage1, 12)),
             (4, 2, (Phase::Stage2, 7)),
             (2, 3, (Phase::Stage2, 18)),
+        ],
+    );
+}
+
+#[test]
+fn so_is_one_whose_ranks_share_clusters() {
+    check_resumed(
+        &["index.n_clusters=40", "optim.update_every=3"],
+        &[
+            (4, 1, (Phase::Stage1, 5)),
+            (3, 2, (Phase::Stage2, 7)),
+            (1, 16, (Phase::Stage2, 17)),
         ],
     );
 }

@@ -82,6 +82,25 @@ pub(crate) fn own_ranges(ranks: &dyn Ranks) -> Range<usize> {
     share(N_RANGES, ranks.rank(), ranks.n_ranks())
 }
 
+/// Clusters are shared by ranks from so many on. With fewer it takes less time to score them all on every rank than to
+/// talk about it.
+#[cfg(not(test))]
+pub(crate) const MIN_SHARED_CLUSTERS: usize = 8192;
+#[cfg(test)]
+pub(crate) const MIN_SHARED_CLUSTERS: usize = 32;
+
+/// The ranges of clusters that this rank scores and updates: one of all clusters, unless they are shared.
+pub(crate) fn own_clusters(n_clusters: usize, ranks: &dyn Ranks) -> Vec<Range<usize>> {
+    if n_clusters < MIN_SHARED_CLUSTERS {
+        return vec![0..n_clusters];
+    }
+    // Cut as labels are.
+    let ranges = own_ranges(ranks);
+    ranges
+        .map(|range| labels_of_range(n_clusters, range))
+        .collect()
+}
+
 /// The labels that this rank owns, as rows of W_L.
 pub(crate) fn own_labels(n_labels: usize, ranks: &dyn Ranks) -> Range<usize> {
     let ranges = own_ranges(ranks);

@@ -16,7 +16,7 @@ use crate::matrix::{CsrMatrix, Matrix};
 use crate::model::Model;
 use crate::optim::{Schedule, StepRates};
 use crate::random::Random;
-use crate::ranks::{Ranks, gather, is_told, own_labels};
+use crate::ranks::{Ranks, gather, is_told, own_clusters, own_labels};
 
 /// Epochs between validations.
 const VALIDATE_EVERY: usize = 2;
@@ -81,6 +81,7 @@ impl Stage<'_> {
                     self.boundary(&mut emitted, state, keep)?;
                 }
             }
+            state.gather_clusters(self.data.ranks);
             // A stop takes effect after the events of the epoch, so that no resumed training lacks them.
             emitted = emitted.and(self.end_epoch(epoch, config, state));
             self.boundary(&mut emitted, state, keep)?;
@@ -283,7 +284,14 @@ impl Stage<'_> {
         encoder.backward(self.data.points, job.rows, &head.gradients.embeddings);
         optimiser.update_encoder(encoder, &job.rates);
         let is_due = job.is_due(config.optim.update_every);
-        optimiser.update_clusters(&mut model.clusters, &head.gradients, is_due, &job.rates);
+        let own = own_clusters(model.clusters.n_clusters(), self.data.ranks);
+        optimiser.update_clusters(
+            &mut model.clusters,
+            &head.gradients,
+            is_due,
+            &job.rates,
+            &own,
+        );
         if is_due {
             if let Some(waiting) = &mut optimiser.waiting.labels {
                 waiting.apply(&mut model.classifiers, &mut optimiser.labels, job.rates);

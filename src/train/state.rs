@@ -17,7 +17,7 @@ use crate::index::{Adjacency, ClusterClassifiers};
 use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::optim::{DenseMoments, Moments};
-use crate::ranks::{Ranks, own_labels};
+use crate::ranks::{MIN_SHARED_CLUSTERS, Ranks, gather, own_clusters, own_labels};
 
 /// A training between two steps.
 pub(crate) struct TrainState {
@@ -232,6 +232,36 @@ impl TrainState {
         self.optimiser = Optimiser::new(&self.model, self.encoder.as_mut(), &config.optim);
     }
 
+    /// Brings W_C and b_C up to date on this rank, where ranks share the clusters.
+    pub(super) fn gather_clusters(&mut self, ranks: &dyn Ranks) {
+        let clusters = &mut self.model.clusters;
+        let n_clusters = clusters.n_clusters();
+        gather_rows(clusters.weights.values_mut(), n_clusters, ranks);
+        gather_rows(&mut clusters.bias, n_clusters, ranks);
+    }
+
+    /// Brings what is stored of clusters up to date on this rank, where ranks share them.
+    pub(crate) fn gather_cluster_state(&mut self, ranks: &dyn Ranks) {
+        self.gather_clusters(ranks);
+        let n_clusters = self.model.clusters.n_clusters();
+        let Optimiser {
+            cluster_weights,
+            cluster_bias,
+            waiting,
+            ..
+        } = &mut self.optimiser;
+        for values in [
+            &mut cluster_weights.m,
+            &mut cluster_weights.v,
+            &mut cluster_bias.m,
+            &mut cluster_bias.v,
+            &mut waiting.cluster_weights,
+            &mut waiting.cluster_bias,
+        ] {
+            gather_rows(values, n_clusters, ranks);
+        }
+    }
+
     /// A copy of every parameter but A.
     pub(super) fn copy_parameters(&mut self) -> Vec<Vec<f32>> {
         let copies = self.parameters().into_iter().map(|values| values.to_vec());
@@ -251,6 +281,18 @@ impl TrainState {
         parameters.extend(encoder.map(|parameter| parameter.values));
         parameters
     }
+}
+
+/// Gathers the rows of clusters that other ranks own. values: C×any
+fn gather_rows(values: &mut [f32], n_clusters: usize, ranks: &dyn Ranks) {
+    if ranks.n_ranks() == 1 || n_clusters < MIN_SHARED_CLUSTERS {
+        return;
+    }
+    let own = own_clusters(n_clusters, ranks);
+    let n_columns = values.len() / n_clusters;
+    let own = own[0].start * n_columns..own[own.len() - 1].end * n_columns;
+    let all = gather(ranks, &values[own]).concat();
+    values.copy_from_slice(&all);
 }
 
 /// AdamW's state of everything.

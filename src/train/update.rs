@@ -1,5 +1,7 @@
 //! Updates of the encoder, and of W_C at once or after its gradients have been added up over some steps.
 
+use std::ops::Range;
+
 use super::head::HeadGradients;
 use super::state::Optimiser;
 use crate::encoder::TrainableEncoder;
@@ -14,20 +16,27 @@ impl Optimiser {
         parameters.for_each(|(parameter, moments)| update_parameter(parameter, moments, rates));
     }
 
-    /// Adds up the gradients of W_C and b_C, and updates them if that is due.
+    /// Adds up the gradients of these ranges of W_C and b_C, and updates them if that is due.
     pub(super) fn update_clusters(
         &mut self,
         clusters: &mut ClusterClassifiers,
         gradients: &HeadGradients,
         is_due: bool,
         rates: &StepRates,
+        ranges: &[Range<usize>],
     ) {
+        let dim = clusters.weights.n_cols();
+        let of_weights = ranges
+            .iter()
+            .map(|range| range.start * dim..range.end * dim);
+        let of_weights: Vec<Range<usize>> = of_weights.collect();
         let parts = [
             (
                 clusters.weights.values_mut(),
                 &gradients.cluster_weights,
                 &mut self.cluster_weights,
                 &mut self.waiting.cluster_weights,
+                &of_weights[..],
                 true,
             ),
             (
@@ -35,18 +44,22 @@ impl Optimiser {
                 &gradients.cluster_bias,
                 &mut self.cluster_bias,
                 &mut self.waiting.cluster_bias,
+                ranges,
                 false,
             ),
         ];
-        for (values, gradient, moments, waiting, decays) in parts {
+        for (values, gradient, moments, waiting, ranges, decays) in parts {
             let pace = rates.clusters.decaying_if(decays);
             if waiting.is_empty() {
-                moments.update(rates, pace, values, gradient);
+                moments.update_ranges(rates, pace, values, gradient, ranges);
                 continue;
             }
-            Kernels::detect().axpy(1.0, gradient, waiting);
+            for range in ranges {
+                let waiting = &mut waiting[range.clone()];
+                Kernels::detect().axpy(1.0, &gradient[range.clone()], waiting);
+            }
             if is_due {
-                moments.update(rates, pace, values, waiting);
+                moments.update_ranges(rates, pace, values, waiting, ranges);
                 waiting.fill(0.0);
             }
         }

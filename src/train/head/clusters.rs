@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::search::ShardBuffers;
 use super::{Batch, Head, SHARD};
 use crate::index::{ClusterClassifiers, logit_gradient};
-use crate::matrix::{Output, View, product};
+use crate::matrix::{Matrix, Output, View, product};
 use crate::ranks::sum_in_order;
 
 /// Clusters a task when ∂L/∂W_C is multiplied out.
@@ -58,32 +58,44 @@ impl Head<'_> {
 
         gradients.cluster_weights.resize(n_clusters * dim, 0.0);
         gradients.cluster_bias.resize(n_clusters, 0.0);
-        let d_logits = self.d_logits.values();
-        let tasks = gradients
-            .cluster_weights
-            .par_chunks_mut(CLUSTERS_PER_TASK * dim);
-        let tasks = tasks
-            .zip(gradients.cluster_bias.par_chunks_mut(CLUSTERS_PER_TASK))
-            .enumerate();
-        tasks.for_each(|(task, (weights, bias))| {
-            let columns = &d_logits[task * CLUSTERS_PER_TASK..];
-            let embeddings = View::rows(batch.embeddings.values(), dim);
-            let left = View::transposed(columns, n_clusters);
-            product(
-                [bias.len(), dim, n_points],
-                left,
-                embeddings,
-                weights,
-                Output::Replace,
-            );
-            bias.fill(0.0);
-            for row in columns.chunks(n_clusters) {
-                for (bias, d_logit) in bias.iter_mut().zip(row) {
-                    *bias += d_logit;
-                }
-            }
-        });
+        cluster_gradients(
+            self.d_logits.values(),
+            batch.embeddings,
+            &mut gradients.cluster_weights,
+            &mut gradients.cluster_bias,
+        );
     }
+}
+
+/// ∂L/∂W_C and ∂L/∂b_C of some clusters. d_logits: B×clusters   weights: clusters×d
+pub(super) fn cluster_gradients(
+    d_logits: &[f32],
+    embeddings: &Matrix,
+    weights: &mut [f32],
+    bias: &mut [f32],
+) {
+    let (n_points, dim) = (embeddings.n_rows(), embeddings.n_cols());
+    let n_clusters = bias.len();
+    let tasks = weights.par_chunks_mut(CLUSTERS_PER_TASK * dim);
+    let tasks = tasks
+        .zip(bias.par_chunks_mut(CLUSTERS_PER_TASK))
+        .enumerate();
+    tasks.for_each(|(task, (weights, bias))| {
+        let columns = &d_logits[task * CLUSTERS_PER_TASK..];
+        product(
+            [bias.len(), dim, n_points],
+            View::transposed(columns, n_clusters),
+            View::rows(embeddings.values(), dim),
+            weights,
+            Output::Replace,
+        );
+        bias.fill(0.0);
+        for row in columns.chunks(n_clusters) {
+            for (bias, d_logit) in bias.iter_mut().zip(row) {
+                *bias += d_logit;
+            }
+        }
+    });
 }
 
 impl ShardBuffers {

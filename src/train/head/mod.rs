@@ -9,13 +9,14 @@
 //! 4. `edges`: rows of A.
 //!
 //! A rank does parts 2 and 4 for the labels it owns, and of part 1 what leads to them; clusters are searched and
-//! updated on every rank. Buffers are kept from step to step; nothing is allocated once they have grown.
+//! updated on every rank, or, where they are many, as `together` says. Buffers are kept from step to step; nothing is allocated once they have grown.
 
 mod clusters;
 mod cut;
 mod edges;
 mod labels;
 mod search;
+mod together;
 
 #[cfg(test)]
 mod reference;
@@ -29,7 +30,7 @@ use crate::ids::ClusterId;
 use crate::index::{Adjacency, ClusterClassifiers, ShortlistOptions, Shortlister};
 use crate::matrix::{CsrMatrix, Matrix};
 use crate::pool::Pool;
-use crate::ranks::{Ranks, gather, labels_of_range, own_ranges, sum_in_order};
+use crate::ranks::{MIN_SHARED_CLUSTERS, Ranks, gather, labels_of_range, own_ranges, sum_in_order};
 
 pub(crate) use cut::cut_together;
 pub(crate) use edges::EdgeState;
@@ -64,6 +65,12 @@ pub(crate) struct Batch<'a> {
 impl Batch<'_> {
     fn positives(&self, point: usize) -> &[u32] {
         self.labels.row(self.rows[point] as usize).0
+    }
+
+    /// The parents of a point's positives, in their order.
+    fn parents_of(&self, point: usize) -> impl Iterator<Item = ClusterId> {
+        let positives = self.positives(point).iter();
+        positives.filter_map(|&positive| self.parents[positive as usize])
     }
 }
 
@@ -192,7 +199,11 @@ impl<'r> Head<'r> {
         for (point, slot) in found.dropped {
             self.d_slots[point * n_slots + slot] -= weights.shortlist;
         }
-        self.collect_point_gradients(clusters, batch);
+        if MIN_SHARED_CLUSTERS <= clusters.n_clusters() {
+            self.collect_shared_gradients(clusters, batch);
+        } else {
+            self.collect_point_gradients(clusters, batch);
+        }
         if let Some(edge_state) = edge_state {
             edge_state.collect(&self.ranges, &self.shards, weights);
         }

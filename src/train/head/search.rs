@@ -2,9 +2,10 @@
 
 use rayon::prelude::*;
 
+use super::together::OwnScores;
 use super::{Batch, BatchCounts, Head, SHARD};
 use crate::index::{Adjacency, ClusterClassifiers, Path, Selection, ShortlistOptions, Shortlister};
-use crate::ranks::{N_RANGES, gather, range_of_label};
+use crate::ranks::{MIN_SHARED_CLUSTERS, N_RANGES, gather, range_of_label};
 
 /// A shortlisted label of a point: 16 bytes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,8 +53,10 @@ impl Pair {
 /// What one shard of points found.
 #[derive(Default)]
 pub(super) struct ShardBuffers {
-    /// softmax of the cluster logits, points×C.
+    /// softmax of the cluster logits, points×C; not used where ranks share the clusters.
     pub(super) probabilities: Vec<f32>,
+    /// The same of the clusters that the rank owns, where ranks share them.
+    pub(super) own_scores: OwnScores,
     /// Shortlisted labels, by range.
     pub(super) pairs: Vec<Vec<Pair>>,
     /// Clusters searched, point after point.
@@ -91,6 +94,9 @@ impl Head<'_> {
         self.n_slots = options.beam_size + most_positives;
         self.shards
             .resize_with(n_points.div_ceil(SHARD), ShardBuffers::default);
+        if MIN_SHARED_CLUSTERS <= clusters.n_clusters() {
+            self.select_together(clusters, batch, options.beam_size);
+        }
         let n_labels = self.n_labels;
         let searchers = &self.searchers;
         self.shards
@@ -143,16 +149,34 @@ impl ShardBuffers {
         searcher: &mut Shortlister,
     ) {
         let (dim, n_labels) = (batch.embeddings.n_cols(), adjacency.edges().n_labels());
-        let embeddings = &batch.embeddings.values()[points.start * dim..points.end * dim];
+        let n_clusters = clusters.n_clusters();
+        let is_selected = MIN_SHARED_CLUSTERS <= n_clusters;
         self.clear();
-        self.probabilities
-            .resize(points.len() * clusters.n_clusters(), 0.0);
-        clusters.probabilities(embeddings, &mut self.probabilities);
-        for (point, probabilities) in
-            points.zip(self.probabilities.chunks_exact(clusters.n_clusters()))
-        {
-            let positives = (batch.positives(point), batch.parents);
-            searcher.search_with_parents(clusters, adjacency, probabilities, options, positives);
+        if !is_selected {
+            self.clear_selected();
+            let embeddings = &batch.embeddings.values()[points.start * dim..points.end * dim];
+            self.probabilities.resize(points.len() * n_clusters, 0.0);
+            clusters.probabilities(embeddings, &mut self.probabilities);
+        }
+        for (offset, point) in points.enumerate() {
+            let positives = batch.positives(point);
+            if is_selected {
+                let starts = &self.selected_starts[offset..offset + 2];
+                let selected = &self.selected[starts[0]..starts[1]];
+                searcher.search_selected(selected, adjacency, options, positives);
+            } else {
+                let probabilities = &self.probabilities[offset * n_clusters..][..n_clusters];
+                let positives = (positives, batch.parents);
+                searcher.search_with_parents(
+                    clusters,
+                    adjacency,
+                    probabilities,
+                    options,
+                    positives,
+                );
+                self.selected.extend_from_slice(&searcher.selected);
+                self.selected_starts.push(self.selected.len());
+            }
             for path in &searcher.paths {
                 self.n_positives += usize::from(path.is_positive);
                 let range = range_of_label(path.row.0, n_labels);
@@ -162,17 +186,18 @@ impl ShardBuffers {
             let dropped = searcher.dropped_positives.iter();
             self.dropped
                 .extend(dropped.map(|path| Pair::new(point, path)));
-            self.selected.extend_from_slice(&searcher.selected);
-            self.selected_starts.push(self.selected.len());
         }
+    }
+
+    pub(super) fn clear_selected(&mut self) {
+        self.selected.clear();
+        self.selected_starts.clear();
+        self.selected_starts.push(0);
     }
 
     fn clear(&mut self) {
         self.pairs.resize_with(N_RANGES, Vec::new);
         self.pairs.iter_mut().for_each(Vec::clear);
-        self.selected.clear();
-        self.selected_starts.clear();
-        self.selected_starts.push(0);
         self.dropped.clear();
         self.n_positives = 0;
     }

@@ -1,0 +1,336 @@
+//! Clusters that are many are shared by ranks: parts 1 and 3 for ranges of clusters.
+//!
+//! From [`MIN_SHARED_CLUSTERS`](crate::ranks::MIN_SHARED_CLUSTERS) on, clusters are cut into as many ranges as labels,
+//! and a rank scores those that it owns. Softmax: each range has its highest logit m_r and s_r = Σ exp(logit − m_r); with
+//! the m_r and s_r of all ranges, every rank knows M = max m_r and S = Σ s_r·exp(m_r − M), summed in the order of ranges.
+//! The best clusters of a point are among the best of each rank. ∂L/∂φ of a range of clusters is added to that of the
+//! range of labels with the same number. A rank has up-to-date rows of W_C for its own ranges only.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::search::ShardBuffers;
+use super::{Batch, Head, SHARD};
+use crate::ids::ClusterId;
+use crate::index::{ClusterClassifiers, Selection, descending_key};
+use crate::kernels::Kernels;
+use crate::matrix::{Output, View, product};
+use crate::ranks::{
+    N_RANGES, Ranks, gather, gather_ranges, own_clusters, range_of_label, share, sum_in_order,
+};
+
+/// What a shard of points knows of the clusters that the rank owns.
+#[derive(Default)]
+pub(super) struct OwnScores {
+    /// Exponentials, then probabilities: the ranges one after the other, each points×clusters.
+    values: Vec<f32>,
+    /// The highest logit of each range, then the sums of exponentials, point after point.
+    sums: Vec<f32>,
+    /// The best clusters of each point, equally many.
+    keys: Vec<u64>,
+    /// ŝ_c of those parents of positives that the rank owns.
+    parents: Vec<f32>,
+}
+
+impl Head<'_> {
+    /// Finds the clusters that each point is searched through.
+    pub(super) fn select_together(
+        &mut self,
+        clusters: &ClusterClassifiers,
+        batch: Batch<'_>,
+        beam_size: usize,
+    ) {
+        let ranges = own_clusters(clusters.n_clusters(), self.ranks);
+        let n_points = batch.rows.len();
+        let points_of = |shard: usize| shard * SHARD..((shard + 1) * SHARD).min(n_points);
+        let shards = self.shards.par_iter_mut().enumerate();
+        shards.for_each(|(at, shard)| {
+            let scores = &mut shard.own_scores;
+            scores.exponentials(clusters, batch, points_of(at), &ranges);
+        });
+        let own = self.shards.iter().flat_map(|shard| &shard.own_scores.sums);
+        let sums = gather_ranges(self.ranks, own.copied().collect());
+        let shards = self.shards.par_iter_mut().enumerate();
+        shards.for_each(|(at, shard)| {
+            let scores = &mut shard.own_scores;
+            let points = points_of(at);
+            let sums = &sums[points.start * 2 * N_RANGES..];
+            scores.normalise(sums, &ranges);
+            scores.find_best(clusters, batch, points, &ranges, beam_size);
+        });
+        self.merge_selections(clusters, batch, beam_size);
+    }
+
+    /// From what each rank found to the clusters of each point.
+    fn merge_selections(
+        &mut self,
+        clusters: &ClusterClassifiers,
+        batch: Batch<'_>,
+        beam_size: usize,
+    ) {
+        let n_points = batch.rows.len();
+        let own = self.shards.iter().flat_map(|shard| &shard.own_scores.keys);
+        let keys = gather(self.ranks, &own.copied().collect::<Vec<_>>());
+        let own = self
+            .shards
+            .iter()
+            .flat_map(|shard| &shard.own_scores.parents);
+        let parents = gather(self.ranks, &own.copied().collect::<Vec<_>>());
+        let mut parents: Vec<_> = parents.iter().map(|scores| scores.iter()).collect();
+        let owners = owners(self.ranks);
+        let mut best = Vec::new();
+        for point in 0..n_points {
+            best.clear();
+            for keys in &keys {
+                let n_keys = keys.len() / n_points;
+                best.extend_from_slice(&keys[point * n_keys..(point + 1) * n_keys]);
+            }
+            best.sort_unstable_by(|a, b| b.cmp(a));
+            best.truncate(beam_size);
+            let shard = &mut self.shards[point / SHARD];
+            if point % SHARD == 0 {
+                shard.clear_selected();
+            }
+            let first = shard.selected.len();
+            shard.selected.extend(best.iter().map(|key| Selection {
+                cluster: ClusterId(!(*key as u32)),
+                score: f32::from_bits((key >> 32) as u32),
+            }));
+            for cluster in batch.parents_of(point) {
+                let range = range_of_label(cluster.0, clusters.n_clusters());
+                let score = parents[owners[range]].next();
+                let selected = shard.selected[first..].iter();
+                if selected.clone().all(|known| known.cluster != cluster) {
+                    let score = *score.expect("an owner tells the score of each parent");
+                    shard.selected.push(Selection { cluster, score });
+                }
+            }
+            shard.selected_starts.push(shard.selected.len());
+        }
+    }
+
+    /// As `collect_point_gradients`, of the clusters that this rank owns.
+    pub(super) fn collect_shared_gradients(
+        &mut self,
+        clusters: &ClusterClassifiers,
+        batch: Batch<'_>,
+    ) {
+        let (n_points, dim) = (batch.rows.len(), batch.embeddings.n_cols());
+        let ranges = own_clusters(clusters.n_clusters(), self.ranks);
+        let first = ranges[0].start;
+        let n_own: usize = ranges.iter().map(Range::len).sum();
+        let (d_slots, n_slots) = (&self.d_slots, self.n_slots);
+        let d_slots_of = |shard: usize| &d_slots[shard * SHARD * n_slots..];
+        let shards = self.shards.par_iter_mut().enumerate();
+        shards.for_each(|(at, shard)| shard.touch_clusters(d_slots_of(at), n_slots));
+
+        // The ranges one after the other, each points×clusters.
+        self.d_logits.reshape(1, n_points * n_own);
+        let mut rest = self.d_logits.values_mut();
+        let blocks = ranges
+            .iter()
+            .map(|range| super::labels::take(&mut rest, n_points * range.len()));
+        let blocks: Vec<&mut [f32]> = blocks.collect();
+        let shards = &self.shards;
+        let of_ranges = blocks.into_par_iter().zip(&mut self.ranges).zip(&ranges);
+        of_ranges.for_each(|((block, buffers), range)| {
+            let weights = &clusters.weights.values()[range.start * dim..range.end * dim];
+            let chunks = block.par_chunks_mut(SHARD * range.len());
+            let chunks = chunks.zip(buffers.d_embeddings.par_chunks_mut(SHARD * dim));
+            chunks
+                .enumerate()
+                .for_each(|(at, (d_logits, d_embeddings))| {
+                    let place = RangePlace { range, first };
+                    shards[at].range_gradients(place, d_slots_of(at), n_slots, d_logits);
+                    product(
+                        [d_embeddings.len() / dim, dim, range.len()],
+                        View::rows(d_logits, range.len()),
+                        View::rows(weights, dim),
+                        d_embeddings,
+                        Output::Add,
+                    );
+                });
+        });
+        let gradients = &mut self.gradients;
+        gradients.embeddings.reshape(n_points, dim);
+        gradients.embeddings.values_mut().fill(0.0);
+        let of_ranges = self.ranges.iter().map(|range| &range.d_embeddings[..]);
+        let of_ranges: Vec<&[f32]> = of_ranges.collect();
+        sum_in_order(self.ranks, &of_ranges, gradients.embeddings.values_mut());
+
+        gradients
+            .cluster_weights
+            .resize(clusters.n_clusters() * dim, 0.0);
+        gradients.cluster_bias.resize(clusters.n_clusters(), 0.0);
+        for range in &ranges {
+            let start = n_points * (range.start - first);
+            let block = &self.d_logits.values()[start..start + n_points * range.len()];
+            super::clusters::cluster_gradients(
+                block,
+                batch.embeddings,
+                &mut gradients.cluster_weights[range.start * dim..range.end * dim],
+                &mut gradients.cluster_bias[range.clone()],
+            );
+        }
+    }
+}
+
+/// A range of clusters among those that a rank owns, the first of which is `first`.
+#[derive(Clone, Copy)]
+struct RangePlace<'a> {
+    range: &'a Range<usize>,
+    first: usize,
+}
+
+impl RangePlace<'_> {
+    /// Where the values of so many points are in [`OwnScores::values`].
+    fn values(&self, n_points: usize) -> Range<usize> {
+        n_points * (self.range.start - self.first)..n_points * (self.range.end - self.first)
+    }
+}
+
+/// The rank that owns each range.
+fn owners(ranks: &dyn Ranks) -> Vec<usize> {
+    let of_rank = |rank| share(N_RANGES, rank, ranks.n_ranks()).map(move |_| rank);
+    (0..ranks.n_ranks()).flat_map(of_rank).collect()
+}
+
+impl OwnScores {
+    /// exp(logit − m_r) of the points, and m_r and s_r of each.
+    fn exponentials(
+        &mut self,
+        clusters: &ClusterClassifiers,
+        batch: Batch<'_>,
+        points: Range<usize>,
+        ranges: &[Range<usize>],
+    ) {
+        let (kernels, dim) = (Kernels::detect(), batch.embeddings.n_cols());
+        let embeddings = &batch.embeddings.values()[points.start * dim..points.end * dim];
+        let n_own: usize = ranges.iter().map(Range::len).sum();
+        self.values.resize(points.len() * n_own, 0.0);
+        self.sums.clear();
+        self.sums.resize(points.len() * 2 * ranges.len(), 0.0);
+        let first = ranges[0].start;
+        for (at, range) in ranges.iter().enumerate() {
+            let place = RangePlace { range, first };
+            let values = &mut self.values[place.values(points.len())];
+            let weights = &clusters.weights.values()[range.start * dim..range.end * dim];
+            product(
+                [points.len(), range.len(), dim],
+                View::rows(embeddings, dim),
+                View::transposed(weights, dim),
+                values,
+                Output::Replace,
+            );
+            let rows = values.chunks_exact_mut(range.len());
+            for (row, sums) in rows.zip(self.sums.chunks_exact_mut(2 * ranges.len())) {
+                kernels.axpy(1.0, &clusters.bias[range.clone()], row);
+                let highest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+                sums[at] = highest;
+                sums[ranges.len() + at] = kernels.exp_sum(row, highest);
+            }
+        }
+    }
+
+    /// From exponentials to probabilities. sums: of all ranges, for each point m_r, then s_r
+    fn normalise(&mut self, sums: &[f32], ranges: &[Range<usize>]) {
+        let n_points = self.sums.len() / (2 * ranges.len());
+        let first = ranges[0].start;
+        for point in 0..n_points {
+            let (highest, of_ranges) =
+                sums[point * 2 * N_RANGES..][..2 * N_RANGES].split_at(N_RANGES);
+            let most = highest.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            let parts = highest.iter().zip(of_ranges);
+            let total: f32 = parts.map(|(m, s)| s * (m - most).exp()).sum();
+            for (at, range) in ranges.iter().enumerate() {
+                let own_highest = self.sums[point * 2 * ranges.len() + at];
+                let scale = (own_highest - most).exp() / total;
+                let start = RangePlace { range, first }.values(n_points).start;
+                let row = &mut self.values[start + point * range.len()..][..range.len()];
+                row.iter_mut().for_each(|value| *value *= scale);
+            }
+        }
+    }
+
+    /// The best clusters of each point, and the scores of parents.
+    fn find_best(
+        &mut self,
+        clusters: &ClusterClassifiers,
+        batch: Batch<'_>,
+        points: Range<usize>,
+        ranges: &[Range<usize>],
+        beam_size: usize,
+    ) {
+        let (first, end) = (ranges[0].start, ranges[ranges.len() - 1].end);
+        self.keys.clear();
+        self.parents.clear();
+        let mut keys = Vec::with_capacity(end - first);
+        for (offset, point) in points.clone().enumerate() {
+            let row = |range: &Range<usize>| {
+                let start = RangePlace { range, first }.values(points.len()).start;
+                &self.values[start + offset * range.len()..][..range.len()]
+            };
+            keys.clear();
+            for range in ranges {
+                let scored = range.clone().zip(row(range));
+                keys.extend(
+                    scored.map(|(cluster, &p)| descending_key(clusters.score(p), cluster as u32)),
+                );
+            }
+            if beam_size < keys.len() {
+                keys.select_nth_unstable_by(beam_size, |a, b| b.cmp(a));
+                keys.truncate(beam_size);
+            }
+            self.keys.extend_from_slice(&keys);
+            for cluster in batch.parents_of(point) {
+                let range = ranges.iter().find(|range| range.contains(&cluster.idx()));
+                if let Some(range) = range {
+                    let probability = row(range)[cluster.idx() - range.start];
+                    self.parents.push(clusters.score(probability));
+                }
+            }
+        }
+    }
+}
+
+impl ShardBuffers {
+    /// Notes the clusters through which a gradient flows.
+    fn touch_clusters(&mut self, d_slots: &[f32], n_slots: usize) {
+        self.touched_clusters.clear();
+        for (offset, ends) in self.selected_starts.windows(2).enumerate() {
+            let selected = self.selected[ends[0]..ends[1]].iter();
+            let touched = selected
+                .zip(&d_slots[offset * n_slots..])
+                .filter(|(_, d_slot)| **d_slot != 0.0);
+            self.touched_clusters
+                .extend(touched.map(|(selection, _)| selection.cluster.0));
+        }
+    }
+
+    /// As [`crate::index::logit_gradient`], of a range of clusters. d_logits: points×clusters
+    fn range_gradients(
+        &self,
+        place: RangePlace<'_>,
+        d_slots: &[f32],
+        n_slots: usize,
+        d_logits: &mut [f32],
+    ) {
+        let (n_points, range) = (self.selected_starts.len() - 1, place.range);
+        d_logits.copy_from_slice(&self.own_scores.values[place.values(n_points)]);
+        for (offset, row) in d_logits.chunks_exact_mut(range.len()).enumerate() {
+            let selected =
+                &self.selected[self.selected_starts[offset]..self.selected_starts[offset + 1]];
+            let slots = selected.iter().zip(&d_slots[offset * n_slots..]);
+            // A saturated cluster passes nothing.
+            let slots = slots.filter(|(selection, _)| selection.score < 1.0);
+            let total: f32 = slots.clone().map(|(_, d_slot)| d_slot).sum();
+            row.iter_mut().for_each(|value| *value *= -total);
+            for (selection, d_slot) in slots {
+                if range.contains(&selection.cluster.idx()) {
+                    row[selection.cluster.idx() - range.start] += d_slot;
+                }
+            }
+        }
+    }
+}
