@@ -3,8 +3,9 @@
     python3 benchmarks/mpi/measure.py ELIAS [--labels 300000] [--ranks 1 2 4] [--steps 40] [--set KEY=VALUE]
 
 ELIAS is a program that was built with --features mpi. The data are synthetic: points of five labels in a row and one at
-random, thirty words of a group of fifty labels. Ranks share the cores of this machine, so times say little; bytes, calls
-and memory are counted and do not depend on that. Prints tables for docs/many-machines.md.
+random, thirty words of a group of fifty labels. Both stages are trained for so many steps each; what comes before and
+between them (reading, clustering, the edges of stage 2) is done in full. Ranks share the cores of this machine, so times
+say little; bytes, calls and memory are counted and do not depend on that. Prints tables for docs/many-machines.md.
 """
 
 import argparse
@@ -16,7 +17,9 @@ import subprocess
 import tempfile
 
 GROUP, LABELS, WORDS, N_WORDS = 50, 5, 30, 50_000
-RANGES = 16
+RANGES, BEAM = 16, 20
+# From so many clusters on, ranks share them.
+MIN_SHARED_CLUSTERS = 8192
 
 
 def write_data(path, n_labels, n_points):
@@ -54,7 +57,15 @@ def sent(n_ranks, plan, keys, touched):
     cut = 8 * batch * (keys / n_ranks + 1) * others / n_ranks + 8 * batch * others / n_ranks
     gradients = 4 * batch * (plan["dim"] + plan["slots"]) * (own + 1) * others / n_ranks
     edges = 4 * touched * (2 * own + 1) * others
-    return sketches + cut + gradients + edges
+    # For each range the highest logit and the sum of exponentials, for each rank the best clusters and its parents.
+    parents = (plan["slots"] - BEAM) / n_ranks
+    clusters = batch * (8 * own + 8 * BEAM + 4 * parents) * others if is_shared(plan) else 0
+    return sketches + cut + gradients + edges + clusters
+
+
+def is_shared(plan):
+    """Whether ranks share the clusters."""
+    return plan["clusters"] >= MIN_SHARED_CLUSTERS
 
 
 def fit(rows, plan):
@@ -73,15 +84,16 @@ def predict(plan, keys, touched, figures, memory):
     """Step times of machines with sixteen cores like these, by number and network."""
     rate = 8 * figures["gflops"] * 1e9
     shared = 6 * plan["batch"] * figures["labels_scored_per_point"] * plan["dim"] / rate
-    repeated = 6 * plan["batch"] * plan["clusters"] * plan["dim"] / rate
+    of_clusters = 6 * plan["batch"] * plan["clusters"] * plan["dim"] / rate
     print("\n| machines | memory each, MiB | labels, ms | clusters, ms | sent, KiB | 10 Gbit/s, ms | 100 Gbit/s, ms |")
     print("|---|---|---|---|---|---|---|")
     for n in [1, 2, 4, 8, 16, 32, 128]:
         n_bytes = sent(n, plan, keys, touched)
-        row = [n, memory[0] + memory[1] / n, 1e3 * shared / n, 1e3 * repeated, n_bytes / 2**10]
+        clusters = of_clusters / n if is_shared(plan) else of_clusters
+        row = [n, memory[0] + memory[1] / n, 1e3 * shared / n, 1e3 * clusters, n_bytes / 2**10]
         # A call takes some 20 µs for each doubling of the ranks.
         latency = figures["calls"] * 20e-6 * (n - 1).bit_length()
-        row += [1e3 * (shared / n + repeated + n_bytes / bandwidth + latency) for bandwidth in (1.25e9, 1.25e10)]
+        row += [1e3 * (shared / n + clusters + n_bytes / bandwidth + latency) for bandwidth in (1.25e9, 1.25e10)]
         print("| " + " | ".join(f"{value:.1f}" if value < 100 else f"{value:.0f}" for value in row) + " |")
 
 
@@ -116,7 +128,7 @@ def main():
             rows[n_ranks] = all_figures[0]
     if 1 in rows and len(rows) > 2:
         clusters = 1 << max(0, (arguments.labels + 99) // 100 - 1).bit_length()
-        plan = {"batch": batch, "dim": arguments.dim, "slots": 20 + LABELS + 1, "clusters": clusters}
+        plan = {"batch": batch, "dim": arguments.dim, "slots": BEAM + LABELS + 1, "clusters": clusters}
         plan["clusters"] = next((int(s.split("=")[1]) for s in settings if s.startswith("index.n_clusters")), clusters)
         several = {n: figures for n, figures in rows.items() if n > 1}
         keys, touched = fit(several, plan)

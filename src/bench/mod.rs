@@ -11,7 +11,7 @@ mod sgemm;
 
 pub use encoders::{EncoderBench, EncoderFigures, KNOWN_SHAPES};
 pub use kernels::{KernelFigures, measure_kernels};
-pub use parts::{cluster_labels, train_stages};
+pub use parts::{cluster_labels, clusters_per_rank, train_stages};
 pub use queries::{QueryWork, query_work};
 pub use sgemm::Sgemm;
 

@@ -4,7 +4,7 @@ use crate::clustering::{self, PointFeatures, label_centroids};
 use crate::error::Result;
 use crate::matrix::CsrMatrix;
 use crate::pipeline::PreparedTraining;
-use crate::ranks::Alone;
+use crate::ranks::{Alone, MIN_SHARED_CLUSTERS};
 
 /// The initial cluster of each label, from features and labels of the same points.
 ///
@@ -24,6 +24,14 @@ pub fn cluster_labels(
     let clustering = clustering::cluster_labels(&centroids, n_clusters, seed, &Alone)?;
     let clusters = clustering.cluster_of().iter();
     Ok(clusters.map(|cluster| cluster.0).collect())
+}
+
+/// The clusters that each of so many ranks scores in a training step: all, unless they are enough to be shared.
+pub fn clusters_per_rank(n_clusters: usize, n_ranks: usize) -> f64 {
+    match n_clusters < MIN_SHARED_CLUSTERS {
+        true => n_clusters as f64,
+        false => n_clusters as f64 / n_ranks as f64,
+    }
 }
 
 /// Trains the stages of one member, on any number of ranks, and keeps nothing of it.

@@ -66,7 +66,8 @@ pub(crate) fn label_centroids(labels: &CsrMatrix, points: PointFeatures) -> CsrM
         )
         .collect();
 
-    let mut builder = CsrBuilder::default();
+    let n_entries = blocks.iter().map(Vec::len).sum();
+    let mut builder = CsrBuilder::with_capacity(blocks.len(), n_entries);
     for row in blocks {
         builder.push_row(row);
     }

@@ -24,8 +24,11 @@ impl Node<'_> {
     /// The node of these rows, which must ascend.
     pub(super) fn select(&self, rows: &[u32]) -> Node<'static> {
         let mut new_column = vec![0u32; self.rows.n_cols()];
+        let mut n_entries = 0;
         for &row in rows {
-            for &column in self.rows.row(row as usize).0 {
+            let columns = self.rows.row(row as usize).0;
+            n_entries += columns.len();
+            for &column in columns {
                 new_column[column as usize] = 1;
             }
         }
@@ -35,7 +38,7 @@ impl Node<'_> {
             *place = n_columns;
             n_columns += is_used;
         }
-        let mut builder = CsrBuilder::default();
+        let mut builder = CsrBuilder::with_capacity(rows.len(), n_entries);
         for &row in rows {
             let (columns, values) = self.rows.row(row as usize);
             let columns = columns.iter().map(|&column| new_column[column as usize]);

@@ -1,4 +1,4 @@
-//! The processes of one training: which labels each of them owns, and what they tell each other.
+//! The processes of one training: which labels and clusters each of them owns, and what they tell each other.
 //!
 //! Labels are cut into [`N_RANGES`] ranges, whatever the number of ranks. A rank owns consecutive ranges: their rows of
 //! W_L with the state of the optimiser, and the edges of A that lead to them. Every sum that crosses ranges is taken

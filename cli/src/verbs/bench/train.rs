@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use clap::Args;
-use elias::bench::{Sgemm, median, train_stages};
+use elias::bench::{Sgemm, clusters_per_rank, median, train_stages};
 use elias::config::Plan;
 use elias::data::Part;
 use elias::tools::{Counted, Ranks};
@@ -31,7 +31,8 @@ const SGEMM_EVERY: usize = 10;
 ///
 /// Trains one epoch of stage 1 and two of stage 2, unless --set changes stage1.epochs or stage2.epochs.
 /// gflops counts 6·B·(K_used + C)·d per step, where K_used is the number of labels scored per point. Under mpirun each
-/// rank is a group: K_used is then its share, and what it sends to other ranks is counted.
+/// rank is a group: K_used is then its share, and C too where clusters are shared, and what it sends to other ranks is
+/// counted.
 #[derive(Args)]
 pub(super) struct BenchTrain {
     /// Training data [default: the bundled set]
@@ -65,7 +66,7 @@ impl BenchTrain {
             .state
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        let n_ranks = process.ranks().map_or(1.0, |ranks| ranks.n_ranks() as f64);
+        let n_ranks = process.ranks().map_or(1, |ranks| ranks.n_ranks());
         let measured = stages.stages.iter();
         let measured = measured.filter(|stage| !stage.step_ms.is_empty());
         let groups = measured.map(|stage| Group {
@@ -213,10 +214,11 @@ impl Observer for Watch<'_> {
 }
 
 impl StageTimes {
-    fn figures(&self, plan: &Plan, n_ranks: f64) -> Figures {
+    fn figures(&self, plan: &Plan, n_ranks: usize) -> Figures {
         let ms_per_step = median(&self.step_ms);
         let n_points = median(&self.points);
-        let n_scored = self.labels_scored / n_ranks + plan.n_clusters() as f64;
+        let n_clusters = clusters_per_rank(plan.n_clusters(), n_ranks);
+        let n_scored = self.labels_scored / n_ranks as f64 + n_clusters;
         let n_flops = 6.0 * n_points * n_scored * plan.config().encoder.dim as f64;
         let gflops = n_flops / ms_per_step / 1e6;
         let sgemm_gflops = median(&self.sgemm);
