@@ -151,7 +151,7 @@ fn so_do_other_settings() {
 #[test]
 fn so_do_clusters_that_ranks_share() {
     let many = "index.n_clusters=40";
-    assert!(MIN_SHARED_CLUSTERS <= 40);
+    const { assert!(MIN_SHARED_CLUSTERS <= 40) };
     check_ranks(&[many], &[2, 3, 4, 16]);
     check_ranks(
         &[many, "optim.update_every=3", "clustering.warmup_epochs=1"],

@@ -92,7 +92,7 @@ pub(crate) const MIN_SHARED_CLUSTERS: usize = 32;
 /// The ranges of clusters that this rank scores and updates: one of all clusters, unless they are shared.
 pub(crate) fn own_clusters(n_clusters: usize, ranks: &dyn Ranks) -> Vec<Range<usize>> {
     if n_clusters < MIN_SHARED_CLUSTERS {
-        return vec![0..n_clusters];
+        return std::iter::once(0..n_clusters).collect();
     }
     // Cut as labels are.
     let ranges = own_ranges(ranks);

@@ -27,6 +27,8 @@ pub(super) struct OwnScores {
     values: Vec<f32>,
     /// The highest logit of each range, then the sums of exponentials, point after point.
     sums: Vec<f32>,
+    /// All clusters of a point.
+    scratch: Vec<u64>,
     /// The best clusters of each point, equally many.
     keys: Vec<u64>,
     /// ŝ_c of those parents of positives that the rank owns.
@@ -262,10 +264,10 @@ impl OwnScores {
         ranges: &[Range<usize>],
         beam_size: usize,
     ) {
-        let (first, end) = (ranges[0].start, ranges[ranges.len() - 1].end);
+        let first = ranges[0].start;
         self.keys.clear();
         self.parents.clear();
-        let mut keys = Vec::with_capacity(end - first);
+        let keys = &mut self.scratch;
         for (offset, point) in points.clone().enumerate() {
             let row = |range: &Range<usize>| {
                 let start = RangePlace { range, first }.values(points.len()).start;
@@ -282,7 +284,7 @@ impl OwnScores {
                 keys.select_nth_unstable_by(beam_size, |a, b| b.cmp(a));
                 keys.truncate(beam_size);
             }
-            self.keys.extend_from_slice(&keys);
+            self.keys.extend_from_slice(keys);
             for cluster in batch.parents_of(point) {
                 let range = ranges.iter().find(|range| range.contains(&cluster.idx()));
                 if let Some(range) = range {
