@@ -61,12 +61,7 @@ impl Case {
         let mut random = Random::new(seed, "head case", 0);
         // With fewer clusters or points ∂W_C may vanish by chance, and errors are measured by its largest entry.
         // Some have so many that ranks would share them.
-        let many = if seed % 3 == 2 {
-            MIN_SHARED_CLUSTERS
-        } else {
-            0
-        };
-        let n_clusters = many + 3 + random.below(6);
+        let n_clusters = MIN_SHARED_CLUSTERS * usize::from(seed % 3 == 2) + 3 + random.below(6);
         let n_labels = 3 + random.below(40);
         let n_points = 4 + random.below(SHARD);
         // Logits of about 1 and α from 2: where a wrong label has σ(z)·ŷ → 1, or one cluster all of the softmax but
