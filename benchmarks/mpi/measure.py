@@ -5,7 +5,8 @@
 ELIAS is a program that was built with --features mpi. The data are synthetic: points of five labels in a row and one at
 random, thirty words of a group of fifty labels. Both stages are trained for so many steps each; what comes before and
 between them (reading, clustering, the edges of stage 2) is done in full. Ranks share the cores of this machine, so times
-say little; bytes, calls and memory are counted and do not depend on that. Prints tables for docs/many-machines.md.
+say little; bytes, calls and memory are counted and do not depend on that. Rows of the optimiser that no step has touched
+take no memory yet: more steps show more of it. Prints tables for docs/many-machines.md.
 """
 
 import argparse
