@@ -36,6 +36,15 @@ with open(sys.argv[1], "w") as out:
         record = {"text": " ".join(f"word{w}" for w in words), "labels": [f"l{w}" for w in words]}
         out.write(json.dumps(record) + "\n")
 PYTHON
+# 9,000 texts of two words, with a label for each.
+python3 - "$work/many.jsonl" <<'PYTHON'
+import json, sys
+with open(sys.argv[1], "w") as out:
+    for point in range(9000):
+        words = [point, point * 31 % 9000]
+        record = {"text": " ".join(f"word{w // 9} own{w}" for w in words), "labels": [f"l{w}" for w in words]}
+        out.write(json.dumps(record) + "\n")
+PYTHON
 settings=()
 for setting in encoder.dim=16 index.n_clusters=8 index.beam_size=3 index.shortlist_size=30 \
     train.batch_size=50 stage1.epochs=5 stage2.epochs=5 calibration.hold_out.min_points=20; do
@@ -76,6 +85,14 @@ test_flavour() {
         "${run[@]}" -n $n "${train[@]}" --out "$work/$flavour-$n"
         same "$work/$flavour-$n"
     done
+
+    echo "== $flavour: clusters that ranks share"
+    # From 8,192 clusters on.
+    local many=("$elias" train "$work/many.jsonl" "${threads[@]}" -q --calibration off --neighbours off
+        --set encoder.dim=8 --set index.n_clusters=8192 --set stage1.epochs=1 --set stage2.epochs=1)
+    "${many[@]}" --out "$work/many-alone" --overwrite
+    "${run[@]}" -n 3 "${many[@]}" --out "$work/many-$flavour"
+    diff -r --exclude times.json "$work/many-alone" "$work/many-$flavour" || fail "3 ranks trained another model"
 
     for killed in 0 2; do
         echo "== $flavour: rank $killed of 3 is killed, 2 ranks resume"
