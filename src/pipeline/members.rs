@@ -75,9 +75,10 @@ impl MemberTrainer<'_, '_> {
                 Keeping::Folder(folder) => folder.finished_member(run, &plan),
                 _ => None,
             };
-            let finished = match is_told(self.ranks, kept.is_some()) {
-                true => kept,
-                false => self.train_member(points, run, &plan)?,
+            let finished = if is_told(self.ranks, kept.is_some()) {
+                kept
+            } else {
+                self.train_member(points, run, &plan)?
             };
             if let Some(finished) = finished {
                 self.history.extend(finished.history);
@@ -106,7 +107,7 @@ impl MemberTrainer<'_, '_> {
                 n_members: self.n_runs,
             };
             history.push(event.clone());
-            emit(self.observer, event)?;
+            agree(self.ranks, emit(self.observer, event))?;
         }
         let trained = self.train_stages(points, plan, run)?;
         history.extend(trained.history);
@@ -195,10 +196,12 @@ impl MemberTrainer<'_, '_> {
                 }
                 None => Ok(()),
             },
-            Keeping::Follower(follower) => match follower.keep(state, ranks) {
-                true => agree(ranks, Ok(())),
-                false => Ok(()),
-            },
+            Keeping::Follower(follower) => {
+                if follower.keep(state, ranks) {
+                    agree(ranks, Ok(()))?;
+                }
+                Ok(())
+            }
         };
         train_from(state, data, plan, observer, &mut keep)
     }

@@ -149,7 +149,11 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
             RankerNegatives::Clusters => Ranker::n_point_bytes(sizes.n_label_entries),
             RankerNegatives::Candidates => CandidateLists::n_bytes(n_candidates),
         };
-        let embeddings = 4 * counts.n_points * ranker_dim;
+        let mut embeddings = 4 * counts.n_points * ranker_dim;
+        if sizes.n_ranks > 1 {
+            // While they are gathered, a rank's own are there twice.
+            embeddings += embeddings.div_ceil(sizes.n_ranks);
+        }
         // Rows of their own, of which a rank has its share, before they are one matrix on rank 0.
         let own_weights = ranker_weights.div_ceil(sizes.n_ranks);
         ranker = coarse + negatives + embeddings + own_weights + ranker_weights;

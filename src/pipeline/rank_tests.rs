@@ -70,7 +70,18 @@ fn train(
     config: &Config,
     stop: Option<(Phase, usize)>,
 ) -> Vec<Result<()>> {
-    let (data, test) = (data(400), data(90));
+    train_on(&data(400), directory, n_ranks, config, stop)
+}
+
+/// As [`train`], on these points.
+fn train_on(
+    points: &Dataset,
+    directory: &Path,
+    n_ranks: usize,
+    config: &Config,
+    stop: Option<(Phase, usize)>,
+) -> Vec<Result<()>> {
+    let test = data(90);
     threads::run(n_ranks, |ranks: &dyn Ranks| {
         let n_events = AtomicUsize::new(0);
         let observer = |event: &Event| {
@@ -97,7 +108,7 @@ fn train(
         if stop.is_some() {
             trainer = trainer.checkpoint_every(Duration::ZERO);
         }
-        let trained = trainer.train_to(directory, &data);
+        let trained = trainer.train_to(directory, points);
         trained.map(|predictor| {
             let answers = predictor.predict("word3 word8", 2).unwrap();
             assert_eq!(answers.len(), 2);
@@ -113,14 +124,19 @@ fn assert_trained(outcomes: Vec<Result<()>>) {
 
 #[track_caller]
 fn check_ranks(settings: &[&str], all_ranks: &[usize]) {
+    check_ranks_on(&data(400), settings, all_ranks);
+}
+
+#[track_caller]
+fn check_ranks_on(points: &Dataset, settings: &[&str], all_ranks: &[usize]) {
     let config = config(settings);
     let directory = tempfile::tempdir().unwrap();
     let alone = directory.path().join("alone");
-    assert_trained(train(&alone, 1, &config, None));
+    assert_trained(train_on(points, &alone, 1, &config, None));
     let expected = contents(&alone);
     for &n_ranks in all_ranks {
         let model = directory.path().join(format!("of-{n_ranks}"));
-        assert_trained(train(&model, n_ranks, &config, None));
+        assert_trained(train_on(points, &model, n_ranks, &config, None));
         let found = contents(&model);
         let names: Vec<_> = found.keys().collect();
         assert_eq!(names, expected.keys().collect::<Vec<_>>(), "{n_ranks}");
@@ -168,6 +184,21 @@ fn so_does_a_ranker_that_asks_the_network() {
 }
 
 #[test]
+fn so_does_one_whose_last_chunk_is_a_single_point() {
+    // A single point is encoded and searched by other arithmetic than several. 386 points cut in half would leave one
+    // on each of two ranks.
+    for n_points in [385, 386] {
+        let settings = [
+            "encoder.residual=true",
+            "ranker.use_embedding=true",
+            "ranker.negatives=candidates",
+            "calibration.enabled=false",
+        ];
+        check_ranks_on(&data(n_points), &settings, &[2, 4]);
+    }
+}
+
+#[test]
 fn a_stopped_training_is_resumed_by_another_number_of_ranks() {
     check_resumed(
         &[],
@@ -204,6 +235,37 @@ fn so_is_one_that_was_stopped_while_the_ranker_was_trained() {
             (3, 2, (Phase::Candidates, 1)),
         ],
     );
+}
+
+#[test]
+fn a_stop_that_is_asked_of_another_rank_than_the_first_does_not_count() {
+    let settings = [
+        "stage1.epochs=1",
+        "stage2.epochs=1",
+        "train.batch_size=200",
+        "calibration.enabled=false",
+    ];
+    // Enough points that a rank takes more than one block of them.
+    let (config, points, test) = (config(&settings), data(2100), data(90));
+    let directory = tempfile::tempdir().unwrap();
+    let alone = directory.path().join("alone");
+    assert_trained(train_on(&points, &alone, 1, &config, None));
+    let model = directory.path().join("of-2");
+    let trained = threads::run(2, |ranks| {
+        let observer = |event: &Event| {
+            let phase = Phase::Features;
+            let is_first = ranks.rank() == 0;
+            if is_first || *event == (Event::PhaseStarted { phase, n_steps: 0 }) {
+                return ControlFlow::Continue(());
+            }
+            ControlFlow::Break(())
+        };
+        let trainer = Trainer::new(config.clone()).ranks(ranks);
+        let trainer = trainer.observer(&observer).validate_on(&test);
+        trainer.train_to(&model, &points).map(|_| ())
+    });
+    assert_trained(trained);
+    assert!(contents(&model) == contents(&alone));
 }
 
 /// Trainings of so many ranks that are stopped, then resumed by so many.

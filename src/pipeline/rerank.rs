@@ -11,15 +11,15 @@ use crate::config::{
 };
 use crate::ensemble::Merger;
 use crate::error::Result;
-use crate::events::{Event, Observer, POINTS_PER_EVENT, Phase, Steps, emit};
+use crate::events::{Event, Observer, POINTS_PER_EVENT, Phase, Steps};
 use crate::ids::{ClusterId, Scored};
 use crate::judge::Examples;
 use crate::matrix::Matrix;
 use crate::neighbours::Neighbours;
 use crate::predict::{CHUNK, Level, Member, MemberScratch, Position, Search, Verdict, Witnesses};
 use crate::ranker::{CandidateLists, Negatives, Ranker, RankerProblem};
-use crate::ranks::{Ranks, gather, share};
-use crate::train::agree;
+use crate::ranks::{Ranks, gather_all, own_blocks, share};
+use crate::train::{agree, start_together};
 
 /// Whether the ranker of a member needs to know what its network makes of the training points.
 pub(super) fn ranker_sees_points(member: &Member, config: &RankerConfig) -> bool {
@@ -27,8 +27,8 @@ pub(super) fn ranker_sees_points(member: &Member, config: &RankerConfig) -> bool
     config.use_embedding || config.negatives == RankerNegatives::Candidates || !has_clusters
 }
 
-/// Trains the ranker of a member, each rank its part; rank 0 gets it. A member whose network is not asked what it makes of
-/// the points need not have all rows of W_L.
+/// Trains the ranker of a member, each rank its part; rank 0 gets it. Unless [`ranker_sees_points`], the network is not
+/// used, and the member may have the rank's own rows of W_L alone.
 pub(super) fn train_ranker(
     member: &Member,
     train: &LabelledPoints<'_>,
@@ -41,9 +41,10 @@ pub(super) fn train_ranker(
         RankerNegatives::Clusters => member.cluster_of().map(joined),
         RankerNegatives::Candidates => None,
     };
-    let look = match ranker_sees_points(member, config) {
-        true => see_points(member, train, plan, observer, ranks)?,
-        false => PointsSeen::default(),
+    let look = if ranker_sees_points(member, config) {
+        see_points(member, train, plan, observer, ranks)?
+    } else {
+        PointsSeen::default()
     };
     let problem = RankerProblem {
         bow: &train.points.features,
@@ -67,18 +68,6 @@ pub(super) fn train_ranker(
             Err(_) => ControlFlow::Break(()),
         }
     })
-}
-
-/// Starts a phase of which this rank does so many steps; all ranks go on, or none.
-fn start_together<'a>(
-    phase: Phase,
-    n_steps: usize,
-    observer: &'a dyn Observer,
-    ranks: &dyn Ranks,
-) -> Result<Steps<'a>> {
-    let started = emit(observer, Event::PhaseStarted { phase, n_steps });
-    agree(ranks, started)?;
-    Ok(Steps::new(phase, observer))
 }
 
 /// Clusters of 50 to 100 labels, as linear trees have them: neighbours, which are siblings, are joined.
@@ -116,19 +105,14 @@ fn see_points(
     } else {
         0
     };
-    let rows: Vec<u32> = (0..n_points as u32).collect();
-    let rows = &rows[share(n_points, ranks.rank(), ranks.n_ranks())];
-    let mut embeddings = vec![0.0; rows.len() * dim];
-    let mut candidates = CandidateLists::with_capacity(rows.len(), search.n_candidates);
-    let mut progress = start_together(Phase::Candidates, rows.len(), observer, ranks)?;
-    // As many on every rank, for they stop together after a block.
-    let n_blocks = n_points
-        .div_ceil(ranks.n_ranks())
-        .div_ceil(POINTS_PER_EVENT);
-    let blocks = rows.chunks(POINTS_PER_EVENT);
-    let blocks = blocks.chain(std::iter::repeat(&[][..])).take(n_blocks);
+    let blocks = || own_blocks(n_points, CHUNK, ranks);
+    let n_own = blocks().map(|block| block.len()).sum();
+    let mut embeddings = vec![0.0; n_own * dim];
+    let mut candidates = CandidateLists::with_capacity(n_own, search.n_candidates);
+    let mut progress = start_together(Phase::Candidates, n_own, observer, ranks)?;
     let mut unseen = &mut embeddings[..];
-    for rows in blocks {
+    for block in blocks() {
+        let rows: Vec<u32> = block.map(|row| row as u32).collect();
         let (seen, later) = unseen.split_at_mut(rows.len() * dim);
         unseen = later;
         let outs = chunks_of(seen, rows.len(), dim);
@@ -155,13 +139,9 @@ fn see_points(
         }
         agree(ranks, progress.advance(rows.len()))?;
     }
-    if ranks.n_ranks() > 1 {
-        embeddings = gather(ranks, &embeddings).concat();
-        candidates = candidates.gather(ranks);
-    }
     Ok(PointsSeen {
-        candidates,
-        embeddings: Matrix::from_vec(embeddings, n_points, dim),
+        candidates: candidates.gather(ranks),
+        embeddings: Matrix::from_vec(gather_all(ranks, embeddings), n_points, dim),
     })
 }
 

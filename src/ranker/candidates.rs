@@ -1,7 +1,7 @@
 //! The best labels of every point.
 
 use crate::ids::LabelId;
-use crate::ranks::{Ranks, gather};
+use crate::ranks::{Ranks, gather_all};
 
 /// For every point the labels that a model ranks highest, best first.
 ///
@@ -44,15 +44,18 @@ impl CandidateLists {
     }
 
     /// The lists of all ranks, one after the other.
-    pub(crate) fn gather(&self, ranks: &dyn Ranks) -> Self {
+    pub(crate) fn gather(self, ranks: &dyn Ranks) -> Self {
+        if ranks.n_ranks() == 1 {
+            return self;
+        }
         let lengths = self
             .indptr
             .windows(2)
             .map(|ends| (ends[1] - ends[0]) as u64);
-        let lengths = gather(ranks, &lengths.collect::<Vec<_>>()).concat();
+        let lengths = gather_all(ranks, lengths.collect());
         let mut all = CandidateLists {
             indptr: Vec::with_capacity(lengths.len() + 1),
-            labels: gather(ranks, &self.labels).concat(),
+            labels: gather_all(ranks, self.labels),
         };
         all.indptr.push(0);
         for length in lengths {

@@ -1,4 +1,6 @@
-//! What the ranks of a training tell each other, as typed values; nothing is copied where there is one rank.
+//! What the ranks of a training tell each other, as typed values.
+//!
+//! Where there is one rank, sums are taken in place and vectors are passed on as they are; [`gather`] copies.
 
 use bytemuck::Pod;
 use rayon::prelude::*;
@@ -15,8 +17,32 @@ pub(crate) fn gather<T: Pod>(ranks: &dyn Ranks, values: &[T]) -> Vec<Vec<T>> {
     told.iter().map(|bytes| collect(bytes)).collect()
 }
 
-/// Most bytes that are told at once to rank 0.
+/// Most bytes that a rank is told at once.
 const PIECE: usize = 4 << 20;
+
+/// What every rank gives, one after the other, on all ranks. It is told piece by piece, so that it is held once beside
+/// the own part.
+pub(crate) fn gather_all<T: Pod>(ranks: &dyn Ranks, own: Vec<T>) -> Vec<T> {
+    if ranks.n_ranks() == 1 {
+        return own;
+    }
+    let lengths = gather(ranks, &[own.len() as u64]).concat();
+    let n_values = lengths.iter().sum::<u64>() as usize;
+    let longest = lengths.iter().copied().max().unwrap_or(0) as usize;
+    let mut all = vec![T::zeroed(); n_values];
+    let per_piece = PIECE / ranks.n_ranks() / size_of::<T>().max(1);
+    for start in (0..longest).step_by(per_piece) {
+        let piece = start.min(own.len())..(start + per_piece).min(own.len());
+        let mut rest = &mut all[..];
+        for (values, &length) in gather(ranks, &own[piece]).iter().zip(&lengths) {
+            let (of_rank, later) = rest.split_at_mut(length as usize);
+            rest = later;
+            let start = start.min(of_rank.len());
+            of_rank[start..start + values.len()].copy_from_slice(values);
+        }
+    }
+    all
+}
 
 /// What every rank gives, one after the other, on rank 0; nothing on the others. It is told piece by piece.
 pub(crate) fn gather_to_first<T: Pod>(ranks: &dyn Ranks, own: Vec<T>) -> Vec<T> {
@@ -170,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn rank_zero_gets_what_all_have_piece_by_piece() {
+    fn rank_zero_or_every_rank_gets_what_all_have_piece_by_piece() {
         for n_ranks in [1, 2, 5] {
             // Rank 1 has nothing, and rank 0 more than a piece.
             let own = |rank: usize| vec![rank as u32; [PIECE / 4 + 3, 0, PIECE / 2, 7, 1][rank]];
@@ -178,6 +204,8 @@ mod tests {
             let expected: Vec<u32> = (0..n_ranks).flat_map(own).collect();
             assert!(told[0] == expected, "{n_ranks} ranks");
             assert!(told[1..].iter().all(Vec::is_empty));
+            let told = threads::run(n_ranks, |ranks| gather_all(ranks, own(ranks.rank())));
+            assert!(told.iter().all(|all| *all == expected), "{n_ranks} ranks");
         }
     }
 

@@ -15,9 +15,13 @@ mod exchange;
 pub(crate) mod threads;
 
 pub use counted::Counted;
-pub(crate) use exchange::{gather, gather_ranges, gather_to_first, is_told, sum_in_order};
+pub(crate) use exchange::{
+    gather, gather_all, gather_ranges, gather_to_first, is_told, sum_in_order,
+};
 
 use std::ops::Range;
+
+use crate::events::POINTS_PER_EVENT;
 
 /// Ranges that the labels are cut into. More even out the work; each holds a gradient of the embeddings.
 pub(crate) const N_RANGES: usize = 16;
@@ -82,16 +86,41 @@ pub(crate) fn own_ranges(ranks: &dyn Ranks) -> Range<usize> {
     share(N_RANGES, ranks.rank(), ranks.n_ranks())
 }
 
-/// Clusters are shared by ranks from so many on. With fewer it takes less time to score them all on every rank than to
-/// talk about it.
+/// The points that this rank looks at, block by block, where they are worked on in chunks of so many.
+///
+/// A rank has whole chunks, so that chunks begin at the same points for any number of ranks. All ranks have equally many
+/// blocks, of which the last ones may be empty: ranks can agree after each.
+pub(crate) fn own_blocks(
+    n_points: usize,
+    chunk: usize,
+    ranks: &dyn Ranks,
+) -> impl Iterator<Item = Range<usize>> + use<> {
+    let n_chunks = n_points.div_ceil(chunk);
+    let own = share(n_chunks, ranks.rank(), ranks.n_ranks());
+    let own = own.start * chunk..(own.end * chunk).min(n_points);
+    let per_block = POINTS_PER_EVENT / chunk * chunk;
+    let n_blocks = (n_chunks.div_ceil(ranks.n_ranks()) * chunk).div_ceil(per_block);
+    (0..n_blocks).map(move |block| {
+        let start = (own.start + block * per_block).min(own.end);
+        start..(start + per_block).min(own.end)
+    })
+}
+
+/// Ranks share clusters from so many on. Models with fewer keep the bytes that they have always had, and a single process
+/// that trains them pays nothing for ranges.
 #[cfg(not(test))]
 pub(crate) const MIN_SHARED_CLUSTERS: usize = 8192;
 #[cfg(test)]
 pub(crate) const MIN_SHARED_CLUSTERS: usize = 32;
 
+/// Whether ranks share so many clusters, each scoring and updating its own.
+pub(crate) fn shares_clusters(n_clusters: usize) -> bool {
+    n_clusters >= MIN_SHARED_CLUSTERS
+}
+
 /// The ranges of clusters that this rank scores and updates: one of all clusters, unless they are shared.
 pub(crate) fn own_clusters(n_clusters: usize, ranks: &dyn Ranks) -> Vec<Range<usize>> {
-    if n_clusters < MIN_SHARED_CLUSTERS {
+    if !shares_clusters(n_clusters) {
         return std::iter::once(0..n_clusters).collect();
     }
     // Cut as labels are.
@@ -110,6 +139,29 @@ pub(crate) fn own_labels(n_labels: usize, ranks: &dyn Ranks) -> Range<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn blocks_of_ranks_are_all_points_in_whole_chunks() {
+        for n_points in [0, 1, 63, 64, 65, 1025, 5000] {
+            for n_ranks in [1, 2, 3, 16] {
+                let blocks = threads::run(n_ranks, |ranks| {
+                    own_blocks(n_points, 64, ranks).collect::<Vec<_>>()
+                });
+                assert!(blocks.iter().all(|own| own.len() == blocks[0].len()));
+                let mut next = 0;
+                for block in blocks
+                    .into_iter()
+                    .flatten()
+                    .filter(|block| !block.is_empty())
+                {
+                    assert_eq!(block.start, next);
+                    assert!(block.start.is_multiple_of(64) && block.len() <= POINTS_PER_EVENT);
+                    next = block.end;
+                }
+                assert_eq!(next, n_points);
+            }
+        }
+    }
 
     #[test]
     fn every_label_falls_into_the_range_whose_bounds_hold_it() {

@@ -3,15 +3,15 @@
 use rayon::prelude::*;
 
 use super::adjacency::Matches;
-use super::stage::{Stage, agree};
+use super::stage::{Stage, agree, start_together};
 use crate::encoder::TrainableEncoder;
 use crate::error::Result;
-use crate::events::{POINTS_PER_EVENT, Phase, Steps};
+use crate::events::Phase;
 use crate::ids::ClusterId;
 use crate::index::{ShortlistOptions, Shortlister};
 use crate::matrix::Matrix;
 use crate::model::Model;
-use crate::ranks::{Ranks, gather, share};
+use crate::ranks::{Ranks, gather_all, own_blocks};
 
 /// Points per task.
 const CHUNK: usize = 64;
@@ -41,23 +41,16 @@ impl Stage<'_> {
             best.collect()
         };
         let ranks = self.data.ranks;
-        let blocks: Vec<&[u32]> = self.rows.chunks(POINTS_PER_EVENT).collect();
-        let own = &blocks[share(blocks.len(), ranks.rank(), ranks.n_ranks())];
-        let n_own = own.iter().map(|rows| rows.len()).sum();
-        let mut progress = Steps::start(Phase::Adjacency, n_own, self.observer);
-        let mut matches = Vec::with_capacity(self.rows.len());
-        for rows in own {
+        let blocks = || own_blocks(self.rows.len(), CHUNK, ranks);
+        let n_own = blocks().map(|block| block.len()).sum();
+        let mut progress = start_together(Phase::Adjacency, n_own, self.observer, ranks)?;
+        let mut matches = Vec::with_capacity(n_own);
+        for block in blocks() {
+            let rows = &self.rows[block];
             let chunks = rows.par_chunks(CHUNK).map_init(searcher, matches_of);
             matches.par_extend(chunks.flatten_iter());
-            progress = progress.and_then(|mut progress| {
-                progress.advance(rows.len())?;
-                Ok(progress)
-            });
-            if progress.is_err() {
-                break;
-            }
+            agree(ranks, progress.advance(rows.len()))?;
         }
-        agree(ranks, progress.map(|_| ()))?;
         Ok(gather_matches(ranks, matches))
     }
 }
@@ -68,14 +61,13 @@ fn gather_matches(ranks: &dyn Ranks, own: Matches) -> Matches {
         return own;
     }
     let lengths: Vec<u32> = own.iter().map(|best| best.len() as u32).collect();
-    let lengths = gather(ranks, &lengths).concat();
+    let lengths = gather_all(ranks, lengths);
     let flat = own.iter().flatten();
     let flat: Vec<[u32; 2]> = flat
         .map(|(cluster, score)| [cluster.0, score.to_bits()])
         .collect();
     drop(own);
-    let all = gather(ranks, &flat).concat();
-    let mut all = all
+    let mut all = gather_all(ranks, flat)
         .into_iter()
         .map(|[cluster, score]| (ClusterId(cluster), f32::from_bits(score)));
     let lengths = lengths.into_iter();

@@ -38,7 +38,7 @@ use crate::ranks::{Ranks, own_labels};
 
 use adjacency::{EdgeOptions, InitialAdjacency, initial_adjacency};
 use stage::Stage;
-pub(crate) use stage::agree;
+pub(crate) use stage::{agree, start_together};
 use state::Optimiser;
 
 /// Points that are predicted every few epochs.

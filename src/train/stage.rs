@@ -9,7 +9,7 @@ use super::validation::Validator;
 use crate::config::{Plan, Positives, Reduction, StageConfig};
 use crate::encoder::{StepSeed, TrainableEncoder};
 use crate::error::{Error, Result};
-use crate::events::{Event, Observer, Phase, emit};
+use crate::events::{Event, Observer, Phase, Steps, emit};
 use crate::ids::ClusterId;
 use crate::index::ShortlistOptions;
 use crate::matrix::{CsrMatrix, Matrix};
@@ -392,13 +392,27 @@ impl StepBuffers {
 /// Stops all ranks if the first is to stop: it alone has somebody who can ask for it.
 pub(crate) fn agree(ranks: &dyn Ranks, emitted: Result<()>) -> Result<()> {
     match emitted {
-        Ok(()) | Err(Error::Stopped) => match is_told(ranks, emitted.is_err()) {
-            true => Err(Error::Stopped),
-            false => Ok(()),
-        },
+        Ok(()) | Err(Error::Stopped) => {
+            if is_told(ranks, emitted.is_err()) {
+                return Err(Error::Stopped);
+            }
+            Ok(())
+        }
         // What is wrong with the numbers is wrong on all ranks.
         Err(error) => Err(error),
     }
+}
+
+/// Starts a phase of which this rank does so many steps; all ranks go on, or none.
+pub(crate) fn start_together<'a>(
+    phase: Phase,
+    n_steps: usize,
+    observer: &'a dyn Observer,
+    ranks: &dyn Ranks,
+) -> Result<Steps<'a>> {
+    let started = emit(observer, Event::PhaseStarted { phase, n_steps });
+    agree(ranks, started)?;
+    Ok(Steps::new(phase, observer))
 }
 
 impl EpochSums {
