@@ -4,7 +4,7 @@ use crate::clustering::{self, PointFeatures, label_centroids};
 use crate::error::Result;
 use crate::matrix::CsrMatrix;
 use crate::pipeline::PreparedTraining;
-use crate::ranks::{Alone, MIN_SHARED_CLUSTERS};
+use crate::ranks::{Alone, shares_clusters};
 
 /// The initial cluster of each label, from features and labels of the same points.
 ///
@@ -28,10 +28,12 @@ pub fn cluster_labels(
 
 /// The clusters that each of so many ranks scores in a training step: all, unless they are enough to be shared.
 pub fn clusters_per_rank(n_clusters: usize, n_ranks: usize) -> f64 {
-    match n_clusters < MIN_SHARED_CLUSTERS {
-        true => n_clusters as f64,
-        false => n_clusters as f64 / n_ranks as f64,
-    }
+    let n_sharing = if shares_clusters(n_clusters) {
+        n_ranks
+    } else {
+        1
+    };
+    n_clusters as f64 / n_sharing as f64
 }
 
 /// Trains the stages of one member, on any number of ranks, and keeps nothing of it.

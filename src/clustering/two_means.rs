@@ -45,9 +45,10 @@ impl Tree {
     /// children of `i` are `2i`, `2i + 1`.
     fn halve(&self, node: Node, clusters: Range<usize>, place: u64) -> Vec<Vec<LabelId>> {
         if clusters.len() == 1 {
-            return match self.wants(&clusters) {
-                true => vec![node.labels],
-                false => Vec::new(),
+            return if self.wants(&clusters) {
+                vec![node.labels]
+            } else {
+                Vec::new()
             };
         }
         let n_left_clusters = clusters.len().div_ceil(2);

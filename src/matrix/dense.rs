@@ -3,6 +3,7 @@
 //! A mapped matrix is read in place, so that processes share its pages; the first write copies it into memory. This
 //! module does not open files; see `checkpoint`.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytemuck::Pod;
@@ -26,10 +27,7 @@ pub(crate) struct Matrix<T = f32> {
 #[derive(Clone, Debug)]
 enum Storage<T> {
     Owned(Vec<T>),
-    Mapped {
-        map: Arc<Mmap>,
-        bytes: std::ops::Range<usize>,
-    },
+    Mapped { map: Arc<Mmap>, bytes: Range<usize> },
 }
 
 impl<T: Pod> Storage<T> {
@@ -164,4 +162,19 @@ impl<T: Pod + PartialEq> PartialEq for Matrix<T> {
         (self.n_rows, self.n_cols) == (other.n_rows, other.n_cols)
             && self.values() == other.values()
     }
+}
+
+/// These ranges of a slice, which ascend and do not overlap.
+pub(crate) fn ranges_mut<'a, T>(
+    mut values: &'a mut [T],
+    ranges: &[Range<usize>],
+) -> Vec<&'a mut [T]> {
+    let mut start = 0;
+    let mut slices = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        let (slice, rest) = values[range.start - start..].split_at_mut(range.len());
+        slices.push(slice);
+        (values, start) = (rest, range.end);
+    }
+    slices
 }

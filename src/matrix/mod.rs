@@ -11,7 +11,7 @@ mod product;
 mod top_k;
 
 pub use csr::{CsrBuilder, CsrMatrix};
-pub(crate) use dense::Matrix;
+pub(crate) use dense::{Matrix, ranges_mut};
 pub(crate) use group::Groups;
 pub(crate) use product::{Output, View, ViewMut, product, product_into};
 pub(crate) use top_k::{sort_descending, top_k};

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use crate::config::SecondMoments;
 use crate::encoder::{Gradient, Parameter};
 use crate::kernels::{AdamWStep, Kernels};
+use crate::matrix::ranges_mut;
 use crate::optim::{Pace, StepRates};
 
 /// Values per task when a parameter is updated.
@@ -45,7 +46,7 @@ impl DenseMoments {
         self.update_ranges(rates, pace, values, gradient, &[all]);
     }
 
-    /// One update of some ranges of the values; the others are left as they are.
+    /// One update of some ranges of the values, which ascend; the others are left as they are.
     pub(crate) fn update_ranges(
         &mut self,
         rates: &StepRates,
@@ -56,18 +57,22 @@ impl DenseMoments {
     ) {
         self.n_updates += 1;
         let step = rates.adamw(pace, self.n_updates);
-        for range in ranges {
-            let range = || range.clone();
-            let tasks = values[range()]
+        let gradients = ranges.par_iter().map(|range| &gradient[range.clone()]);
+        let of_ranges = ranges_mut(values, ranges)
+            .into_par_iter()
+            .zip(gradients)
+            .zip(ranges_mut(&mut self.m, ranges))
+            .zip(ranges_mut(&mut self.v, ranges));
+        of_ranges.for_each(|(((values, gradient), m), v)| {
+            let tasks = values
                 .par_chunks_mut(VALUES_PER_TASK)
-                .zip(gradient[range()].par_chunks(VALUES_PER_TASK));
-            let moments = self.m[range()]
-                .par_chunks_mut(VALUES_PER_TASK)
-                .zip(self.v[range()].par_chunks_mut(VALUES_PER_TASK));
-            tasks.zip(moments).for_each(|((values, gradient), (m, v))| {
+                .zip(gradient.par_chunks(VALUES_PER_TASK))
+                .zip(m.par_chunks_mut(VALUES_PER_TASK))
+                .zip(v.par_chunks_mut(VALUES_PER_TASK));
+            tasks.for_each(|(((values, gradient), m), v)| {
                 Kernels::detect().adamw(&step, values, gradient, m, v);
             });
-        }
+        });
     }
 }
 

@@ -109,7 +109,7 @@ pub(crate) fn own_blocks(
 /// Ranks share clusters from so many on. Models with fewer keep the bytes that they have always had, and a single process
 /// that trains them pays nothing for ranges.
 #[cfg(not(test))]
-pub(crate) const MIN_SHARED_CLUSTERS: usize = 8192;
+const MIN_SHARED_CLUSTERS: usize = 8192;
 #[cfg(test)]
 pub(crate) const MIN_SHARED_CLUSTERS: usize = 32;
 

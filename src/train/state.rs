@@ -17,7 +17,7 @@ use crate::index::{Adjacency, ClusterClassifiers};
 use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::optim::{DenseMoments, Moments};
-use crate::ranks::{MIN_SHARED_CLUSTERS, Ranks, gather, own_clusters, own_labels};
+use crate::ranks::{Ranks, gather_all, own_clusters, own_labels, shares_clusters};
 
 /// A training between two steps.
 pub(crate) struct TrainState {
@@ -285,14 +285,13 @@ impl TrainState {
 
 /// Gathers the rows of clusters that other ranks own. values: C×any
 fn gather_rows(values: &mut [f32], n_clusters: usize, ranks: &dyn Ranks) {
-    if ranks.n_ranks() == 1 || n_clusters < MIN_SHARED_CLUSTERS {
+    if ranks.n_ranks() == 1 || !shares_clusters(n_clusters) {
         return;
     }
     let own = own_clusters(n_clusters, ranks);
     let n_columns = values.len() / n_clusters;
     let own = own[0].start * n_columns..own[own.len() - 1].end * n_columns;
-    let all = gather(ranks, &values[own]).concat();
-    values.copy_from_slice(&all);
+    values.copy_from_slice(&gather_all(ranks, values[own].to_vec()));
 }
 
 /// AdamW's state of everything.

@@ -8,8 +8,9 @@
 //! 3. `clusters`: shards of points collect the gradients of embeddings and cluster logits;
 //! 4. `edges`: rows of A.
 //!
-//! A rank does parts 2 and 4 for the labels it owns, and of part 1 what leads to them; clusters are searched and
-//! updated on every rank, or, where they are many, as `together` says. Buffers are kept from step to step; nothing is allocated once they have grown.
+//! A rank does parts 2 and 4 for the labels it owns, and of part 1 what leads to them. Every rank scores and updates
+//! all clusters, or, where they are shared, its own (`together`). The large buffers are kept from step to step; what
+//! ranks tell each other, and short lists of slices, are allocated in each.
 
 mod clusters;
 mod cut;
@@ -30,7 +31,7 @@ use crate::ids::ClusterId;
 use crate::index::{Adjacency, ClusterClassifiers, ShortlistOptions, Shortlister};
 use crate::matrix::{CsrMatrix, Matrix};
 use crate::pool::Pool;
-use crate::ranks::{MIN_SHARED_CLUSTERS, Ranks, gather, labels_of_range, own_ranges, sum_in_order};
+use crate::ranks::{Ranks, gather, labels_of_range, own_ranges, shares_clusters, sum_in_order};
 
 pub(crate) use cut::cut_together;
 pub(crate) use edges::EdgeState;
@@ -199,7 +200,7 @@ impl<'r> Head<'r> {
         for (point, slot) in found.dropped {
             self.d_slots[point * n_slots + slot] -= weights.shortlist;
         }
-        if MIN_SHARED_CLUSTERS <= clusters.n_clusters() {
+        if shares_clusters(clusters.n_clusters()) {
             self.collect_shared_gradients(clusters, batch);
         } else {
             self.collect_point_gradients(clusters, batch);

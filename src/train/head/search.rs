@@ -1,11 +1,13 @@
 //! Part 1: every point's clusters and shortlist, its paths sorted into ranges of labels.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::together::OwnScores;
 use super::{Batch, BatchCounts, Head, SHARD};
 use crate::index::{Adjacency, ClusterClassifiers, Path, Selection, ShortlistOptions, Shortlister};
-use crate::ranks::{MIN_SHARED_CLUSTERS, N_RANGES, gather, range_of_label};
+use crate::ranks::{N_RANGES, gather, range_of_label, shares_clusters};
 
 /// A shortlisted label of a point: 16 bytes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -71,6 +73,14 @@ pub(super) struct ShardBuffers {
     n_positives: usize,
 }
 
+/// What all shards search with.
+#[derive(Clone, Copy)]
+struct SearchInputs<'a> {
+    adjacency: &'a Adjacency,
+    batch: Batch<'a>,
+    options: &'a ShortlistOptions,
+}
+
 /// What the search of a batch found, on all ranks together.
 pub(super) struct Found {
     pub(super) counts: BatchCounts,
@@ -94,11 +104,17 @@ impl Head<'_> {
         self.n_slots = options.beam_size + most_positives;
         self.shards
             .resize_with(n_points.div_ceil(SHARD), ShardBuffers::default);
-        if MIN_SHARED_CLUSTERS <= clusters.n_clusters() {
+        let is_shared = shares_clusters(clusters.n_clusters());
+        if is_shared {
             self.select_together(clusters, batch, options.beam_size);
         }
         let n_labels = self.n_labels;
         let searchers = &self.searchers;
+        let inputs = SearchInputs {
+            adjacency,
+            batch,
+            options,
+        };
         self.shards
             .par_iter_mut()
             .enumerate()
@@ -106,7 +122,11 @@ impl Head<'_> {
                 let points = shard_idx * SHARD..((shard_idx + 1) * SHARD).min(n_points);
                 let new = || Shortlister::new(n_labels);
                 searchers.with(new, |searcher| {
-                    shard.search(clusters, adjacency, batch, options, points, searcher);
+                    if is_shared {
+                        shard.search_selected(inputs, points, searcher);
+                    } else {
+                        shard.search(clusters, inputs, points, searcher);
+                    }
                 });
             });
         self.cut(n_points, options);
@@ -139,54 +159,67 @@ impl Head<'_> {
 }
 
 impl ShardBuffers {
+    /// Scores all clusters, selects the best of each point and follows them.
     fn search(
         &mut self,
         clusters: &ClusterClassifiers,
-        adjacency: &Adjacency,
-        batch: Batch<'_>,
-        options: &ShortlistOptions,
-        points: std::ops::Range<usize>,
+        inputs: SearchInputs<'_>,
+        points: Range<usize>,
         searcher: &mut Shortlister,
     ) {
-        let (dim, n_labels) = (batch.embeddings.n_cols(), adjacency.edges().n_labels());
-        let n_clusters = clusters.n_clusters();
-        let is_selected = MIN_SHARED_CLUSTERS <= n_clusters;
+        let SearchInputs {
+            adjacency,
+            batch,
+            options,
+        } = inputs;
+        let (dim, n_clusters) = (batch.embeddings.n_cols(), clusters.n_clusters());
         self.clear();
-        if !is_selected {
-            self.clear_selected();
-            let embeddings = &batch.embeddings.values()[points.start * dim..points.end * dim];
-            self.probabilities.resize(points.len() * n_clusters, 0.0);
-            clusters.probabilities(embeddings, &mut self.probabilities);
-        }
+        self.clear_selected();
+        let embeddings = &batch.embeddings.values()[points.start * dim..points.end * dim];
+        self.probabilities.resize(points.len() * n_clusters, 0.0);
+        clusters.probabilities(embeddings, &mut self.probabilities);
         for (offset, point) in points.enumerate() {
-            let positives = batch.positives(point);
-            if is_selected {
-                let starts = &self.selected_starts[offset..offset + 2];
-                let selected = &self.selected[starts[0]..starts[1]];
-                searcher.search_selected(selected, adjacency, options, positives);
-            } else {
-                let probabilities = &self.probabilities[offset * n_clusters..][..n_clusters];
-                let positives = (positives, batch.parents);
-                searcher.search_with_parents(
-                    clusters,
-                    adjacency,
-                    probabilities,
-                    options,
-                    positives,
-                );
-                self.selected.extend_from_slice(&searcher.selected);
-                self.selected_starts.push(self.selected.len());
-            }
-            for path in &searcher.paths {
-                self.n_positives += usize::from(path.is_positive);
-                let range = range_of_label(path.row.0, n_labels);
-                self.pairs[range].push(Pair::new(point, path));
-            }
-            self.n_positives += searcher.dropped_positives.len();
-            let dropped = searcher.dropped_positives.iter();
-            self.dropped
-                .extend(dropped.map(|path| Pair::new(point, path)));
+            let probabilities = &self.probabilities[offset * n_clusters..][..n_clusters];
+            let positives = (batch.positives(point), batch.parents);
+            searcher.search_with_parents(clusters, adjacency, probabilities, options, positives);
+            self.selected.extend_from_slice(&searcher.selected);
+            self.selected_starts.push(self.selected.len());
+            self.keep_paths(point, searcher, adjacency.edges().n_labels());
         }
+    }
+
+    /// Follows the clusters that ranks have selected together.
+    fn search_selected(
+        &mut self,
+        inputs: SearchInputs<'_>,
+        points: Range<usize>,
+        searcher: &mut Shortlister,
+    ) {
+        let SearchInputs {
+            adjacency,
+            batch,
+            options,
+        } = inputs;
+        self.clear();
+        for (offset, point) in points.enumerate() {
+            let selected =
+                &self.selected[self.selected_starts[offset]..self.selected_starts[offset + 1]];
+            searcher.search_selected(selected, adjacency, options, batch.positives(point));
+            self.keep_paths(point, searcher, adjacency.edges().n_labels());
+        }
+    }
+
+    /// Sorts what was found for a point into ranges of labels.
+    fn keep_paths(&mut self, point: usize, searcher: &Shortlister, n_labels: usize) {
+        for path in &searcher.paths {
+            self.n_positives += usize::from(path.is_positive);
+            let range = range_of_label(path.row.0, n_labels);
+            self.pairs[range].push(Pair::new(point, path));
+        }
+        self.n_positives += searcher.dropped_positives.len();
+        let dropped = searcher.dropped_positives.iter();
+        self.dropped
+            .extend(dropped.map(|path| Pair::new(point, path)));
     }
 
     pub(super) fn clear_selected(&mut self) {

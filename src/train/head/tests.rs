@@ -12,7 +12,7 @@ use crate::ids::LabelRow;
 use crate::index::{self, Edges};
 use crate::matrix::CsrBuilder;
 use crate::random::Random;
-use crate::ranks::Alone;
+use crate::ranks::{Alone, MIN_SHARED_CLUSTERS};
 
 fn floats(value: &Value) -> Vec<f64> {
     let values = value.as_array().unwrap().iter();

@@ -1,21 +1,23 @@
-//! Clusters that are many are shared by ranks: parts 1 and 3 for ranges of clusters.
+//! Parts 1 and 3 where ranks share the clusters, range by range of clusters.
 //!
-//! From [`MIN_SHARED_CLUSTERS`](crate::ranks::MIN_SHARED_CLUSTERS) on, clusters are cut into as many ranges as labels,
-//! and a rank scores those that it owns. Softmax: each range has its highest logit m_r and s_r = Σ exp(logit − m_r); with
-//! the m_r and s_r of all ranges, every rank knows M = max m_r and S = Σ s_r·exp(m_r − M), summed in the order of ranges.
-//! The best clusters of a point are among the best of each rank. ∂L/∂φ of a range of clusters is added to that of the
-//! range of labels with the same number. A rank has up-to-date rows of W_C for its own ranges only.
+//! Where there are enough of them ([`shares_clusters`](crate::ranks::shares_clusters)), clusters are cut into as many
+//! ranges as labels, and a rank scores those that it owns. Softmax: each range has its highest logit m_r and
+//! s_r = Σ exp(logit − m_r); with the m_r and s_r of all ranges, every rank knows M = max m_r and
+//! S = Σ s_r·exp(m_r − M), summed in the order of ranges. The best clusters of a point are among the best of each rank.
+//! ∂L/∂φ of a range of clusters is added to that of the range of labels with the same number. A rank has up-to-date rows
+//! of W_C for its own ranges only. Ranges and their chunks run in parallel; only what ranks tell each other waits.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::clusters::cluster_gradients;
 use super::search::ShardBuffers;
 use super::{Batch, Head, SHARD};
 use crate::ids::ClusterId;
 use crate::index::{ClusterClassifiers, Selection, descending_key};
 use crate::kernels::Kernels;
-use crate::matrix::{Output, View, product};
+use crate::matrix::{Output, View, product, ranges_mut};
 use crate::ranks::{
     N_RANGES, Ranks, gather, gather_ranges, own_clusters, range_of_label, share, sum_in_order,
 };
@@ -27,7 +29,7 @@ pub(super) struct OwnScores {
     values: Vec<f32>,
     /// The highest logit of each range, then the sums of exponentials, point after point.
     sums: Vec<f32>,
-    /// All clusters of a point.
+    /// Keys of a point: of all clusters, or of the best of every rank.
     scratch: Vec<u64>,
     /// The best clusters of each point, equally many.
     keys: Vec<u64>,
@@ -45,7 +47,7 @@ impl Head<'_> {
     ) {
         let ranges = own_clusters(clusters.n_clusters(), self.ranks);
         let n_points = batch.rows.len();
-        let points_of = |shard: usize| shard * SHARD..((shard + 1) * SHARD).min(n_points);
+        let points_of = |shard| points_of(shard, n_points);
         let shards = self.shards.par_iter_mut().enumerate();
         shards.for_each(|(at, shard)| {
             let scores = &mut shard.own_scores;
@@ -79,37 +81,39 @@ impl Head<'_> {
             .iter()
             .flat_map(|shard| &shard.own_scores.parents);
         let parents = gather(self.ranks, &own.copied().collect::<Vec<_>>());
-        let mut parents: Vec<_> = parents.iter().map(|scores| scores.iter()).collect();
         let owners = owners(self.ranks);
-        let mut best = Vec::new();
-        for point in 0..n_points {
-            best.clear();
-            for keys in &keys {
-                let n_keys = keys.len() / n_points;
-                best.extend_from_slice(&keys[point * n_keys..(point + 1) * n_keys]);
+        let owner_of = |cluster: ClusterId| {
+            let range = range_of_label(cluster.0, clusters.n_clusters());
+            owners[range]
+        };
+        // Where the parents of each shard begin among those that each rank told.
+        let mut next = vec![0; self.ranks.n_ranks()];
+        let starts = (0..self.shards.len()).map(|shard| {
+            let starts = next.clone();
+            for point in points_of(shard, n_points) {
+                let parents = batch.parents_of(point);
+                parents.for_each(|cluster| next[owner_of(cluster)] += 1);
             }
-            best.sort_unstable_by(|a, b| b.cmp(a));
-            best.truncate(beam_size);
-            let shard = &mut self.shards[point / SHARD];
-            if point % SHARD == 0 {
-                shard.clear_selected();
+            starts
+        });
+        let starts: Vec<Vec<usize>> = starts.collect();
+        let shards = self.shards.par_iter_mut().zip(starts).enumerate();
+        shards.for_each(|(at, (shard, mut next))| {
+            shard.clear_selected();
+            for point in points_of(at, n_points) {
+                let of_ranks = keys.iter().map(|keys| {
+                    let n_keys = keys.len() / n_points;
+                    &keys[point * n_keys..(point + 1) * n_keys]
+                });
+                let parents = batch.parents_of(point).map(|cluster| {
+                    let owner = owner_of(cluster);
+                    next[owner] += 1;
+                    let score = parents[owner][next[owner] - 1];
+                    Selection { cluster, score }
+                });
+                shard.select(of_ranks, parents, beam_size);
             }
-            let first = shard.selected.len();
-            shard.selected.extend(best.iter().map(|key| Selection {
-                cluster: ClusterId(!(*key as u32)),
-                score: f32::from_bits((key >> 32) as u32),
-            }));
-            for cluster in batch.parents_of(point) {
-                let range = range_of_label(cluster.0, clusters.n_clusters());
-                let score = parents[owners[range]].next();
-                let selected = shard.selected[first..].iter();
-                if selected.clone().all(|known| known.cluster != cluster) {
-                    let score = *score.expect("an owner tells the score of each parent");
-                    shard.selected.push(Selection { cluster, score });
-                }
-            }
-            shard.selected_starts.push(shard.selected.len());
-        }
+        });
     }
 
     /// As `collect_point_gradients`, of the clusters that this rank owns.
@@ -165,17 +169,25 @@ impl Head<'_> {
             .cluster_weights
             .resize(clusters.n_clusters() * dim, 0.0);
         gradients.cluster_bias.resize(clusters.n_clusters(), 0.0);
-        for range in &ranges {
-            let start = n_points * (range.start - first);
-            let block = &self.d_logits.values()[start..start + n_points * range.len()];
-            super::clusters::cluster_gradients(
-                block,
-                batch.embeddings,
-                &mut gradients.cluster_weights[range.start * dim..range.end * dim],
-                &mut gradients.cluster_bias[range.clone()],
-            );
-        }
+        let of_weights = ranges
+            .iter()
+            .map(|range| range.start * dim..range.end * dim);
+        let of_weights: Vec<Range<usize>> = of_weights.collect();
+        let d_logits = self.d_logits.values();
+        let of_ranges = ranges
+            .par_iter()
+            .zip(ranges_mut(&mut gradients.cluster_weights, &of_weights))
+            .zip(ranges_mut(&mut gradients.cluster_bias, &ranges));
+        of_ranges.for_each(|((range, weights), bias)| {
+            let block = &d_logits[RangePlace { range, first }.values(n_points)];
+            cluster_gradients(block, batch.embeddings, weights, bias);
+        });
     }
+}
+
+/// The points of a shard, as their positions in the batch.
+fn points_of(shard: usize, n_points: usize) -> Range<usize> {
+    shard * SHARD..((shard + 1) * SHARD).min(n_points)
 }
 
 /// A range of clusters among those that a rank owns, the first of which is `first`.
@@ -297,6 +309,32 @@ impl OwnScores {
 }
 
 impl ShardBuffers {
+    /// The clusters of the next point: the best that any rank found, then parents of positives that are not among them.
+    fn select<'k>(
+        &mut self,
+        keys: impl Iterator<Item = &'k [u64]>,
+        parents: impl Iterator<Item = Selection>,
+        beam_size: usize,
+    ) {
+        let best = &mut self.own_scores.scratch;
+        best.clear();
+        best.extend(keys.flatten());
+        best.sort_unstable_by(|a, b| b.cmp(a));
+        best.truncate(beam_size);
+        let first = self.selected.len();
+        self.selected.extend(best.iter().map(|key| Selection {
+            cluster: ClusterId(!(*key as u32)),
+            score: f32::from_bits((key >> 32) as u32),
+        }));
+        for parent in parents {
+            let mut selected = self.selected[first..].iter();
+            if selected.all(|known| known.cluster != parent.cluster) {
+                self.selected.push(parent);
+            }
+        }
+        self.selected_starts.push(self.selected.len());
+    }
+
     /// Notes the clusters through which a gradient flows.
     fn touch_clusters(&mut self, d_slots: &[f32], n_slots: usize) {
         self.touched_clusters.clear();
