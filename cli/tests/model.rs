@@ -393,6 +393,10 @@ fn benchmarks_report_the_figures_of_the_contract() {
         }
     }
 
+    let ran = run(["bench", "train", &data, "--steps", "5"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stdout);
+    assert!(ran.stderr.contains("at least 6"), "{}", ran.stderr);
+
     let (_dir, data, model) = trained();
     let ran = run(["bench", "predict", model.to_str().unwrap(), &data, "--json"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);

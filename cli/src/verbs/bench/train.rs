@@ -20,7 +20,7 @@ use super::{Figures, Group, read, write_groups};
 use crate::memory::peak_rss;
 use crate::ranks::Process;
 use crate::settings::Settings;
-use crate::ui::console::Console;
+use crate::ui::console::{Console, Misuse};
 
 /// First steps of a stage, which are not counted.
 const N_WARM_UP: usize = 5;
@@ -49,6 +49,15 @@ pub(super) struct BenchTrain {
 
 impl BenchTrain {
     pub(super) fn run(&self, process: &Process, console: &Console) -> anyhow::Result<()> {
+        if let Some(steps) = self.steps
+            && steps <= N_WARM_UP
+        {
+            let least = N_WARM_UP + 1;
+            let problem = format!(
+                "--steps {steps}: the first {N_WARM_UP} steps of a stage are not counted, give at least {least}"
+            );
+            return Err(Misuse(problem).into());
+        }
         let mut base = Config::default();
         (base.stage1.epochs, base.stage2.epochs) = (1, 2);
         let config = self.settings.over(base)?;
@@ -78,10 +87,10 @@ impl BenchTrain {
             return write_groups(&groups, self.json);
         };
         let groups = of_all_ranks(&groups, ranks);
-        match process.is_first() {
-            true => write_groups(&groups, self.json),
-            false => Ok(()),
+        if process.is_first() {
+            write_groups(&groups, self.json)?;
         }
+        Ok(())
     }
 }
 
