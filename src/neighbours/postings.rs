@@ -37,7 +37,7 @@ pub(crate) struct Neighbour {
 pub(crate) struct NeighbourScratch {
     /// The cosine with each row so far; all zero between calls.
     cosines: Vec<f32>,
-    /// The rows met so far.
+    /// The rows met so far, then room for more.
     met: Vec<u32>,
     pub(super) found: Vec<Neighbour>,
     pub(super) labels: Vec<(u32, f32)>,
@@ -133,8 +133,8 @@ impl Postings {
             ..
         } = scratch;
         cosines.resize(self.n_rows, 0.0);
-        met.clear();
-        let mut is_damaged = false;
+        met.resize(met.len().max(self.n_rows + 1), 0);
+        let (mut n_met, mut is_damaged) = (0, false);
         for (&word, &value) in words.iter().zip(values) {
             let Some(&[start, end]) = self.starts.get(word as usize..word as usize + 2) else {
                 continue;
@@ -146,17 +146,14 @@ impl Postings {
                     is_damaged = true;
                     continue;
                 };
-                let product = value * weight;
-                if 0.0 < product {
-                    if *cosine == 0.0 {
-                        met.push(row);
-                    }
-                    *cosine += product;
-                }
+                // Whether a row is new is hard to predict, so nothing branches on it. NaN counts as 0.
+                let product = (value * weight).max(0.0);
+                met[n_met] = row;
+                n_met += usize::from((*cosine == 0.0) & (0.0 < product));
+                *cosine += product;
             }
         }
-        best(k, cosines, met, found);
-        met.iter().for_each(|&row| cosines[row as usize] = 0.0);
+        take_best(k, cosines, &met[..n_met], found);
         if is_damaged {
             let problem = "a word of the model lists a row that is not there: the model is damaged";
             return Err(Error::CannotPredict(problem.into()));
@@ -165,19 +162,16 @@ impl Postings {
     }
 }
 
-/// Writes the `k` best of the rows met to `found`.
-fn best(k: usize, cosines: &[f32], met: &[u32], found: &mut Vec<Neighbour>) {
+/// Writes the `k` best of the rows met to `found`, and forgets the cosines.
+fn take_best(k: usize, cosines: &mut [f32], met: &[u32], found: &mut Vec<Neighbour>) {
     found.clear();
-    if k == 0 {
-        return;
-    }
     let better =
         |a: &Neighbour, b: &Neighbour| b.cosine.total_cmp(&a.cosine).then(a.row.cmp(&b.row));
     // Twice k are collected before the worse half is dropped; then only better ones are let in.
     let mut least = 0.0;
     for &row in met {
-        let cosine = cosines[row as usize];
-        if cosine < least {
+        let cosine = std::mem::take(&mut cosines[row as usize]);
+        if cosine < least || k == 0 {
             continue;
         }
         found.push(Neighbour { row, cosine });
