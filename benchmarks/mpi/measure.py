@@ -37,7 +37,7 @@ def write_data(path, n_labels, n_points):
 
 
 def measure(elias, data, n_ranks, steps, settings):
-    """The figures of stage 2, a dictionary a rank."""
+    """The figures of stage 2, one dictionary per rank."""
     command = ["mpirun", "-n", str(n_ranks), "--oversubscribe", "--bind-to", "none"] if n_ranks > 1 else []
     command += [elias, "bench", "train", data, "--steps", str(steps), "--json", "--threads", "2", "-q"]
     for setting in settings:

@@ -13,7 +13,7 @@ mod two_means;
 use crate::error::{Error, Result};
 use crate::ids::{ClusterId, LabelId};
 use crate::matrix::CsrMatrix;
-use crate::ranks::{Ranks, gather, share};
+use crate::ranks::{Ranks, gather_all, share};
 
 pub(crate) use centroids::{PointFeatures, label_centroids};
 #[cfg(test)]
@@ -56,12 +56,11 @@ pub(crate) fn cluster_labels(
     }
     let own = share(n_clusters, ranks.rank(), ranks.n_ranks());
     let clusters = two_means::halve_into(centroids, n_clusters, own, seed);
-    let sizes: Vec<u64> = clusters.iter().map(|labels| labels.len() as u64).collect();
-    let sizes = gather(ranks, &sizes).concat();
-    let sizes: Vec<usize> = sizes.into_iter().map(|size| size as usize).collect();
-    let labels: Vec<u32> = clusters.iter().flatten().map(|label| label.0).collect();
-    let order = gather(ranks, &labels).concat();
-    let order = order.into_iter().map(LabelId).collect();
+    let sizes = clusters.iter().map(|labels| labels.len() as u64).collect();
+    let sizes = gather_all(ranks, sizes).into_iter();
+    let sizes: Vec<usize> = sizes.map(|size| size as usize).collect();
+    let labels = clusters.iter().flatten().map(|label| label.0).collect();
+    let order = gather_all(ranks, labels).into_iter().map(LabelId).collect();
     Ok(Clustering::from_order(order, &sizes))
 }
 
