@@ -2,7 +2,7 @@
 """One table of elias and its peers: quality, training time, prediction time, model size, peak memory.
 
     python3 benchmarks/peers/compare.py [DATA ...] [--systems elias,xr-linear,parabel,bonsai,napkinxc,fasttext]
-                                        [--label-names] [--work DIR]
+                                        [--label-names] [--seeds 42] [--members 1] [--work DIR]
 
 DATA: directories with train.jsonl.gz and test.jsonl.gz (or without .gz). Makes its own virtual environment in the user's cache
 directory (libpecos 1.2.8 with scipy < 1.11, omikuji 0.5.2, napkinxc 0.7.2, fasttext, scikit-learn). Every system gets
@@ -10,8 +10,9 @@ the same split; those that take features get the same tf-idf (scikit-learn's, eq
 a process of its own, on two threads; all answers (100 a text) are measured by `elias evaluate --predictions`.
 Peers have their recommended settings and the obvious knob tuned: beam 20 for XR-Linear, three trees for omikuji and
 napkinXC, 25 epochs with word pairs for fastText (one against all up to 4,000 labels, its tree beyond). With
---label-names peers get what elias takes by itself: the name of every label as one more training point. With --work,
-figures (and elias's models) are kept there, and what is there already is not measured again.
+--label-names peers get what elias takes by itself: the name of every label as one more training point. With several
+--seeds elias's row is the mean over them, and a row of spreads (half of the range) follows. With --work, figures (and
+elias's models) are kept there, and what is there already is not measured again.
 """
 
 import argparse
@@ -33,6 +34,7 @@ from common import DATA, build_elias, enter_environment
 SETS = [str(DATA / name) for name in ("debian-deps", "tibkat-en", "tibcore-4k", "acl-authors", "gutenberg-lcsh", "bibtex")]
 PACKAGES = ["libpecos==1.2.8", "scipy<1.11", "numpy<2", "omikuji==0.5.2", "napkinxc==0.7.2", "fasttext", "scikit-learn"]
 SYSTEMS = ["elias", "xr-linear", "parabel", "bonsai", "napkinxc", "fasttext"]
+COSTS = {"training_s": "training s", "ms_per_point": "ms a point", "model_mb": "model MB", "peak_mb": "peak MB"}
 COLUMNS = ["p@1", "p@3", "p@5", "ndcg@3", "ndcg@5", "psp@1", "psp@3", "psp@5", "r@10", "r@20", "r@100"]
 K = 100
 
@@ -243,12 +245,35 @@ def measure_peer(elias, system, data, out, with_names):
     return {**json.loads(measured.stdout), **json.loads(pathlib.Path(f"{out}.json").read_text())}
 
 
+def kept(path, measure):
+    """Figures that were measured before, or are now."""
+    if not path.exists():
+        path.write_text(json.dumps(measure()))
+    return json.loads(path.read_text())
+
+
+def print_row(name, figures):
+    cells = [f"{figures[column]:.2f}" for column in COLUMNS]
+    cells += [f"{figures[cost]:.{2 if cost == 'ms_per_point' else 0}f}" for cost in COSTS]
+    print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+
+
+def print_seeds(name, rows):
+    """Mean and, where there are several, spread."""
+    of = lambda summary: {column: summary([row[column] for row in rows]) for column in [*COLUMNS, *COSTS]}
+    print_row(name, of(lambda values: sum(values) / len(values)))
+    if len(rows) > 1:
+        print_row("± half of the range", of(lambda values: (max(values) - min(values)) / 2))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="*", default=SETS)
     parser.add_argument("--systems", default=",".join(SYSTEMS))
     parser.add_argument("--set", action="append", default=[], help="passed on to elias train")
     parser.add_argument("--label-names", action="store_true", help="label names are training points of the peers, too")
+    parser.add_argument("--seeds", default="42", help="seeds of elias")
+    parser.add_argument("--members", type=int, default=1, help="members of elias")
     parser.add_argument("--work", help="where figures and models are kept; temporary unless given")
     parser.add_argument("--run", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -258,30 +283,28 @@ def main():
         return
     elias = build_elias()
     more = [word for setting in arguments.set for word in ("--set", setting)]
+    members = arguments.members
+    more += ["--members", str(members)] if members > 1 else []
     with tempfile.TemporaryDirectory() as temporary:
         work = pathlib.Path(arguments.work or temporary)
         work.mkdir(parents=True, exist_ok=True)
         for data in arguments.data:
             name = pathlib.Path(data).name
             print(f"\n{name}\n")
-            print("| system | " + " | ".join(COLUMNS) + " | training s | ms a point | model MB | peak MB |")
-            print("|---" * (len(COLUMNS) + 5) + "|")
+            print("| system | " + " | ".join([*COLUMNS, *COSTS.values()]) + " |")
+            print("|---" * (len(COLUMNS) + len(COSTS) + 1) + "|")
             for system in arguments.systems.split(","):
-                with_names = arguments.label_names and system != "elias"
-                row = f"{system} + names" if with_names else system
+                if system == "elias":
+                    row = f"elias x{members}" if members > 1 else "elias"
+                    out = lambda seed: str(work / f"{name}-{row}-{seed}").replace(" ", "")
+                    run = lambda seed: run_elias(elias, data, out(seed), ["--seed", seed, *more])
+                    seeds = arguments.seeds.split(",")
+                    print_seeds(row, [kept(pathlib.Path(f"{out(s)}.figures.json"), lambda: run(s)) for s in seeds])
+                    continue
+                row = f"{system} + names" if arguments.label_names else system
                 out = str(work / f"{name}-{row}").replace(" ", "")
-                kept = pathlib.Path(f"{out}.figures.json")
-                if not kept.exists():
-                    if system == "elias":
-                        figures = run_elias(elias, data, out, more)
-                    else:
-                        figures = measure_peer(elias, system, data, out, with_names)
-                    kept.write_text(json.dumps(figures))
-                figures = json.loads(kept.read_text())
-                cells = [f"{figures[column]:.2f}" for column in COLUMNS]
-                cells += [f"{figures['training_s']:.0f}", f"{figures['ms_per_point']:.2f}"]
-                cells += [f"{figures['model_mb']:.0f}", f"{figures['peak_mb']:.0f}"]
-                print(f"| {row} | " + " | ".join(cells) + " |", flush=True)
+                measure = lambda: measure_peer(elias, system, data, out, arguments.label_names)
+                print_row(row, kept(pathlib.Path(f"{out}.figures.json"), measure))
 
 
 if __name__ == "__main__":
