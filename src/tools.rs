@@ -8,7 +8,7 @@ pub use crate::pipeline::{GivenHoldOut, MemoryEstimate, calibrate};
 pub use crate::ranks::{Counted, MAX_RANKS, Ranks};
 
 use crate::config::{FeaturesConfig, HoldOutConfig};
-use crate::data::{Dataset, HoldOut, Texts};
+use crate::data::{Alone, Dataset, HoldOut, Texts};
 use crate::error::Result;
 use crate::features::{Featurizer, Vectorizer};
 use crate::matrix::CsrMatrix;
@@ -50,6 +50,6 @@ pub fn cut_validation(data: &Dataset, n_points: usize, seed: u64) -> Result<[Dat
         n_points,
         ..HoldOutConfig::default()
     };
-    let chosen = HoldOut::choose(&points.features, data.labels(), &config, seed);
+    let chosen = HoldOut::choose(&points.features, data.labels(), &config, Alone::All, seed);
     Ok([chosen.train, chosen.held_out].map(|points| data.select(&points)))
 }

@@ -39,7 +39,8 @@ pub struct HoldOutConfig {
     pub n_points: usize,
     /// Fewest points to calibrate on; with fewer, nothing is held out and nothing calibrated.
     pub min_points: usize,
-    /// Cosine from which points are near duplicates, which do not train if one of them is held out; above 1: none are.
+    /// Cosine from which points are near duplicates; those of every other point that is held out do not train. Above 1:
+    /// none are.
     pub near_duplicates: f32,
 }
 

@@ -1,7 +1,8 @@
 //! Choosing points to hold out of training without taking any label's last training points.
 //!
-//! Near duplicates of a point that is held out neither train nor calibrate: left to train they would make it easier
-//! than what users will ask, and some of them have near duplicates of their own that do train.
+//! Near duplicates of a point that is held out make it easier than most of what users will ask; set aside, they
+//! neither train nor calibrate. But some of what users will ask has near duplicates, too: a judge that never saw such
+//! points does not know how much to trust them. For it they are set aside for every other point.
 
 use super::near_duplicates::NearDuplicates;
 use crate::config::HoldOutConfig;
@@ -24,6 +25,15 @@ pub(crate) struct HoldOut {
     pub set_aside: Vec<usize>,
 }
 
+/// Which of the points that are held out have no near duplicate among those that train.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Alone {
+    /// All, to measure on.
+    All,
+    /// Every other one, to calibrate on.
+    EveryOther,
+}
+
 impl HoldOut {
     /// No more of so many points are held out.
     pub(crate) fn most_points(n_points: usize, config: &HoldOutConfig) -> usize {
@@ -31,8 +41,8 @@ impl HoldOut {
         config.n_points.min(share)
     }
 
-    /// Visits the points of `labels` (N×L) in random order and holds out each if all labels can do without it and its near
-    /// duplicates among `features` (N×V), until min(`n_points`, [`MAX_SHARE`]·N) are held out, as many as
+    /// Visits the points of `labels` (N×L) in random order and holds out each if all labels can do without it and those
+    /// of its near duplicates among `features` (N×V) that are set aside, until min(`n_points`, [`MAX_SHARE`]·N) are held out, as many as
     /// [`MAX_SHARE`]·N are set aside, or none is left.
     ///
     /// Points with many labels can be held out less often than others. So that those held out have as many labels as
@@ -44,6 +54,7 @@ impl HoldOut {
         features: &CsrMatrix,
         labels: &CsrMatrix,
         config: &HoldOutConfig,
+        alone: Alone,
         seed: u64,
     ) -> HoldOut {
         let n_points = labels.n_rows();
@@ -75,9 +86,10 @@ impl HoldOut {
             {
                 continue;
             }
+            let is_alone = alone == Alone::All || n_held_out % 2 == 0;
             let mut group = match &mut near {
-                Some(near) => near.of(point_idx),
-                None => vec![point_idx],
+                Some(near) if is_alone => near.of(point_idx),
+                _ => vec![point_idx],
             };
             group.retain(|&member| uses[member] == Use::Train);
             let of_group = || group.iter().flat_map(|&member| labels.row(member).0);
@@ -143,7 +155,7 @@ mod tests {
         #[test]
         fn no_label_falls_below_its_minimum_and_no_point_is_lost(
             rows in prop::collection::vec(prop::collection::btree_set(0u32..15, 0..4), 0..120),
-            n_points in 0usize..20, seed in any::<u64>(),
+            n_points in 0usize..20, every_other in any::<bool>(), seed in any::<u64>(),
         ) {
             let mut builder = CsrBuilder::default();
             for row in &rows {
@@ -152,8 +164,9 @@ mod tests {
             let labels = builder.finish(15).unwrap();
             let features = labels.clone();
             let config = HoldOutConfig { n_points, ..HoldOutConfig::default() };
-            let chosen = HoldOut::choose(&features, &labels, &config, seed);
-            prop_assert_eq!(&chosen, &HoldOut::choose(&features, &labels, &config, seed));
+            let alone = if every_other { Alone::EveryOther } else { Alone::All };
+            let chosen = HoldOut::choose(&features, &labels, &config, alone, seed);
+            prop_assert_eq!(&chosen, &HoldOut::choose(&features, &labels, &config, alone, seed));
 
             let mut all = [&chosen.train[..], &chosen.held_out, &chosen.set_aside].concat();
             all.sort_unstable();
@@ -181,7 +194,7 @@ mod tests {
                 n_points,
                 ..HoldOutConfig::default()
             };
-            HoldOut::choose(&features, &labels, &config, seed).held_out
+            HoldOut::choose(&features, &labels, &config, Alone::All, seed).held_out
         };
         assert_eq!(choose(5000, 1).len(), 100);
         assert_eq!(choose(30, 1).len(), 30);
@@ -201,7 +214,7 @@ mod tests {
         }
         let features = words.finish(1000).unwrap();
         let labels = labels.finish(200).unwrap();
-        let chosen = HoldOut::choose(&features, &labels, &HoldOutConfig::default(), 5);
+        let chosen = HoldOut::choose(&features, &labels, &HoldOutConfig::default(), Alone::All, 5);
         let of_three = |point: &&usize| labels.row(**point).0.len() == 3;
         assert_eq!(chosen.held_out.len(), 100);
         assert_eq!(chosen.held_out.iter().filter(of_three).count(), 25);
@@ -216,10 +229,22 @@ mod tests {
             labels.push_row([(point % 10, 1.0)]);
         }
         let (features, labels) = (words.finish(100).unwrap(), labels.finish(10).unwrap());
-        let config = HoldOutConfig::default();
-        let chosen = HoldOut::choose(&features, &labels, &config, 3);
-        assert_eq!(chosen.held_out.len(), 20);
-        let partners: Vec<usize> = chosen.held_out.iter().map(|point| point ^ 1).collect();
-        assert_eq!(chosen.set_aside, partners);
+        let choose =
+            |alone| HoldOut::choose(&features, &labels, &HoldOutConfig::default(), alone, 3);
+        let partners =
+            |held_out: &[usize]| held_out.iter().map(|point| point ^ 1).collect::<Vec<_>>();
+
+        let all = choose(Alone::All);
+        assert_eq!(all.held_out.len(), 20);
+        assert_eq!(all.set_aside, partners(&all.held_out));
+
+        let half = choose(Alone::EveryOther);
+        assert_eq!(half.held_out.len(), 20);
+        assert_eq!(half.set_aside.len(), 10);
+        assert!(
+            half.set_aside
+                .iter()
+                .all(|point| partners(&half.held_out).contains(point))
+        );
     }
 }

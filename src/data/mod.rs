@@ -21,7 +21,7 @@ pub use data_summary::DataSummary;
 pub use dataset::{Dataset, Summary};
 pub use format::{Format, Part};
 pub use formats::{Columns, read_npz, write_npz};
-pub(crate) use hold_out::HoldOut;
+pub(crate) use hold_out::{Alone, HoldOut};
 pub use io::{
     ConversionLoss, InputId, LabelFile, PredictionFormat, PredictionShape, PredictionWriter,
     Pretrained, Probability, ReadOptions, Sink, TextInput, TextInputs, TokenizerSource, Written,

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use crate::config::Config;
-use crate::data::HoldOut;
+use crate::data::{Alone, HoldOut};
 use crate::events::Event;
 use crate::features::PointSet;
 use crate::ids::LabelId;
@@ -57,7 +57,8 @@ impl<'a> TrainingSplit<'a> {
         }
         let hold_out = &config.calibration.hold_out;
         let LabelledPoints { points, labels, .. } = &split.train;
-        let chosen = HoldOut::choose(&points.features, labels, hold_out, config.train.seed);
+        let seed = config.train.seed;
+        let chosen = HoldOut::choose(&points.features, labels, hold_out, Alone::EveryOther, seed);
         let (n_points, n_needed) = (chosen.held_out.len(), hold_out.min_points.max(1));
         if n_points < n_needed {
             split.skipped = Some(Event::CalibrationSkipped { n_points, n_needed });
