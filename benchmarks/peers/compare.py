@@ -7,7 +7,7 @@
 DATA: directories with train.jsonl.gz and test.jsonl.gz (or without .gz). Makes its own virtual environment in the user's cache
 directory (libpecos 1.2.8 with scipy < 1.11, omikuji 0.5.2, napkinxc 0.7.2, fasttext, scikit-learn). Every system gets
 the same split; those that take features get the same tf-idf (scikit-learn's, equal to elias's to 1e-7). Each runs in
-a process of its own, on two threads; all answers (100 a text) are measured by `elias evaluate --predictions`.
+a process of its own, on two threads; all answers (100 per text) are measured by `elias evaluate --predictions`.
 Peers have their recommended settings and the obvious knob tuned: beam 20 for XR-Linear, three trees for omikuji and
 napkinXC, 25 epochs with word pairs for fastText (one against all up to 4,000 labels, its tree beyond). With
 --label-names peers get what elias takes by itself: the name of every label as one more training point. With several
@@ -34,7 +34,7 @@ from common import DATA, build_elias, enter_environment
 SETS = [str(DATA / name) for name in ("debian-deps", "tibkat-en", "tibcore-4k", "acl-authors", "gutenberg-lcsh", "bibtex")]
 PACKAGES = ["libpecos==1.2.8", "scipy<1.11", "numpy<2", "omikuji==0.5.2", "napkinxc==0.7.2", "fasttext", "scikit-learn"]
 SYSTEMS = ["elias", "xr-linear", "parabel", "bonsai", "napkinxc", "fasttext"]
-COSTS = {"training_s": "training s", "ms_per_point": "ms a point", "model_mb": "model MB", "peak_mb": "peak MB"}
+COSTS = {"training_s": "training s", "ms_per_point": "ms per point", "model_mb": "model MB", "peak_mb": "peak MB"}
 COLUMNS = ["p@1", "p@3", "p@5", "ndcg@3", "ndcg@5", "psp@1", "psp@3", "psp@5", "r@10", "r@20", "r@100"]
 K = 100
 
@@ -178,7 +178,7 @@ def fasttext(problem, work):
     with open(work / "train.txt", "w") as out:
         for text, labels in zip(problem.train_texts, problem.label_ids):
             out.write(" ".join(f"__label__{label}" for label in labels) + " " + clean(text).lower() + "\n")
-    # What it recommends for several labels a text costs a product for each label; the tree is for more of them.
+    # What it recommends for several labels per text costs a product for each label; the tree is for more of them.
     loss = "ova" if len(problem.names) <= 4_000 else "hs"
     train = lambda: peer.train_supervised(
         str(work / "train.txt"), loss=loss, epoch=25, lr=0.5, dim=100, wordNgrams=2, bucket=1_000_000, thread=2, verbose=0

@@ -177,3 +177,25 @@ pub(super) fn count_labels(labels: &CsrMatrix, n_points: usize) -> Vec<u32> {
     columns.for_each(|&label| counts[label as usize] += 1);
     counts
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_the_near_duplicates_of_held_out_points_train() {
+        // Points 2n and 2n + 1 share their words, points n and n + 10 their labels.
+        let (mut words, mut labels) = (CsrBuilder::default(), CsrBuilder::default());
+        for point in 0..2000u32 {
+            words.push_row([(point / 2, 1.0)]);
+            labels.push_row([(point % 10, 1.0)]);
+        }
+        let points = PointSet::of_features(words.finish(1000).unwrap());
+        let labels = labels.finish(10).unwrap();
+        let split = TrainingSplit::choose(points, &labels, &Config::default());
+        assert_eq!(split.held_out.unwrap().points().len(), 200);
+        // A near duplicate that may train can be held out itself.
+        let n_set_aside = 2000 - 200 - split.train.points.len();
+        assert!((80..=100).contains(&n_set_aside), "{n_set_aside}");
+    }
+}
