@@ -42,8 +42,8 @@ impl HoldOut {
     }
 
     /// Visits the points of `labels` (N×L) in random order and holds out each if all labels can do without it and those
-    /// of its near duplicates among `features` (N×V) that are set aside, until min(`n_points`, [`MAX_SHARE`]·N) are held out, as many as
-    /// [`MAX_SHARE`]·N are set aside, or none is left.
+    /// of its near duplicates among `features` (N×V) that are set aside, until min(`n_points`, [`MAX_SHARE`]·N) are
+    /// held out, as many as [`MAX_SHARE`]·N are set aside, or none is left.
     ///
     /// Points with many labels can be held out less often than others. So that those held out have as many labels as
     /// the rest, each number of labels has its share of them; fewer are held out where it cannot be filled.
