@@ -2,7 +2,7 @@
 """One table of elias and its peers: quality, training time, prediction time, model size, peak memory.
 
     python3 benchmarks/peers/compare.py [DATA ...] [--systems elias,xr-linear,parabel,bonsai,napkinxc,fasttext]
-                                        [--label-names] [--seeds 42] [--members 1] [--work DIR]
+                                        [--label-names] [--seeds 42] [--members 1] [--limit 3600] [--work DIR]
 
 DATA: directories with train.jsonl.gz and test.jsonl.gz (or without .gz). Makes its own virtual environment in the user's cache
 directory (libpecos 1.2.8 with scipy < 1.11, omikuji 0.5.2, napkinxc 0.7.2, fasttext, scikit-learn). Every system gets
@@ -11,8 +11,9 @@ a process of its own, on two threads; all answers (100 per text) are measured by
 Peers have their recommended settings and the obvious knob tuned: beam 20 for XR-Linear, three trees for omikuji and
 napkinXC, 25 epochs with word pairs for fastText (one against all up to 4,000 labels, its tree beyond). With
 --label-names peers get what elias takes by itself: the name of every label as one more training point. With several
---seeds elias's row is the mean over them, and a row of spreads (half of the range) follows. With --work, figures (and
-elias's models) are kept there, and what is there already is not measured again.
+--seeds elias's row is the mean over them, and a row of spreads (half of the range) follows. A peer that has not
+trained and answered within --limit seconds is stopped, and its row says so. With --work, figures (and elias's models)
+are kept there, and what is there already is not measured again.
 """
 
 import argparse
@@ -237,9 +238,12 @@ def measured_run(command):
     return time.time() - before, usage.ru_maxrss / 1e3
 
 
-def measure_peer(elias, system, data, out, with_names):
+def measure_peer(elias, system, data, out, with_names, limit):
     more = ["--label-names"] if with_names else []
-    subprocess.run([sys.executable, __file__, "--run", system, data, out, *more], check=True)
+    try:
+        subprocess.run([sys.executable, __file__, "--run", system, data, out, *more], check=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return {"limit": limit}
     command = [elias, "evaluate", "--predictions", f"{out}.jsonl", data, "--json", "--quiet"]
     measured = subprocess.run(command, check=True, capture_output=True)
     return {**json.loads(measured.stdout), **json.loads(pathlib.Path(f"{out}.json").read_text())}
@@ -253,6 +257,9 @@ def kept(path, measure):
 
 
 def print_row(name, figures):
+    if "limit" in figures:
+        print(f"| {name} | not finished after {figures['limit']} s |" + " |" * (len(COLUMNS) + len(COSTS) - 1), flush=True)
+        return
     cells = [f"{figures[column]:.2f}" for column in COLUMNS]
     cells += [f"{figures[cost]:.{2 if cost == 'ms_per_point' else 0}f}" for cost in COSTS]
     print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
@@ -274,6 +281,7 @@ def main():
     parser.add_argument("--label-names", action="store_true", help="label names are training points of the peers, too")
     parser.add_argument("--seeds", default="42", help="seeds of elias")
     parser.add_argument("--members", type=int, default=1, help="members of elias")
+    parser.add_argument("--limit", type=int, default=3600, help="seconds that a peer has to train and answer")
     parser.add_argument("--work", help="where figures and models are kept; temporary unless given")
     parser.add_argument("--run", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -303,7 +311,7 @@ def main():
                     continue
                 row = f"{system} + names" if arguments.label_names else system
                 out = str(work / f"{name}-{row}").replace(" ", "")
-                measure = lambda: measure_peer(elias, system, data, out, arguments.label_names)
+                measure = lambda: measure_peer(elias, system, data, out, arguments.label_names, arguments.limit)
                 print_row(row, kept(pathlib.Path(f"{out}.figures.json"), measure))
 
 

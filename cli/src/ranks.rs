@@ -14,8 +14,9 @@ use elias::tools::Ranks;
 /// What Open MPI, MPICH and others tell a process: how many there are, and which one it is.
 const SIZES: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"];
 const RANKS: [&str; 3] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"];
-/// How long a rank waits before it reports an error that the first probably reports, too.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a rank waits before it reports an error that the first probably reports, too. The first ends all a
+/// second after it has spoken.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// This process among those started together.
 pub(crate) struct Process {

@@ -1,5 +1,7 @@
 //! Ranks over MPI. Every call is made by the main thread; rayon's threads only compute.
 
+use std::time::Duration;
+
 use anyhow::Context;
 use elias::tools::Ranks;
 use mpi::datatype::{Partition, PartitionMut};
@@ -10,6 +12,8 @@ use mpi::{Count, Threading};
 
 /// Most bytes that one call of MPI moves to or from a rank; its counts are of 32 bits.
 const MOST_BYTES: usize = 1 << 30;
+/// How long mpirun has to read what a process said, before that process ends all. MPICH's drops what it has not read.
+const TO_BE_HEARD: Duration = Duration::from_secs(1);
 
 /// The life of MPI in this process; it ends for all together when it is dropped.
 pub(super) struct Joined {
@@ -41,8 +45,13 @@ impl Joined {
 
     /// Ends all processes.
     pub(super) fn abort(self, code: u8) -> ! {
-        SimpleCommunicator::world().abort(code.into())
+        end_all(code)
     }
+}
+
+fn end_all(code: u8) -> ! {
+    std::thread::sleep(TO_BE_HEARD);
+    SimpleCommunicator::world().abort(code.into())
 }
 
 /// A rank that panics would be waited for by the others.
@@ -50,7 +59,7 @@ fn end_all_on_panic() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         report(info);
-        SimpleCommunicator::world().abort(101);
+        end_all(101);
     }));
 }
 
