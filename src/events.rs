@@ -104,6 +104,11 @@ pub enum Event {
         /// Labels that no cluster kept and that got their stage-1 edge back.
         n_repaired: usize,
     },
+    /// The edges of stage 2 are counted again, between two of its epochs.
+    Recounting {
+        /// Points counted so far.
+        n_points: usize,
+    },
     /// One of several trainings started: of an ensemble's members, or again on all points.
     MemberStarted {
         /// Its number, from 0.

@@ -9,8 +9,10 @@ training file, and read a test file once. Without ranker, calibration, names and
 
 fixed    every label stays in the cluster it starts in, for all epochs
 overlap  the edges that A starts from, weights ln of the counts MᵀY, never trained
+counted  the same, counted again in every epoch
 random   learned from random weights, positives outside of the shortlist in L_s alone: as in the paper
-learned  learned from ln of the counts MᵀY
+once     learned from ln of the counts MᵀY
+learned  the same, counted again in every epoch: the default
 ova      no index: all labels are scored and trained (up to 15,000 labels)
 
 Each with the paper's number of clusters, 2^⌈log2(L/100)⌉, and four times as many, beams 20 and 5, K 2000 and 500, unless
@@ -37,8 +39,10 @@ from common import build_elias, enter_environment
 KINDS = {
     "fixed": ["index.mode=fixed"],
     "overlap": ["index.mode=learned", "index.start=counts", "stage2.rates.edges=0"],
+    "counted": ["index.mode=learned", "index.start=recounts", "stage2.rates.edges=0"],
     "random": ["index.mode=learned", "index.start=random", "loss.positives=shortlisted"],
-    "learned": ["index.mode=learned", "index.start=counts"],
+    "once": ["index.mode=learned", "index.start=counts"],
+    "learned": ["index.mode=learned", "index.start=recounts"],
     "ova": ["index.mode=ova"],
 }
 METRICS = ["p@1", "p@3", "p@5", "psp@1", "psp@5", "r@10", "r@100"]

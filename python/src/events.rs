@@ -66,6 +66,10 @@ pub(crate) fn to_dict<'py>(py: Python<'py>, event: &Event) -> PyResult<Bound<'py
             dict.set_item("n_edges", n_edges)?;
             dict.set_item("n_repaired", n_repaired)?;
         }
+        Event::Recounting { n_points } => {
+            name("recounting", Some(Phase::Stage2))?;
+            dict.set_item("n_points", n_points)?;
+        }
         Event::MemberStarted { member, n_members } => {
             name("member", None)?;
             dict.set_item("member", member)?;

@@ -150,6 +150,7 @@ pub(super) fn wire_history(history: &[Event]) -> Vec<WireEvent> {
         }
         Event::PhaseStarted { .. }
         | Event::Step { .. }
+        | Event::Recounting { .. }
         | Event::Checkpoint { .. }
         | Event::CheckpointsDamaged => None,
     };

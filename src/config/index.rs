@@ -15,12 +15,14 @@ pub enum IndexMode {
     Ova,
 }
 
-/// What the weights of A start from.
+/// What the edges of A and their weights start from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EdgeStart {
-    /// ln of MᵀY: how often the points of a label met the cluster.
+    /// As `counts`, and again from a fresh MᵀY in every epoch of stage 2 but the last.
     #[default]
+    Recounts,
+    /// ln of MᵀY: how often the points of a label met the cluster.
     Counts,
     /// Random numbers from 0 to 1 (the paper).
     Random,
@@ -32,7 +34,7 @@ pub enum EdgeStart {
 pub struct IndexConfig {
     /// Learned index, fixed clusters, or none.
     pub mode: IndexMode,
-    /// Start of the edge weights.
+    /// Start of the edges and their weights.
     pub start: EdgeStart,
     /// C: number of clusters; unset: 2^⌈log2(L/25)⌉ up to 512, then 2^⌈log2(L/100)⌉ (the paper).
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -6,7 +6,7 @@
 
 use crate::classifiers::{CoarseRows, LabelClassifiers};
 use crate::clustering;
-use crate::config::{CalibrationKind, IndexMode, Plan, RankerNegatives};
+use crate::config::{CalibrationKind, EdgeStart, IndexMode, Plan, RankerNegatives};
 use crate::data::HoldOut;
 use crate::encoder::{BagEncoder, EncoderSizes};
 use crate::events::POINTS_PER_EVENT;
@@ -128,9 +128,14 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
         n_encoder: encoder.n_step,
     };
     let step = step.n_bytes(&trained);
-    // The matches are gone before the moments of stage 2 are there.
     let matches = train::match_bytes(counts.n_points, plan.beam_size());
-    let step = step.max(matches.saturating_sub(moments));
+    let matches = match config.index.start {
+        // Beside the moments, with the edges that follow from them.
+        EdgeStart::Recounts => matches + Adjacency::n_bytes(n_edges),
+        // They are gone before the moments of stage 2 are there.
+        EdgeStart::Counts | EdgeStart::Random => matches.saturating_sub(moments),
+    };
+    let step = step.max(matches);
 
     let clustering = clustering::n_bytes(
         sizes.n_centroid_entries,

@@ -4,6 +4,9 @@
 //! cluster. Every cluster keeps its κ heaviest labels, ties to the lower label. Their weights start from random
 //! numbers in (0, 1), as in the paper, or from ln A', whose softmax is the share of the label among those of the
 //! cluster's points. A label that no cluster kept gets its stage-1 edge back: no label is ever out of reach.
+//!
+//! The model of a few epochs later knows better which clusters a point belongs to, so A can start again from its counts
+//! in every epoch ([`EdgeStart::Recounts`]): edges that have become useless go, and labels get those they lacked.
 
 use rayon::prelude::*;
 
@@ -97,7 +100,9 @@ pub(crate) fn initial_adjacency(
     let counts = lists.iter().flatten().map(|counted| counted.count);
     let mut random = Random::new(seed, "edge weights", 0);
     let weights = match start {
-        EdgeStart::Counts => counts.map(|count| count.max(UNMET).ln()).collect(),
+        EdgeStart::Recounts | EdgeStart::Counts => {
+            counts.map(|count| count.max(UNMET).ln()).collect()
+        }
         EdgeStart::Random => counts.map(|_| random.f32()).collect(),
     };
     let rows_of = |list: &Vec<CountedLabel>| list.iter().map(|counted| counted.row).collect();

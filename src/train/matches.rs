@@ -1,12 +1,13 @@
 //! M: the best clusters of every training point, from which the edges of stage 2 are chosen.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::adjacency::Matches;
-use super::stage::{Stage, agree, start_together};
+use super::stage::{Stage, agree};
 use crate::encoder::TrainableEncoder;
 use crate::error::Result;
-use crate::events::Phase;
 use crate::ids::ClusterId;
 use crate::index::{ShortlistOptions, Shortlister};
 use crate::matrix::Matrix;
@@ -17,8 +18,23 @@ use crate::ranks::{Ranks, gather_all, own_blocks};
 const CHUNK: usize = 64;
 
 impl Stage<'_> {
-    /// The best clusters of every training point, without dropout and without parents.
-    pub(super) fn matches(&self, model: &Model, encoder: &dyn TrainableEncoder) -> Result<Matches> {
+    /// Points that this rank matches.
+    pub(super) fn n_matched(&self) -> usize {
+        self.blocks().map(|block| block.len()).sum()
+    }
+
+    fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        own_blocks(self.rows.len(), CHUNK, self.data.ranks)
+    }
+
+    /// The best clusters of every training point, without dropout and without parents. `advance` is told how many
+    /// points were matched since it was called last.
+    pub(super) fn matches(
+        &self,
+        model: &Model,
+        encoder: &dyn TrainableEncoder,
+        advance: &mut dyn FnMut(usize) -> Result<()>,
+    ) -> Result<Matches> {
         let options = ShortlistOptions {
             shortlist_size: 0,
             ..self.shortlist_options(f32::INFINITY)
@@ -41,15 +57,12 @@ impl Stage<'_> {
             best.collect()
         };
         let ranks = self.data.ranks;
-        let blocks = || own_blocks(self.rows.len(), CHUNK, ranks);
-        let n_own = blocks().map(|block| block.len()).sum();
-        let mut progress = start_together(Phase::Adjacency, n_own, self.observer, ranks)?;
-        let mut matches = Vec::with_capacity(n_own);
-        for block in blocks() {
+        let mut matches = Vec::with_capacity(self.n_matched());
+        for block in self.blocks() {
             let rows = &self.rows[block];
             let chunks = rows.par_chunks(CHUNK).map_init(searcher, matches_of);
             matches.par_extend(chunks.flatten_iter());
-            agree(ranks, progress.advance(rows.len()))?;
+            agree(ranks, advance(rows.len()))?;
         }
         Ok(gather_matches(ranks, matches))
     }

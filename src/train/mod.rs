@@ -37,6 +37,7 @@ use crate::random::Random;
 use crate::ranks::{Ranks, own_labels};
 
 use adjacency::{EdgeOptions, InitialAdjacency, initial_adjacency};
+use head::EdgeState;
 use stage::Stage;
 pub(crate) use stage::{agree, start_together};
 use state::Optimiser;
@@ -213,20 +214,13 @@ fn warm_up(
 
 /// From the clusters of stage 1 to the edges with which stage 2 begins.
 fn learn_adjacency(stage: &Stage<'_>, state: &mut TrainState) -> Result<()> {
-    let (plan, observer) = (stage.plan, stage.observer);
-    let seed = plan.config().train.seed;
-    let matches = stage.matches(&state.model, state.encoder.as_ref())?;
-    let options = EdgeOptions {
-        kappa: plan.kappa(),
-        beta: plan.beta(),
-        start: plan.config().index.start,
-        seed,
-    };
-    let edges = fixed_edges(&state.clustering, &state.model.numbering)?;
+    let (plan, observer, ranks) = (stage.plan, stage.observer, stage.data.ranks);
+    let n_matched = stage.n_matched();
+    let mut progress = start_together(Phase::Adjacency, n_matched, observer, ranks)?;
     let InitialAdjacency {
         adjacency,
         n_repaired,
-    } = initial_adjacency(&edges, &matches, stage.labels, stage.rows, options)?;
+    } = count_edges(stage, state, &mut |n_points| progress.advance(n_points))?;
     let event = Event::AdjacencyReady {
         n_edges: adjacency.edges().len(),
         n_repaired,
@@ -235,10 +229,42 @@ fn learn_adjacency(stage: &Stage<'_>, state: &mut TrainState) -> Result<()> {
     if plan.config().train.keep_stage1 {
         state.stage1 = state.copy_parameters();
     }
-    let own = own_labels(plan.counts().n_labels, stage.data.ranks);
+    let own = own_labels(plan.counts().n_labels, ranks);
     state.model.adjacency = adjacency.restricted(own);
     state.enter(Phase::Stage2, plan.config());
-    agree(stage.data.ranks, emit(observer, event))
+    agree(ranks, emit(observer, event))
+}
+
+/// The edges that the model as it is now leads to.
+fn count_edges(
+    stage: &Stage<'_>,
+    state: &TrainState,
+    advance: &mut dyn FnMut(usize) -> Result<()>,
+) -> Result<InitialAdjacency> {
+    let plan = stage.plan;
+    let matches = stage.matches(&state.model, state.encoder.as_ref(), advance)?;
+    let options = EdgeOptions {
+        kappa: plan.kappa(),
+        beta: plan.beta(),
+        start: plan.config().index.start,
+        seed: plan.config().train.seed,
+    };
+    let edges = fixed_edges(&state.clustering, &state.model.numbering)?;
+    initial_adjacency(&edges, &matches, stage.labels, stage.rows, options)
+}
+
+/// Starts A again, from the counts of the model as it is now.
+fn recount(stage: &Stage<'_>, state: &mut TrainState) -> Result<()> {
+    let mut n_points = 0;
+    let mut advance = |n_more| {
+        n_points += n_more;
+        emit(stage.observer, Event::Recounting { n_points })
+    };
+    let counted = count_edges(stage, state, &mut advance)?.adjacency;
+    let own = own_labels(stage.plan.counts().n_labels, stage.data.ranks);
+    state.model.adjacency = counted.restricted(own);
+    state.optimiser.edges = Some(EdgeState::new(&state.model.adjacency));
+    Ok(())
 }
 
 /// Points with at least one label: the others carry no signal.

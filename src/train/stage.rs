@@ -2,11 +2,11 @@
 
 use rayon::prelude::*;
 
-use super::TrainingData;
 use super::head::{Batch, BatchCounts, Head, HeadMut, HeadOptions, LabelState, LossWeights};
 use super::state::{Boundary, EpochSums, Keep, Optimiser, Position, TrainState};
 use super::validation::Validator;
-use crate::config::{Plan, Positives, Reduction, StageConfig};
+use super::{TrainingData, recount};
+use crate::config::{EdgeStart, Plan, Positives, Reduction, StageConfig};
 use crate::encoder::{StepSeed, TrainableEncoder};
 use crate::error::{Error, Result};
 use crate::events::{Event, Observer, Phase, Steps, emit};
@@ -70,6 +70,10 @@ impl Stage<'_> {
             let epoch = state.position.step / n_batches;
             self.shuffle(phase, epoch, &mut order);
             if state.position.step.is_multiple_of(n_batches) {
+                if self.recounts(phase, epoch, config) {
+                    let mut recounted = recount(self, state);
+                    self.boundary(&mut recounted, state, keep)?;
+                }
                 state.parents = self.parents(&state.model);
                 state.position.sums = EpochSums::default();
             }
@@ -87,6 +91,15 @@ impl Stage<'_> {
             self.boundary(&mut emitted, state, keep)?;
         }
         keep(state, Boundary::PhaseEnd)
+    }
+
+    /// Whether A starts again before this epoch. Not before the last: weights that no epoch was left to learn are worse.
+    fn recounts(&self, phase: Phase, epoch: usize, config: &StageConfig) -> bool {
+        let start = self.plan.config().index.start;
+        phase == Phase::Stage2
+            && start == EdgeStart::Recounts
+            && epoch > 0
+            && epoch + 1 < config.epochs
     }
 
     /// Offers the state to be kept, then stops if that was asked for.

@@ -2,6 +2,7 @@
 
 mod hostile;
 mod read_only;
+mod recounting;
 mod resume;
 mod save_and_load;
 mod settings;

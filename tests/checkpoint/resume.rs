@@ -34,7 +34,7 @@ pub(super) fn ignore(_: &Event) -> ControlFlow<()> {
 }
 
 /// Gradients wait for several steps and stage 1 is kept, so that a snapshot must hold them.
-fn waiting_config() -> Config {
+pub(super) fn waiting_config() -> Config {
     let settings = ["optim.update_every=3", "train.keep_stage1=true"].iter();
     settings.fold(config(), |config, one| config.with_value(one).unwrap())
 }
