@@ -56,7 +56,7 @@ pub struct LearningRates {
     pub labels: f32,
     /// W_C.
     pub clusters: f32,
-    /// A; unset: as W_L, times 4 where A starts from recounts; 0 leaves the weights of the edges as they start.
+    /// A; unset: as W_L; 0 leaves the weights of the edges as they start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edges: Option<f32>,
 }

@@ -6,7 +6,7 @@ use super::head::{Batch, BatchCounts, Head, HeadMut, HeadOptions, LabelState, Lo
 use super::state::{Boundary, EpochSums, Keep, Optimiser, Position, TrainState};
 use super::validation::Validator;
 use super::{TrainingData, recount};
-use crate::config::{EdgeStart, LearningRates, Plan, Positives, Reduction, StageConfig};
+use crate::config::{EdgeStart, Plan, Positives, Reduction, StageConfig};
 use crate::encoder::{StepSeed, TrainableEncoder};
 use crate::error::{Error, Result};
 use crate::events::{Event, Observer, Phase, Steps, emit};
@@ -26,9 +26,6 @@ const LABEL_TEXT_EVERY: usize = 3;
 const SCORE_FLOOR: f32 = 1e-4;
 /// A negative whose |∂L/∂z| and |∂L/∂log ŷ| are both lower passes no gradient: it is below Adam's noise.
 const GRADIENT_FLOOR: f32 = 1e-3;
-
-/// How much faster A learns than W_L where it is counted again, and so has one epoch to learn in.
-const RECOUNTED_PACE: f32 = 4.0;
 
 /// What a stage works on.
 pub(super) struct Stage<'a> {
@@ -94,19 +91,6 @@ impl Stage<'_> {
             self.boundary(&mut emitted, state, keep)?;
         }
         keep(state, Boundary::PhaseEnd)
-    }
-
-    /// The rates of a stage, with that of A.
-    fn rates(&self, config: &StageConfig) -> LearningRates {
-        let pace = match self.plan.config().index.start {
-            EdgeStart::Recounts => RECOUNTED_PACE,
-            EdgeStart::Counts | EdgeStart::Random => 1.0,
-        };
-        let edges = config.rates.edges;
-        LearningRates {
-            edges: edges.or(Some(pace * config.rates.labels)),
-            ..config.rates
-        }
     }
 
     /// Whether A starts again before this epoch. Not before the last: weights that no epoch was left to learn are worse.
@@ -192,7 +176,7 @@ impl Stage<'_> {
             rows,
             parents: &state.parents,
             lambda: self.plan.config().loss.lambda,
-            rates: schedule.rates(step, &self.rates(config), &self.plan.config().optim),
+            rates: schedule.rates(step, &config.rates, &self.plan.config().optim),
             seed,
             steps: (step + 1, schedule.n_steps()),
         };
