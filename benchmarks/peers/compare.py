@@ -240,10 +240,13 @@ def measured_run(command):
 
 def measure_peer(elias, system, data, out, with_names, limit):
     more = ["--label-names"] if with_names else []
-    try:
-        subprocess.run([sys.executable, __file__, "--run", system, data, out, *more], check=True, timeout=limit)
-    except subprocess.TimeoutExpired:
-        return {"limit": limit}
+    command = [sys.executable, __file__, "--run", system, data, out, *more]
+    # What a peer that is stopped leaves behind goes with it.
+    with tempfile.TemporaryDirectory() as scratch:
+        try:
+            subprocess.run(command, check=True, timeout=limit, env={**os.environ, "TMPDIR": scratch})
+        except subprocess.TimeoutExpired:
+            return {"limit": limit}
     command = [elias, "evaluate", "--predictions", f"{out}.jsonl", data, "--json", "--quiet"]
     measured = subprocess.run(command, check=True, capture_output=True)
     return {**json.loads(measured.stdout), **json.loads(pathlib.Path(f"{out}.json").read_text())}

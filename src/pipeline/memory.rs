@@ -129,11 +129,14 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
     };
     let step = step.n_bytes(&trained);
     let matches = train::match_bytes(counts.n_points, plan.beam_size());
-    let matches = match config.index.start {
+    let matches = match (config.index.mode, config.index.start) {
+        (IndexMode::Fixed | IndexMode::Ova, _) => 0,
         // Beside the moments, with the edges that follow from them.
-        EdgeStart::Recounts => matches + Adjacency::n_bytes(n_edges),
+        (IndexMode::Learned, EdgeStart::Recounts) => matches + Adjacency::n_bytes(n_edges),
         // They are gone before the moments of stage 2 are there.
-        EdgeStart::Counts | EdgeStart::Random => matches.saturating_sub(moments),
+        (IndexMode::Learned, EdgeStart::Counts | EdgeStart::Random) => {
+            matches.saturating_sub(moments)
+        }
     };
     let step = step.max(matches);
 

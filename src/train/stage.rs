@@ -93,7 +93,8 @@ impl Stage<'_> {
         keep(state, Boundary::PhaseEnd)
     }
 
-    /// Whether A starts again before this epoch. Not before the last: weights that no epoch was left to learn are worse.
+    /// Whether A starts again before this epoch. Not before the last, so that its weights have two epochs to learn in; other
+    /// choices were not measured.
     fn recounts(&self, phase: Phase, epoch: usize, config: &StageConfig) -> bool {
         let start = self.plan.config().index.start;
         phase == Phase::Stage2
