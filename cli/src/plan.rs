@@ -61,8 +61,21 @@ pub(crate) fn write(
         Some(n_parameters) => n_parameters,
         None => n_bag_parameters(plan),
     };
-    let seconds = estimated_seconds(plan, prepared.transformer_flops());
-    write_plan(out, plan, estimate, n_encoder_parameters, seconds)
+    let work = Work {
+        points_per_epoch: prepared.points_per_epoch(),
+        n_passes: prepared.n_passes(),
+        encoder_flops: prepared.transformer_flops(),
+    };
+    write_plan(out, plan, estimate, n_encoder_parameters, &work)
+}
+
+/// How much there is to do.
+struct Work {
+    points_per_epoch: usize,
+    /// How often each member is trained.
+    n_passes: usize,
+    /// Of one forward pass of a transformer over all points.
+    encoder_flops: f64,
 }
 
 fn write_plan(
@@ -70,7 +83,7 @@ fn write_plan(
     plan: &Plan,
     estimate: &MemoryEstimate,
     n_encoder_parameters: usize,
-    seconds: f64,
+    work: &Work,
 ) -> io::Result<()> {
     let counts = plan.counts();
     let mut table = Table::new(["plan", ""]);
@@ -92,7 +105,8 @@ fn write_plan(
             "{} of {}",
             count(stage.epochs, "epoch"),
             count(
-                counts.n_points.div_ceil(plan.config().train.batch_size),
+                work.points_per_epoch
+                    .div_ceil(plan.config().train.batch_size),
                 "step"
             )
         )
@@ -114,6 +128,9 @@ fn write_plan(
             "calibration",
             format!("on at most {}", count(n_points, "point")),
         );
+    }
+    if work.n_passes > 1 {
+        row("trained again", "on all points, after calibration".into());
     }
     row("members", config.ensemble.members.to_string());
     let n_parameters = n_encoder_parameters + n_head_parameters(plan);
@@ -138,7 +155,11 @@ fn write_plan(
     }
     table.row(["peak".to_string(), size(estimate.total())]);
     table.write(out)?;
-    writeln!(out, "\ntime: about {}", format_duration(seconds))
+    writeln!(
+        out,
+        "\ntime: about {}",
+        format_duration(estimated_seconds(plan, work))
+    )
 }
 
 /// Which keys to change to save memory, the most effective first.
@@ -180,10 +201,10 @@ fn n_head_parameters(plan: &Plan) -> usize {
 }
 
 /// The operations of all steps at an assumed share of the matrix product's rate, which is measured here.
-fn estimated_seconds(plan: &Plan, encoder_flops: f64) -> f64 {
+fn estimated_seconds(plan: &Plan, work: &Work) -> f64 {
     let mut sgemm = Sgemm::new();
     let rate = median(&[sgemm.measure(), sgemm.measure(), sgemm.measure()]);
-    let (n_points, dim) = (plan.counts().n_points as f64, plan.config().encoder.dim);
+    let (n_points, dim) = (work.points_per_epoch as f64, plan.config().encoder.dim);
     let labels_per_cluster = plan.counts().n_labels.div_ceil(plan.n_clusters());
     // Stage 1 scores the labels of the searched clusters; stage 2 usually scores fewer than its shortlist can hold.
     let scored = [
@@ -205,8 +226,9 @@ fn estimated_seconds(plan: &Plan, encoder_flops: f64) -> f64 {
         (EncoderKind::Bag, _) | (_, Some(0)) => 1.0,
         _ => 3.0 * n_epochs.iter().sum::<usize>() as f64,
     };
-    let encoder = n_passes * encoder_flops / ENCODER_SHARE;
-    config.ensemble.members as f64 * (head + encoder) / (rate * 1e9)
+    let encoder = n_passes * work.encoder_flops / ENCODER_SHARE;
+    let n_trainings = config.ensemble.members * work.n_passes;
+    n_trainings as f64 * (head + encoder) / (rate * 1e9)
 }
 
 /// A time in a suitable unit.
@@ -233,11 +255,24 @@ mod tests {
         let plan = Config::default().resolve(counts).unwrap();
         let estimate = MemoryEstimate::default();
         let mut out = Vec::new();
-        let seconds = estimated_seconds(&plan, 0.0);
-        write_plan(&mut out, &plan, &estimate, n_bag_parameters(&plan), seconds).unwrap();
+        let work = Work {
+            points_per_epoch: 51_213 + 9_495,
+            n_passes: 2,
+            encoder_flops: 0.0,
+        };
+        write_plan(&mut out, &plan, &estimate, n_bag_parameters(&plan), &work).unwrap();
         let out = String::from_utf8(out).unwrap();
         assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
-        for part in ["51213", "28484", "512", "557", "peak", "time: about"] {
+        for part in [
+            "51213",
+            "28484",
+            "512",
+            "557",
+            "14 epochs of 238 steps",
+            "trained again",
+            "peak",
+            "time: about",
+        ] {
             assert!(out.contains(part), "{part}\n{out}");
         }
     }

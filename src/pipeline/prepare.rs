@@ -11,7 +11,7 @@ use super::split::{LabelPoints, TrainingSplit, count_labels};
 use super::transformer::{self, PreparedTransformer};
 use crate::checkpoint::{Follower, Identity, TrainingFolder};
 use crate::config::{CalibrationKind, Config, DataCounts, EncoderKind, LabelTexts, Plan};
-use crate::data::{DataSummary, Dataset, Texts, names_say_something, texts_of_names};
+use crate::data::{DataSummary, Dataset, HoldOut, Texts, names_say_something, texts_of_names};
 use crate::encoder::{EncoderOrigin, EncoderSizes};
 use crate::error::{Error, Result};
 use crate::events::{Event, Phase, emit};
@@ -20,7 +20,7 @@ use crate::matrix::CsrMatrix;
 use crate::neighbours::Names;
 use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, TrainingRecord, Witnesses};
 use crate::ranks::{MAX_RANKS, Ranks, is_told};
-use crate::train::ValidationPoints;
+use crate::train::{ValidationPoints, points_per_epoch};
 
 /// A data set with its features and the plan for it.
 pub struct PreparedTraining<'a> {
@@ -76,6 +76,21 @@ impl<'a> PreparedTraining<'a> {
     /// Whether labels will be learned from their names, or from what else is known about them.
     pub fn learns_label_texts(&self) -> bool {
         self.label_texts.is_some()
+    }
+
+    /// Points that an epoch visits if all of them train: texts, and some of the label texts.
+    pub fn points_per_epoch(&self) -> usize {
+        let label_texts = self.label_texts.as_ref().map(LabelPoints::labels_of);
+        let n_label_texts = label_texts.map_or(0, |labels| labels.len());
+        points_per_epoch(self.plan.counts().n_points, n_label_texts)
+    }
+
+    /// How often each member is trained: again on all points if some are held out at first.
+    pub fn n_passes(&self) -> usize {
+        let config = &self.plan.config().calibration;
+        let n_held_out = HoldOut::most_points(self.plan.counts().n_points, &config.hold_out);
+        let is_calibrated = config.enabled && config.hold_out.min_points.max(1) <= n_held_out;
+        1 + usize::from(is_calibrated && config.refit)
     }
 
     /// Trains.

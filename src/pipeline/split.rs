@@ -153,10 +153,15 @@ pub(super) struct LabelPoints {
 }
 
 impl LabelPoints {
+    /// The labels whose texts have a known word; `points` has one text per label.
+    pub(super) fn labels_of(points: &PointSet) -> Vec<usize> {
+        let has_words = |label: &usize| !points.features.row(*label).0.is_empty();
+        (0..points.len()).filter(has_words).collect()
+    }
+
     /// The texts that have a known word; `points` has one text per label.
     pub(super) fn new(points: &PointSet) -> Self {
-        let has_words = |label: &usize| !points.features.row(*label).0.is_empty();
-        let labels: Vec<usize> = (0..points.len()).filter(has_words).collect();
+        let labels = LabelPoints::labels_of(points);
         let mut rows = CsrBuilder::default();
         labels
             .iter()

@@ -39,7 +39,7 @@ use crate::ranks::{Ranks, own_labels};
 use adjacency::{EdgeOptions, InitialAdjacency, initial_adjacency};
 use head::EdgeState;
 use stage::Stage;
-pub(crate) use stage::{agree, start_together};
+pub(crate) use stage::{agree, points_per_epoch, start_together};
 use state::Optimiser;
 
 /// Points that are predicted every few epochs.

@@ -38,9 +38,14 @@ pub(super) struct Stage<'a> {
     pub(super) observer: &'a dyn Observer,
 }
 
+/// Points that an epoch visits, of so many texts and label texts.
+pub(crate) fn points_per_epoch(n_texts: usize, n_label_texts: usize) -> usize {
+    n_texts + n_label_texts.div_ceil(LABEL_TEXT_EVERY)
+}
+
 /// The label texts that an epoch visits, always equally many.
 fn label_texts_of(epoch: usize, label_texts: &[u32]) -> impl Iterator<Item = u32> {
-    let n_visited = label_texts.len().div_ceil(LABEL_TEXT_EVERY);
+    let n_visited = points_per_epoch(0, label_texts.len());
     let next = label_texts.iter().copied().cycle().skip(epoch * n_visited);
     next.take(n_visited)
 }
@@ -146,7 +151,7 @@ impl Stage<'_> {
     /// Points of an epoch.
     fn n_visited(&self) -> usize {
         let (texts, label_texts) = self.kinds();
-        texts.len() + label_texts.len().div_ceil(LABEL_TEXT_EVERY)
+        points_per_epoch(texts.len(), label_texts.len())
     }
 
     /// The order of the points in an epoch.
