@@ -211,6 +211,31 @@ fn the_way_to_stage_2_reports_its_progress() {
 }
 
 #[test]
+fn a_prepared_training_knows_how_much_there_is_to_do() {
+    let recorder = Recorder::stopping_after(usize::MAX);
+    let config = tiny(&["train.label_texts=on", "calibration.hold_out.min_points=1"]);
+    let data = two_topics(200);
+    let (n_points, n_passes) = {
+        let trainer = Trainer::new(config.clone());
+        let prepared = trainer.prepare(&data).unwrap();
+        (prepared.points_per_epoch(), prepared.n_passes())
+    };
+    recorder.train(config, &data).unwrap();
+    let n_steps = |event| match event {
+        Event::PhaseStarted {
+            phase: Phase::Stage2,
+            n_steps,
+        } => Some(n_steps),
+        _ => None,
+    };
+    let of_passes: Vec<usize> = recorder.events().into_iter().filter_map(n_steps).collect();
+    assert_eq!(of_passes.len(), n_passes);
+    // Eight epochs in steps of eight points; the last pass has all points, and some of the five label texts.
+    assert_eq!(of_passes[n_passes - 1], 8 * n_points.div_ceil(8));
+    assert_eq!((n_points, n_passes), (402, 2));
+}
+
+#[test]
 fn one_against_all_scores_every_label_for_as_many_epochs_as_both_stages() {
     let recorder = Recorder::stopping_after(usize::MAX);
     let config = tiny(&[
