@@ -85,7 +85,8 @@ impl<'a> PreparedTraining<'a> {
         points_per_epoch(self.plan.counts().n_points, n_label_texts)
     }
 
-    /// How often each member is trained: again on all points if some are held out at first.
+    /// How often each member is trained: again on all points if some are held out at first, which is assumed of data
+    /// that has enough of them.
     pub fn n_passes(&self) -> usize {
         let config = &self.plan.config().calibration;
         let n_held_out = HoldOut::most_points(self.plan.counts().n_points, &config.hold_out);
