@@ -6,28 +6,35 @@ use super::tensors::{Tensor, TensorFile, Values};
 use crate::calibration::{DecisionTree, Isotonic, TreeNode};
 use crate::config::RankerLoss;
 use crate::error::Result;
+use crate::ids::ClusterId;
 use crate::matrix::{CsrMatrix, Matrix};
 use crate::predict::EnsembleCalibration;
-use crate::ranker::{ClusterLevel, Ranker, RankerParts};
+use crate::ranker::{ClusterTree, Ranker, RankerParts};
 
 /// Features of a calibration tree: p, q, p·q and f.
 const N_TREE_FEATURES: usize = 4;
 
-/// Row offsets of a ranker's matrices.
+/// Row offsets of a ranker's matrices, and the parents of its clusters.
 pub(super) struct RankerOffsets {
     words: Vec<u64>,
     clusters: Vec<u64>,
+    /// 0 is none, otherwise one more than the cluster.
+    parents: Vec<u32>,
 }
 
 impl From<&Ranker> for RankerOffsets {
     fn from(ranker: &Ranker) -> Self {
         let of = |matrix: &CsrMatrix| matrix.indptr().iter().map(|&end| end as u64).collect();
+        let (mut clusters, mut parents) = (Vec::new(), Vec::new());
+        if let Some((_, above, weights, _)) = ranker.clusters().map(ClusterTree::parts) {
+            clusters = of(weights);
+            let place = |parent: &Option<ClusterId>| parent.map_or(0, |parent| parent.0 + 1);
+            parents = above.iter().map(place).collect();
+        }
         RankerOffsets {
             words: of(&ranker.parts().words),
-            clusters: ranker
-                .clusters()
-                .map(|c| of(c.parts().1))
-                .unwrap_or_default(),
+            clusters,
+            parents,
         }
     }
 }
@@ -54,10 +61,11 @@ pub(super) fn ranker_tensors<'a>(
         tensors.push(Tensor::matrix("ranker.weight", shape, dense.values()));
     }
     if let Some(clusters) = ranker.clusters() {
-        let (cluster_of, weights, intercepts) = clusters.parts();
+        let (cluster_of, _, weights, intercepts) = clusters.parts();
         let cluster_of = bytemuck::cast_slice(cluster_of);
         tensors.extend([
             Tensor::list("ranker.cluster_of", Values::U32(cluster_of)),
+            Tensor::list("ranker.clusters.parent", Values::U32(&offsets.parents)),
             Tensor::list("ranker.clusters.indptr", Values::U64(&offsets.clusters)),
             Tensor::list("ranker.clusters.columns", Values::U32(weights.indices())),
             Tensor::list("ranker.clusters.weight", Values::F32(weights.values())),
@@ -113,7 +121,7 @@ pub(super) fn read_ranker(
     })
 }
 
-fn read_clusters(file: &mut TensorFile, shape: RankerShape) -> Result<ClusterLevel> {
+fn read_clusters(file: &mut TensorFile, shape: RankerShape) -> Result<ClusterTree> {
     let n_clusters = file.len("ranker.clusters.intercept")?;
     let n_weights = file.len("ranker.clusters.columns")?;
     let cluster_of = file.numbers("ranker.cluster_of", shape.n_labels)?;
@@ -124,7 +132,15 @@ fn read_clusters(file: &mut TensorFile, shape: RankerShape) -> Result<ClusterLev
     let intercepts = file.floats("ranker.clusters.intercept", n_clusters)?;
     let indptr = indptr.iter().map(|&end| end as usize).collect();
     let weights = CsrMatrix::new(indptr, columns, weights, n_clusters)?;
-    ClusterLevel::from_parts(cast_vec(cluster_of), weights, intercepts)
+    // Models may predate groups of clusters.
+    let parents = match file.has("ranker.clusters.parent") {
+        true => file.numbers("ranker.clusters.parent", n_clusters)?,
+        false => vec![0; n_clusters],
+    };
+    let parents = parents
+        .iter()
+        .map(|place| place.checked_sub(1).map(ClusterId));
+    ClusterTree::from_parts(cast_vec(cluster_of), parents.collect(), weights, intercepts)
 }
 
 /// A tree, column by column.

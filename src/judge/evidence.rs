@@ -11,7 +11,7 @@ pub(crate) struct Clues {
     pub(crate) margin: f32,
     /// The margin of its cluster.
     pub(crate) cluster: f32,
-    /// ln of the ranker's scores of its cluster and of itself.
+    /// ln of the ranker's scores of itself, its cluster, the cluster of that, and so on, summed.
     pub(crate) path: f32,
     /// The neighbours' votes for it.
     pub(crate) vote: f32,

@@ -17,7 +17,7 @@ use crate::judge::Examples;
 use crate::matrix::Matrix;
 use crate::neighbours::Neighbours;
 use crate::predict::{CHUNK, Level, Member, MemberScratch, Position, Search, Verdict, Witnesses};
-use crate::ranker::{CandidateLists, Negatives, Ranker, RankerProblem};
+use crate::ranker::{CandidateLists, ClusterTree, Negatives, Ranker, RankerProblem};
 use crate::ranks::{Ranks, gather_all, own_blocks, share};
 use crate::train::{agree, start_together};
 
@@ -58,9 +58,10 @@ pub(super) fn train_ranker(
     };
     let clusters = cluster_of.iter().flatten();
     let n_clusters = clusters.map(|cluster| cluster.idx() + 1).max();
-    let levels = [train.labels.n_cols(), n_clusters.unwrap_or(0)];
+    let above = n_clusters.into_iter().flat_map(ClusterTree::level_sizes);
+    let levels = std::iter::once(train.labels.n_cols()).chain(above);
     let own = levels.map(|n| share(n, ranks.rank(), ranks.n_ranks()).len());
-    let mut progress = start_together(Phase::Ranker, own.iter().sum(), observer, ranks)?;
+    let mut progress = start_together(Phase::Ranker, own.sum(), observer, ranks)?;
     let seed = plan.config().train.seed;
     Ranker::train(&problem, &config.into(), seed, |n_trained| {
         match progress.advance(n_trained) {

@@ -170,14 +170,20 @@ impl Member {
         clues.clear();
         for (scored, &margin) in listed.iter().zip(&scratch.ranker_scores) {
             let row = self.model.numbering.row(scored.label).idx();
-            let cluster = clusters.map(|of| cluster_margins[of.of(scored.label).idx()]);
+            let above = clusters.iter().flat_map(|of| of.above(scored.label));
+            let mut above = above
+                .map(|cluster| cluster_margins[cluster.idx()])
+                .peekable();
             let log_score = |margin| ranker.map_or(0.0, |ranker| ranker.log_probability(margin));
             clues.push(Clues {
                 p: scored.score,
                 logit: classifiers.weights.dot(row, embedding) + classifiers.bias[row],
                 margin,
-                cluster: cluster.unwrap_or(0.0),
-                path: cluster.map_or(0.0, |cluster| log_score(cluster) + log_score(margin)),
+                cluster: above.peek().copied().unwrap_or(0.0),
+                path: match above.peek() {
+                    Some(_) => above.map(log_score).sum::<f32>() + log_score(margin),
+                    None => 0.0,
+                },
                 frequency: frequencies[scored.label.idx()] as f32,
                 ..Clues::default()
             });

@@ -1,7 +1,8 @@
-//! The level above the labels: a linear classifier per cluster.
+//! The levels above the labels: a linear classifier per cluster, per group of clusters, and so on.
 //!
 //! A label's classifier has only seen points of its cluster; whether a text belongs there is for the cluster's
-//! classifier to say, which has seen all points. Texts have few words and clusters many, so weights are held by word.
+//! classifier to say. That one has seen the points of its group, so that the cost does not grow with the number of
+//! clusters times that of points. Texts have few words and clusters many, so weights are held by word.
 
 use std::ops::ControlFlow;
 
@@ -10,47 +11,66 @@ use super::training_points::clusters_of_points;
 use super::{Negatives, Ranker, RankerOptions, RankerProblem};
 use crate::error::{Error, Result};
 use crate::ids::{ClusterId, LabelId};
-use crate::matrix::CsrMatrix;
+use crate::matrix::{CsrBuilder, CsrMatrix};
 
-/// The clusters of the labels, and a linear classifier over bow/‖bow‖ for each.
+/// Clusters of one group, which train against each other.
+const MAX_SIBLINGS: usize = 32;
+
+/// The clusters of the labels, the clusters of these, and a linear classifier over bow/‖bow‖ for each.
 ///
-/// Invariants: every cluster is a column of the weights and has an intercept; values are finite where they were
-/// checked.
+/// Invariants: every cluster is a column of the weights and has an intercept and a parent, or none at the top; a parent
+/// comes after its children; values are finite where they were checked.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct ClusterLevel {
+pub(crate) struct ClusterTree {
     cluster_of: Vec<ClusterId>,
+    parents: Vec<Option<ClusterId>>,
     /// Weights by word, V×C.
     weights: CsrMatrix,
     /// C.
     intercepts: Vec<f32>,
 }
 
-impl ClusterLevel {
-    /// The level from its parts.
+impl ClusterTree {
+    /// The tree from its parts.
     ///
     /// # Errors
     /// [`Error::InvalidModel`] if they do not fit together.
     pub(crate) fn from_parts(
         cluster_of: Vec<ClusterId>,
+        parents: Vec<Option<ClusterId>>,
         weights: CsrMatrix,
         intercepts: Vec<f32>,
     ) -> Result<Self> {
         let n_clusters = intercepts.len();
+        let is_above = |(child, parent): (usize, &Option<ClusterId>)| {
+            parent.is_none_or(|parent| (child + 1..n_clusters).contains(&parent.idx()))
+        };
         let fits = weights.n_cols() == n_clusters
+            && parents.len() == n_clusters
+            && parents.iter().enumerate().all(is_above)
             && cluster_of.iter().all(|cluster| cluster.idx() < n_clusters)
             && intercepts.iter().all(|value| value.is_finite());
         if !fits {
             let problem = "the ranker's clusters do not fit each other";
             return Err(Error::InvalidModel(problem.into()));
         }
-        Ok(ClusterLevel {
+        Ok(ClusterTree {
             cluster_of,
+            parents,
             weights,
             intercepts,
         })
     }
 
-    /// Trains a classifier per cluster on all points that have a label. Ranks other than 0 get none.
+    /// How many clusters each level has, the lowest first.
+    pub(crate) fn level_sizes(n_clusters: usize) -> impl Iterator<Item = usize> {
+        std::iter::successors(Some(n_clusters), |&n_clusters| {
+            (MAX_SIBLINGS < n_clusters).then(|| n_clusters.div_ceil(MAX_SIBLINGS))
+        })
+    }
+
+    /// Trains a classifier per cluster on the points that have a label of its group, and so on for the groups. Ranks
+    /// other than 0 get none.
     ///
     /// # Errors
     /// As [`Ranker::train`].
@@ -59,34 +79,58 @@ impl ClusterLevel {
         cluster_of: &[ClusterId],
         config: &RankerOptions,
         seed: u64,
-        progress: impl FnMut(usize) -> ControlFlow<()>,
+        mut progress: impl FnMut(usize) -> ControlFlow<()>,
     ) -> Result<Option<Self>> {
-        let labels = clusters_of_points(problem.labels, cluster_of)?;
-        let all_in_one = vec![ClusterId(0); labels.n_cols()];
-        let problem = RankerProblem {
-            bow: problem.bow,
-            dense: None,
-            labels: &labels,
-            negatives: Negatives::Clusters(&all_in_one),
-            ranks: problem.ranks,
-        };
-        let trained = Ranker::train_level(&problem, config, seed, "cluster ranker", progress)?;
-        let level = trained.map(|trained| {
-            let weights = trained.words.transpose();
-            ClusterLevel::from_parts(cluster_of.to_vec(), weights, trained.intercepts)
-        });
-        level.transpose()
+        let group = |cluster: ClusterId| ClusterId(cluster.0 / MAX_SIBLINGS as u32);
+        let mut of_labels = cluster_of.to_vec();
+        let (mut parents, mut intercepts) = (Vec::new(), Vec::new());
+        let mut weights = CsrBuilder::default().finish(problem.bow.n_cols())?;
+        loop {
+            let labels = clusters_of_points(problem.labels, &of_labels)?;
+            let n_clusters = labels.n_cols();
+            let groups: Vec<ClusterId> = (0..n_clusters as u32).map(ClusterId).map(group).collect();
+            let problem = RankerProblem {
+                bow: problem.bow,
+                dense: None,
+                labels: &labels,
+                negatives: Negatives::Clusters(&groups),
+                ranks: problem.ranks,
+            };
+            let stream = "cluster ranker";
+            let trained = Ranker::train_level(&problem, config, seed, stream, &mut progress)?;
+            let is_top = n_clusters <= MAX_SIBLINGS;
+            let first_above = (parents.len() + n_clusters) as u32;
+            let parent = |group: &ClusterId| (!is_top).then_some(ClusterId(first_above + group.0));
+            parents.extend(groups.iter().map(parent));
+            if let Some(trained) = trained {
+                weights.append(&trained.words);
+                intercepts.extend(trained.intercepts);
+            }
+            if is_top {
+                break;
+            }
+            of_labels
+                .iter_mut()
+                .for_each(|cluster| *cluster = group(*cluster));
+        }
+        if problem.ranks.rank() > 0 {
+            return Ok(None);
+        }
+        let weights = weights.transpose();
+        ClusterTree::from_parts(cluster_of.to_vec(), parents, weights, intercepts).map(Some)
     }
 
-    /// The cluster of each label, weights by word, and intercepts.
-    pub(crate) fn parts(&self) -> (&[ClusterId], &CsrMatrix, &[f32]) {
-        (&self.cluster_of, &self.weights, &self.intercepts)
+    /// The cluster of each label, the parent of each cluster, weights by word, and intercepts.
+    pub(crate) fn parts(&self) -> (&[ClusterId], &[Option<ClusterId>], &CsrMatrix, &[f32]) {
+        let weights = &self.weights;
+        (&self.cluster_of, &self.parents, weights, &self.intercepts)
     }
 
-    /// The cluster of a label.
+    /// The cluster of a label, the cluster of that, and so on.
     #[inline]
-    pub(crate) fn of(&self, label: LabelId) -> ClusterId {
-        self.cluster_of[label.idx()]
+    pub(crate) fn above(&self, label: LabelId) -> impl Iterator<Item = ClusterId> {
+        let parent = |cluster: &ClusterId| self.parents[cluster.idx()];
+        std::iter::successors(Some(self.cluster_of[label.idx()]), parent)
     }
 
     /// Writes the margins of all clusters for a point with these words to `out`; the words need not be normalised.

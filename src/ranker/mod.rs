@@ -2,8 +2,8 @@
 //! (Section 3.5 and appendix C.2 of the paper).
 //!
 //! A point is ψ = [bow/‖bow‖, φ/‖φ‖]. The classifier of a label is trained on the points that have the label and, as
-//! negatives, on those that have another label of its cluster; a second level of classifiers tells the clusters apart
-//! ([`ClusterLevel`]). The paper's negatives are the points that have the label among their best candidates. The margin
+//! negatives, on those that have another label of its cluster; further classifiers tell the clusters apart
+//! ([`ClusterTree`]). The paper's negatives are the points that have the label among their best candidates. The margin
 //! is z = w·ψ + b; the score q is a function of z, see [`Ranker::probability`].
 //!
 //! This module sees candidates and features, not models.
@@ -21,7 +21,7 @@ mod training_points;
 mod weights;
 
 pub(crate) use candidates::CandidateLists;
-pub(crate) use clusters::ClusterLevel;
+pub(crate) use clusters::ClusterTree;
 pub(crate) use options::RankerOptions;
 pub(crate) use score::{PointView, RankerScratch};
 pub(crate) use train::RankerProblem;

@@ -2,7 +2,7 @@
 
 mod problem;
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use self::problem::*;
 use crate::config::RankerLoss;
@@ -11,7 +11,7 @@ use crate::matrix::{CsrMatrix, Matrix};
 use crate::on_threads;
 use crate::ranker::train::LABELS_PER_BLOCK;
 use crate::ranker::{
-    ClusterLevel, Negatives, PointView, Ranker, RankerOptions, RankerParts, RankerProblem,
+    ClusterTree, Negatives, PointView, Ranker, RankerOptions, RankerParts, RankerProblem,
     RankerScratch,
 };
 use crate::ranks::{Alone, Ranks, threads};
@@ -116,9 +116,26 @@ fn scores_are_the_margins_of_dense_features() {
 }
 
 #[test]
-fn clusters_have_classifiers_of_their_own_against_all_points() {
-    let problem = problem(120, 9, 3);
-    let cluster_of = [0, 1, 2, 0, 1, 2, 0, 1, 2].map(ClusterId);
+fn clusters_have_classifiers_of_their_own_against_their_group() {
+    // Three clusters are one group.
+    check_clusters(9, 3, &[(0..3, |label| label % 3, |_| 0)]);
+    // 70 clusters are three groups, which are clusters themselves.
+    let clusters: Level = (0..70, |label| label % 70, |label| label / 32);
+    check_clusters(
+        70,
+        70,
+        &[clusters, (70..73, |label| 70 + label / 32, |_| 0)],
+    );
+}
+
+/// The clusters of a level, and the cluster and the group of a label there.
+type Level = (Range<u32>, fn(u32) -> u32, fn(u32) -> u32);
+
+fn check_clusters(n_labels: u32, n_clusters: u32, levels: &[Level]) {
+    let problem = problem(120, n_labels as usize, 3);
+    let cluster_of: Vec<ClusterId> = (0..n_labels)
+        .map(|label| ClusterId(label % n_clusters))
+        .collect();
     let config = RankerOptions {
         use_embedding: false,
         ..exact(RankerLoss::SquaredHinge)
@@ -134,40 +151,50 @@ fn clusters_have_classifiers_of_their_own_against_all_points() {
     let ranker = on_threads(1, train);
     assert_eq!(ranker, on_threads(8, train));
     let clusters = ranker.clusters().unwrap();
-    let (of_labels, weights, intercepts) = clusters.parts();
+    let (of_labels, _, weights, intercepts) = clusters.parts();
     assert_eq!(of_labels, cluster_of);
+    let sizes = levels.iter().map(|(columns, ..)| columns.len());
+    assert!(ClusterTree::level_sizes(n_clusters as usize).eq(sizes));
+    for label in 0..n_labels {
+        let above = levels
+            .iter()
+            .map(|(_, cluster, _)| ClusterId(cluster(label)));
+        assert!(clusters.above(LabelId(label)).eq(above));
+    }
     let by_cluster = weights.transpose();
     let mut margins = Vec::new();
-    for cluster in 0..3 {
-        let has = |row: usize, wanted: fn(u32, u32) -> bool| {
-            let labels = problem.labels.row(row).0;
-            labels.iter().any(|&label| wanted(label % 3, cluster))
-        };
-        let rows = (0..120).filter(|&row| has(row, |_, _| true));
-        let points: Vec<TrainingPoint> = rows
-            .map(|row| TrainingPoint {
-                features: problem.word_features(row, config.bias),
-                sign: if has(row, |of, wanted| of == wanted) {
-                    1.0
-                } else {
-                    -1.0
-                },
-                cost: config.cost_positive.into(),
-            })
-            .collect();
-        let mut dense = vec![0.0; N_WORDS + N_DENSE + 1];
-        let (words, values) = by_cluster.row(cluster as usize);
-        for (&word, &value) in words.iter().zip(values) {
-            dense[word as usize] = value.into();
-        }
-        dense[N_WORDS + N_DENSE] = f64::from(intercepts[cluster as usize] / config.bias);
-        let reached = objective(&points, config.loss, &dense);
-        let least = least_objective(&points, config.loss);
-        assert!(reached <= least * 1.001, "reached {reached}, least {least}");
-        for row in 0..120 {
-            clusters.score(problem.bow.row(row), &mut margins);
-            let expected = inner(&problem.word_features(row, config.bias), &dense);
-            assert!((f64::from(margins[cluster as usize]) - expected).abs() < 1e-4);
+    for (columns, cluster_of, group_of) in levels {
+        for cluster in columns.clone() {
+            let group = (0..n_labels).find(|&label| cluster_of(label) == cluster);
+            let group = group.map(group_of);
+            let has = |row: usize, wanted: &dyn Fn(u32) -> bool| {
+                problem.labels.row(row).0.iter().any(|&label| wanted(label))
+            };
+            let rows = (0..120).filter(|&row| has(row, &|label| Some(group_of(label)) == group));
+            let points: Vec<TrainingPoint> = rows
+                .map(|row| TrainingPoint {
+                    features: problem.word_features(row, config.bias),
+                    sign: match has(row, &|label| cluster_of(label) == cluster) {
+                        true => 1.0,
+                        false => -1.0,
+                    },
+                    cost: config.cost_positive.into(),
+                })
+                .collect();
+            let mut dense = vec![0.0; N_WORDS + N_DENSE + 1];
+            let (words, values) = by_cluster.row(cluster as usize);
+            for (&word, &value) in words.iter().zip(values) {
+                dense[word as usize] = value.into();
+            }
+            dense[N_WORDS + N_DENSE] = f64::from(intercepts[cluster as usize] / config.bias);
+            let reached = objective(&points, config.loss, &dense);
+            let least = least_objective(&points, config.loss);
+            assert!(reached <= least * 1.001, "reached {reached}, least {least}");
+            for row in 0..120 {
+                clusters.score(problem.bow.row(row), &mut margins);
+                let expected = inner(&problem.word_features(row, config.bias), &dense);
+                assert!((f64::from(margins[cluster as usize]) - expected).abs() < 1e-4);
+            }
         }
     }
 }
@@ -267,7 +294,7 @@ fn parts_that_do_not_fit_together_are_errors() {
     check(
         |parts| {
             let weights = CsrMatrix::new(vec![0], vec![], vec![], 0).unwrap();
-            parts.clusters = ClusterLevel::from_parts(vec![], weights, vec![]).ok();
+            parts.clusters = ClusterTree::from_parts(vec![], vec![], weights, vec![]).ok();
         },
         "clusters of 0 labels",
     );

@@ -15,7 +15,7 @@ use crate::matrix::{CsrMatrix, Matrix};
 use crate::random::Random;
 use crate::ranks::{Ranks, gather_to_first, is_told, share};
 
-use super::clusters::ClusterLevel;
+use super::clusters::ClusterTree;
 use super::rows::{InverseNorms, LabelProblem, RowScratch};
 use super::solver::Solver;
 use super::training_points::{LabelPoints, Negatives};
@@ -124,7 +124,7 @@ impl Ranker {
         let labels = Ranker::train_level(problem, config, seed, "ranker", &mut progress)?;
         let clusters = match problem.negatives {
             Negatives::Clusters(cluster_of) => {
-                ClusterLevel::train(problem, cluster_of, config, seed, progress)?
+                ClusterTree::train(problem, cluster_of, config, seed, progress)?
             }
             Negatives::Candidates(_) => None,
         };

@@ -3,7 +3,7 @@
 //! Word weights are sparse rows, sorted by word; embedding weights are a dense matrix, since few of them are small.
 //! Scoring a label reads its whole row, so its words and weights are contiguous.
 
-use super::ClusterLevel;
+use super::ClusterTree;
 use crate::config::RankerLoss;
 use crate::error::{Error, Result};
 use crate::ids::LabelId;
@@ -28,8 +28,8 @@ pub(crate) struct RankerParts {
     pub dense: Matrix,
     /// Intercepts, L.
     pub intercepts: Vec<f32>,
-    /// The level above the labels, if their negatives come from clusters.
-    pub clusters: Option<ClusterLevel>,
+    /// The levels above the labels, if their negatives come from clusters.
+    pub clusters: Option<ClusterTree>,
 }
 
 /// The classifier of one label.
@@ -67,7 +67,7 @@ impl Ranker {
                 )));
             }
         }
-        if let Some((of, weights, _)) = parts.clusters.as_ref().map(ClusterLevel::parts)
+        if let Some((of, _, weights, _)) = parts.clusters.as_ref().map(ClusterTree::parts)
             && (of.len(), weights.n_rows()) != (n_labels, parts.words.n_cols())
         {
             return Err(Error::InvalidModel(format!(
@@ -91,8 +91,8 @@ impl Ranker {
         &self.parts
     }
 
-    /// The level above the labels, if there is one.
-    pub(crate) fn clusters(&self) -> Option<&ClusterLevel> {
+    /// The levels above the labels, if there are any.
+    pub(crate) fn clusters(&self) -> Option<&ClusterTree> {
         self.parts.clusters.as_ref()
     }
 
