@@ -7,7 +7,7 @@ pub use crate::checkpoint::{
 pub use crate::pipeline::{GivenHoldOut, MemoryEstimate, calibrate};
 pub use crate::ranks::{Counted, MAX_RANKS, Ranks};
 
-use crate::config::{FeaturesConfig, HoldOutConfig};
+use crate::config::{Config, FeaturesConfig, HoldOutConfig};
 use crate::data::{Alone, Dataset, HoldOut, Texts};
 use crate::error::Result;
 use crate::features::{Featurizer, Vectorizer};
@@ -45,7 +45,8 @@ impl TfIdf {
 /// # Errors
 /// [`Error::CannotTrain`](crate::Error::CannotTrain) if no text has a word.
 pub fn cut_validation(data: &Dataset, n_points: usize, seed: u64) -> Result<[Dataset; 2]> {
-    let (_, points) = Featurizer::fit(data, &FeaturesConfig::default(), None)?;
+    let config = Config::default().with_value("ranker.enabled=false")?;
+    let (_, points) = Featurizer::fit(data, &config, None)?;
     let config = HoldOutConfig {
         n_points,
         ..HoldOutConfig::default()

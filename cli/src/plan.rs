@@ -251,6 +251,7 @@ mod tests {
             n_points: 51_213,
             n_labels: 28_484,
             n_features: 40_000,
+            n_pairs: 0,
         };
         let plan = Config::default().resolve(counts).unwrap();
         let estimate = MemoryEstimate::default();

@@ -48,6 +48,7 @@ mod tests {
                 n_points: 1_000_000,
                 n_labels: 500_000,
                 n_features: 100_000,
+                n_pairs: 0,
             };
             let plan = config(name).unwrap().resolve(counts).unwrap();
             assert_eq!(
@@ -151,6 +152,7 @@ mod tests {
                 "ranker.negatives=candidates",
                 "ranker.n_candidates=100",
                 "ranker.use_embedding=true",
+                "ranker.word_pairs=false",
                 "calibration.enabled=true",
                 "calibration.kind=tree",
                 "calibration.neighbours=false",

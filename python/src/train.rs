@@ -76,6 +76,7 @@ fn check(config: &Config, run: &Run) -> Result<(), Failure> {
         n_points: 1,
         n_labels: 1,
         n_features: 1,
+        n_pairs: 0,
     };
     config.resolve(smallest)?;
     let Some(out) = &run.out else {

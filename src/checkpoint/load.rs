@@ -13,7 +13,7 @@ use super::{Description, judging, lines, rerank, v1};
 use crate::config::{DataCounts, Plan};
 use crate::data::LabelSet;
 use crate::error::Result;
-use crate::features::{Featurizer, Vectorizer, WordPieces};
+use crate::features::{Featurizer, Terms, Vectorizer, WordPieces};
 use crate::neighbours::{Names, Neighbours};
 use crate::predict::{EnsembleCalibration, Member, Predictor, PredictorParts, TrainingRecord};
 
@@ -82,6 +82,7 @@ fn plan_of(manifest: &Manifest) -> Result<Plan> {
         n_points: manifest.n_training_points,
         n_labels: manifest.data.n_labels,
         n_features: manifest.n_features,
+        n_pairs: manifest.n_pairs,
     };
     manifest.config.restore(counts, (&manifest.plan).into())
 }
@@ -167,12 +168,21 @@ impl Loader<'_> {
 
     fn featurizer(&self) -> Result<Featurizer> {
         let n_features = self.plan.counts().n_features;
-        let (words, pieces) = (self.words(n_features)?, self.pieces()?);
-        Ok(Featurizer::from_parts(words, pieces, n_features))
+        let config = &self.plan.config().features;
+        let words = self.terms(&self.manifest.features, n_features, Terms::words(config))?;
+        let n_pairs = self.plan.counts().n_pairs;
+        let pairs = self.terms(&self.manifest.pairs, n_pairs, Terms::pairs(config))?;
+        let pieces = self.pieces()?;
+        Ok(Featurizer::from_parts(words, pairs, pieces, n_features))
     }
 
-    fn words(&self, n_words: usize) -> Result<Option<Vectorizer>> {
-        let Some(features) = &self.manifest.features else {
+    fn terms(
+        &self,
+        features: &Option<v1::Features>,
+        n_words: usize,
+        terms: Terms,
+    ) -> Result<Option<Vectorizer>> {
+        let Some(features) = features else {
             return Ok(None);
         };
         let file = self.files.whole(&features.vocabulary)?;
@@ -181,8 +191,7 @@ impl Loader<'_> {
         let mut tensors = self.files.tensors(&features.weights)?;
         let idf = tensors.floats("idf", n_words)?;
         tensors.finish()?;
-        let config = &self.plan.config().features;
-        Vectorizer::from_parts(words, idf, config)
+        Vectorizer::from_parts(words, idf, terms)
             .map(Some)
             .map_err(|error| bad(file.path, error.to_string()))
     }

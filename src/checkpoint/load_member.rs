@@ -101,7 +101,7 @@ impl MemberLoader<'_> {
         let dim = self.plan.config().encoder.dim;
         let shape = rerank::RankerShape {
             n_labels: counts.n_labels,
-            n_words: counts.n_features,
+            n_words: counts.n_features.saturating_add(counts.n_pairs),
             n_dense: if ranker.uses_embedding { dim } else { 0 },
         };
         let read = |file: &mut TensorFile| rerank::read_ranker(file, ranker.loss, shape);

@@ -76,8 +76,13 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<v1::Manifes
         names: writer.write("labels", "txt", |out| lines::write(names, out))?,
         counts: write_tensors(writer, "label-counts", counts)?,
     };
-    let features = match predictor.featurizer().words() {
-        Some(words) => Some(write_words(writer, words)?),
+    let featurizer = predictor.featurizer();
+    let features = match featurizer.words() {
+        Some(words) => Some(write_terms(writer, ["vocabulary", "features"], words)?),
+        None => None,
+    };
+    let pairs = match featurizer.pairs() {
+        Some(pairs) => Some(write_terms(writer, ["pairs", "pair-features"], pairs)?),
         None => None,
     };
     let transformer = write_transformer(writer, predictor)?;
@@ -118,10 +123,12 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<v1::Manifes
         seed: plan.config().train.seed,
         data: (&record.data).into(),
         n_features: plan.counts().n_features,
+        n_pairs: plan.counts().n_pairs,
         n_training_points: plan.counts().n_points,
         plan: plan.decided().into(),
         labels,
         features,
+        pairs,
         transformer,
         members,
         calibration,
@@ -133,12 +140,17 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<v1::Manifes
     })
 }
 
-fn write_words(writer: &mut Writer, words: &Vectorizer) -> Result<v1::Features> {
-    let vocabulary = words.vocabulary();
-    let idf = vec![Tensor::list("idf", Values::F32(words.idf()))];
+fn write_terms(
+    writer: &mut Writer,
+    [vocabulary, weights]: [&str; 2],
+    terms: &Vectorizer,
+) -> Result<v1::Features> {
+    let idf = vec![Tensor::list("idf", Values::F32(terms.idf()))];
     Ok(v1::Features {
-        vocabulary: writer.write("vocabulary", "txt", |out| lines::write(vocabulary, out))?,
-        weights: write_tensors(writer, "features", idf)?,
+        vocabulary: writer.write(vocabulary, "txt", |out| {
+            lines::write(terms.vocabulary(), out)
+        })?,
+        weights: write_tensors(writer, weights, idf)?,
     })
 }
 

@@ -29,12 +29,18 @@ pub(super) struct Manifest {
     pub(super) seed: u64,
     pub(super) data: Data,
     pub(super) n_features: usize,
+    /// Absent where there are none, as in models that predate them.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub(super) n_pairs: usize,
     /// Points that were trained on: those that have a label.
     pub(super) n_training_points: usize,
     pub(super) plan: WirePlan,
     pub(super) labels: Labels,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) features: Option<Features>,
+    /// Pairs of words that the rankers read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) pairs: Option<Features>,
     /// Files of a transformer besides its tensors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) transformer: Option<Transformer>,
@@ -263,12 +269,16 @@ pub(super) fn check_names(
     Ok(())
 }
 
+fn is_none(count: &usize) -> bool {
+    *count == 0
+}
+
 impl Manifest {
     /// Every file the manifest uses.
     pub(super) fn referenced(&self) -> Vec<&str> {
         let mut names = vec![&self.labels.names[..], &self.labels.counts];
-        if let Some(features) = &self.features {
-            names.extend([&features.vocabulary[..], &features.weights]);
+        for terms in [&self.features, &self.pairs].into_iter().flatten() {
+            names.extend([&terms.vocabulary[..], &terms.weights]);
         }
         if let Some(transformer) = &self.transformer {
             names.extend([&transformer.config[..], &transformer.tokenizer]);

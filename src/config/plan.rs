@@ -13,6 +13,8 @@ pub struct DataCounts {
     pub n_labels: usize,
     /// Words of the vocabulary, or columns of given features.
     pub n_features: usize,
+    /// Pairs of neighbouring words that the ranker reads besides.
+    pub n_pairs: usize,
 }
 
 /// What [`Config::resolve`] decides, by itself.
@@ -305,6 +307,7 @@ mod tests {
                 n_points: 10,
                 n_labels,
                 n_features: 10,
+                n_pairs: 0,
             })
             .unwrap()
     }

@@ -40,6 +40,8 @@ pub struct RankerConfig {
     pub n_candidates: usize,
     /// Whether the ranker reads the embedding φ/‖φ‖ besides the words (paper: true).
     pub use_embedding: bool,
+    /// Whether the ranker reads pairs of neighbouring words besides the words (paper: false).
+    pub word_pairs: bool,
 }
 
 impl Default for RankerConfig {
@@ -51,6 +53,7 @@ impl Default for RankerConfig {
             cost: 0.5,
             n_candidates: 100,
             use_embedding: false,
+            word_pairs: true,
         }
     }
 }

@@ -1,10 +1,11 @@
 //! From texts, or from features that someone else made, to points.
 //!
-//! A [`Featurizer`] is fitted once, on the training data. It holds the tf-idf words and, where the encoder reads
-//! tokens, the word pieces. Data with ready-made features needs neither: their rows are scaled to length 1.
+//! A [`Featurizer`] is fitted once, on the training data. It holds the tf-idf words, the pairs of words that the
+//! ranker reads and, where the encoder reads tokens, the word pieces. Data with ready-made features needs none of them:
+//! their rows are scaled to length 1.
 
-use super::{PointSet, TokenScratch, Vectorizer, WordPieces};
-use crate::config::FeaturesConfig;
+use super::{PointSet, Terms, TokenScratch, Vectorizer, WordPieces};
+use crate::config::Config;
 use crate::data::{Dataset, Texts};
 use crate::error::{Error, Result};
 use crate::matrix::CsrMatrix;
@@ -13,6 +14,7 @@ use crate::matrix::CsrMatrix;
 #[derive(Clone, Debug)]
 pub(crate) struct Featurizer {
     words: Option<Vectorizer>,
+    pairs: Option<Vectorizer>,
     pieces: Option<WordPieces>,
     n_features: usize,
 }
@@ -31,12 +33,12 @@ impl Featurizer {
     /// [`Error::CannotTrain`] if a transformer is to read data without texts; errors of [`Vectorizer::fit`].
     pub(crate) fn fit(
         data: &Dataset,
-        config: &FeaturesConfig,
+        config: &Config,
         pieces: Option<WordPieces>,
     ) -> Result<(Self, PointSet)> {
         let (words, features) = match (data.texts(), data.features()) {
             (Some(texts), _) => {
-                let (words, features) = Vectorizer::fit_transform(texts, config)?;
+                let (words, features) = Vectorizer::fit_transform(texts, &config.features)?;
                 (Some(words), features)
             }
             (None, Some(features)) => (None, features.with_unit_rows()),
@@ -50,13 +52,25 @@ impl Featurizer {
                 return Err(Error::CannotTrain(problem.into()));
             }
         };
+        let reads_pairs = config.ranker.enabled && config.ranker.word_pairs;
+        let pairs = match data.texts() {
+            // Longer terms than words have them already.
+            Some(texts) if reads_pairs && config.features.ngrams == 1 => {
+                let terms = Terms::pairs(&config.features);
+                Vectorizer::fit_terms(texts, terms, &config.features)?
+            }
+            _ => None,
+        };
+        let (pairs, rows_of_pairs) = pairs.unzip();
         let featurizer = Featurizer {
             n_features: features.n_cols(),
             words,
+            pairs,
             pieces,
         };
         let points = PointSet {
             tokens,
+            pairs: rows_of_pairs,
             ..PointSet::of_features(features)
         };
         Ok((featurizer, points))
@@ -65,11 +79,13 @@ impl Featurizer {
     /// The featurizer that a model file holds.
     pub(crate) fn from_parts(
         words: Option<Vectorizer>,
+        pairs: Option<Vectorizer>,
         pieces: Option<WordPieces>,
         n_features: usize,
     ) -> Self {
         Featurizer {
             words,
+            pairs,
             pieces,
             n_features,
         }
@@ -99,6 +115,7 @@ impl Featurizer {
         let pieces = self.pieces.as_ref();
         Ok(PointSet {
             tokens: pieces.map(|pieces| pieces.rows(texts)).transpose()?,
+            pairs: self.pairs.as_ref().map(|pairs| pairs.transform(texts)),
             ..PointSet::of_features(words.transform(texts))
         })
     }
@@ -130,13 +147,18 @@ impl Featurizer {
     pub(crate) fn point(&self, text: &str, scratch: &mut FeatureScratch) -> Result<PointSet> {
         let words = self.words.as_ref().ok_or_else(needs_features)?;
         let FeatureScratch { tokens, words: row } = scratch;
-        words.transform_one(text, tokens, row);
-        let (columns, values) = row.iter().copied().unzip();
-        let features = CsrMatrix::new(vec![0, row.len()], columns, values, words.n_columns())?;
+        let mut row_of = |terms: &Vectorizer| {
+            terms.transform_one(text, tokens, row);
+            let (columns, values) = row.iter().copied().unzip();
+            CsrMatrix::new(vec![0, row.len()], columns, values, terms.n_columns())
+        };
+        let features = row_of(words)?;
+        let pairs = self.pairs.as_ref().map(row_of).transpose()?;
         let pieces = self.pieces.as_ref();
         let ids = pieces.map(|pieces| pieces.ids(text)).transpose()?;
         Ok(PointSet {
             tokens: ids.map(|ids| [ids].into_iter().collect()),
+            pairs,
             ..PointSet::of_features(features)
         })
     }
@@ -149,6 +171,29 @@ impl Featurizer {
     /// Words and their weights; none if it was fitted on features.
     pub(crate) fn words(&self) -> Option<&Vectorizer> {
         self.words.as_ref()
+    }
+
+    /// Pairs of words and their weights, if the ranker reads them.
+    pub(crate) fn pairs(&self) -> Option<&Vectorizer> {
+        self.pairs.as_ref()
+    }
+
+    /// Number of pairs.
+    pub(crate) fn n_pairs(&self) -> usize {
+        self.pairs.as_ref().map_or(0, Vectorizer::n_columns)
+    }
+
+    /// What a person calls a column, or one of the pairs, which come after the columns.
+    pub(crate) fn name(&self, column: u32) -> String {
+        let column = column as usize;
+        let (terms, place) = match column.checked_sub(self.n_features) {
+            Some(pair) => (&self.pairs, pair),
+            None => (&self.words, column),
+        };
+        match terms {
+            Some(terms) => terms.vocabulary().get(place).to_owned(),
+            None => format!("feature {column}"),
+        }
     }
 
     /// The tokeniser of a transformer, if there is one.

@@ -18,8 +18,8 @@ mod word_pieces;
 
 pub(crate) use featurizer::{FeatureScratch, Featurizer};
 pub use points::PointSet;
-pub(crate) use points::Points;
-pub(crate) use terms::TokenScratch;
+pub(crate) use points::{Points, TermRow};
+pub(crate) use terms::{Terms, TokenScratch};
 pub(crate) use vectorizer::Vectorizer;
 pub(crate) use word_pieces::{TokenRows, WordPieces};
 

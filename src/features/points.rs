@@ -1,13 +1,20 @@
-//! Points as encoders see them: features, tokens, and embeddings computed before training.
+//! Points as encoders and rankers see them: features, pairs of words, tokens, and embeddings computed before training.
+
+use std::borrow::Cow;
 
 use super::TokenRows;
-use crate::matrix::{CsrMatrix, Matrix};
+use crate::matrix::{CsrBuilder, CsrMatrix, Matrix};
+
+/// Length of a row of pairs beside a row of words.
+const PAIR_LENGTH: f32 = 0.5;
 
 /// The input of an encoder.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Points<'a> {
     /// tf-idf or given features, N×V, rows of length 1 in L2.
     pub features: &'a CsrMatrix,
+    /// tf-idf of pairs of words, rows of length 1 in L2, for the ranker.
+    pub pairs: Option<&'a CsrMatrix>,
     /// Token ids, for an encoder that reads texts.
     pub tokens: Option<&'a TokenRows>,
     /// Their embeddings before training, one per row, for an encoder that is not trained.
@@ -19,9 +26,40 @@ impl<'a> Points<'a> {
     pub(crate) fn of_features(features: &'a CsrMatrix) -> Self {
         Points {
             features,
+            pairs: None,
             tokens: None,
             embedded: None,
         }
+    }
+}
+
+/// The buffer of a row of words and pairs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TermRow {
+    columns: Vec<u32>,
+    values: Vec<f32>,
+}
+
+impl<'a> Points<'a> {
+    /// The words of a point, then its pairs; in the buffer, if there are pairs.
+    pub(crate) fn terms<'r>(self, row: usize, buffer: &'r mut TermRow) -> (&'r [u32], &'r [f32])
+    where
+        'a: 'r,
+    {
+        let words = self.features.row(row);
+        let Some(pairs) = self.pairs else {
+            return words;
+        };
+        let TermRow { columns, values } = buffer;
+        let (pairs, weights) = pairs.row(row);
+        let n_words = self.features.n_cols() as u32;
+        columns.clear();
+        columns.extend_from_slice(words.0);
+        columns.extend(pairs.iter().map(|pair| n_words + pair));
+        values.clear();
+        values.extend_from_slice(words.1);
+        values.extend(weights.iter().map(|weight| PAIR_LENGTH * weight));
+        (columns, values)
     }
 }
 
@@ -29,6 +67,7 @@ impl<'a> Points<'a> {
 #[derive(Clone, Debug)]
 pub struct PointSet {
     pub(crate) features: CsrMatrix,
+    pub(crate) pairs: Option<CsrMatrix>,
     pub(crate) tokens: Option<TokenRows>,
     pub(crate) embedded: Option<Matrix>,
 }
@@ -38,6 +77,7 @@ impl PointSet {
     pub(crate) fn of_features(features: CsrMatrix) -> Self {
         PointSet {
             features,
+            pairs: None,
             tokens: None,
             embedded: None,
         }
@@ -47,9 +87,24 @@ impl PointSet {
     pub(crate) fn points(&self) -> Points<'_> {
         Points {
             features: &self.features,
+            pairs: self.pairs.as_ref(),
             tokens: self.tokens.as_ref(),
             embedded: self.embedded.as_ref(),
         }
+    }
+
+    /// Words, then pairs: what the ranker reads, N×(V + pairs).
+    pub(crate) fn terms(&self) -> Cow<'_, CsrMatrix> {
+        let Some(pairs) = &self.pairs else {
+            return Cow::Borrowed(&self.features);
+        };
+        let (mut builder, mut buffer) = (CsrBuilder::default(), TermRow::default());
+        for row in 0..self.len() {
+            let (columns, values) = self.points().terms(row, &mut buffer);
+            builder.push_row(columns.iter().copied().zip(values.iter().copied()));
+        }
+        let n_columns = self.features.n_cols() + pairs.n_cols();
+        Cow::Owned(builder.finish(n_columns).expect("columns ascend"))
     }
 
     /// Number of points.
@@ -70,6 +125,9 @@ impl PointSet {
     /// These points and others after them; they have the same parts.
     pub(crate) fn append(&mut self, other: &PointSet) {
         self.features.append(&other.features);
+        if let Some((pairs, others)) = self.pairs.as_mut().zip(other.pairs.as_ref()) {
+            pairs.append(others);
+        }
         if let Some((tokens, others)) = self.tokens.as_mut().zip(other.tokens.as_ref()) {
             (0..others.n_rows()).for_each(|row| tokens.push(others.row(row)));
         }
@@ -88,6 +146,7 @@ impl PointSet {
         };
         PointSet {
             features: self.features.select_rows(rows),
+            pairs: self.pairs.as_ref().map(|pairs| pairs.select_rows(rows)),
             tokens: self.tokens.as_ref().map(|tokens| tokens.select_rows(rows)),
             embedded: self.embedded.as_ref().map(embedded),
         }

@@ -39,40 +39,47 @@ impl Vectorizer {
         texts: &Texts,
         config: &FeaturesConfig,
     ) -> Result<(Vectorizer, CsrMatrix)> {
+        let fitted = Vectorizer::fit_terms(texts, Terms::words(config), config)?;
+        fitted.ok_or_else(|| {
+            Error::CannotTrain(format!("none of the {} texts contains a word", texts.len()))
+        })
+    }
+
+    /// The same for other terms than words; none if no text has any.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for an invalid setting.
+    pub(crate) fn fit_terms(
+        texts: &Texts,
+        terms: Terms,
+        config: &FeaturesConfig,
+    ) -> Result<Option<(Vectorizer, CsrMatrix)>> {
         check_config(config)?;
-        let counted = count_terms(texts, &Terms::new(config));
+        let counted = count_terms(texts, &terms);
         let merged = merge(&counted, config);
         if merged.words.is_empty() {
-            return Err(Error::CannotTrain(format!(
-                "none of the {} texts contains a word",
-                texts.len()
-            )));
+            return Ok(None);
         }
         let idf = merged
             .document_counts
             .iter()
             .map(|&document_count| idf(texts.len(), document_count as usize))
             .collect();
-        let vectorizer = Vectorizer::from_parts(merged.words, idf, config)?;
+        let vectorizer = Vectorizer::from_parts(merged.words, idf, terms)?;
         let parts = counted
             .into_par_iter()
             .zip(merged.columns)
             .map(|(chunk, columns)| vectorizer.weigh_chunk(&chunk, &columns))
             .collect();
         let rows = concatenate(parts, vectorizer.n_columns());
-        Ok((vectorizer, rows))
+        Ok(Some((vectorizer, rows)))
     }
 
     /// A vectoriser from a saved vocabulary.
     ///
     /// # Errors
-    /// [`Error::InvalidVocabulary`] if an invariant does not hold, [`Error::Config`] for an invalid setting.
-    pub(crate) fn from_parts(
-        vocabulary: Texts,
-        idf: Vec<f32>,
-        config: &FeaturesConfig,
-    ) -> Result<Self> {
-        check_config(config)?;
+    /// [`Error::InvalidVocabulary`] if an invariant does not hold.
+    pub(crate) fn from_parts(vocabulary: Texts, idf: Vec<f32>, terms: Terms) -> Result<Self> {
         let invalid = |problem: String| Err(Error::InvalidVocabulary(problem));
         if vocabulary.len() != idf.len() {
             return invalid(format!(
@@ -99,7 +106,7 @@ impl Vectorizer {
         }
         Ok(Vectorizer {
             column_of: TokenTable::from(&vocabulary),
-            terms: Terms::new(config),
+            terms,
             vocabulary,
             idf,
         })

@@ -127,10 +127,7 @@ fn strongest_words(
 /// The `n` columns of the largest weights by magnitude, with their words; ties to the lower column.
 fn named(predictor: &Predictor, mut weights: Vec<(u32, f32)>, n: usize) -> Vec<(String, f32)> {
     weights.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then(a.0.cmp(&b.0)));
-    let name = |column: u32| match predictor.featurizer().words() {
-        Some(words) => words.vocabulary().get(column as usize).to_owned(),
-        None => format!("feature {column}"),
-    };
+    let name = |column| predictor.featurizer().name(column);
     let strongest = weights.into_iter().take(n);
     strongest.map(|(column, w)| (name(column), w)).collect()
 }

@@ -5,10 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::trace::Trace;
 use crate::calibration::CandidateScores;
 use crate::error::Result;
-use crate::features::PointSet;
+use crate::features::{PointSet, TermRow};
 use crate::ids::{LabelId, Scored};
 use crate::judge::Judge;
-use crate::matrix::CsrMatrix;
 use crate::neighbours::NeighbourScratch;
 use crate::predict::{
     Expert, Level, Member, MemberScratch, Position, Predictor, Search, Testimony, Verdict,
@@ -161,14 +160,7 @@ pub fn explain(
         let explain = |(trace, hearing): (&Trace<'_>, &Option<Hearing<'_>>)| {
             let judge = hearing.as_ref().and_then(|hearing| hearing.explain(label));
             let n_candidates = search.n_candidates;
-            explain_member(
-                predictor,
-                trace,
-                &point.features,
-                label,
-                n_candidates,
-                judge,
-            )
+            explain_member(predictor, trace, &point, label, n_candidates, judge)
         };
         members.map(explain).collect()
     };
@@ -215,9 +207,13 @@ impl<'a> Hearing<'a> {
         let network = member.network(Level::Ensemble);
         let listed = network.candidates(point.points(), &[0], search, &mut scratch)?;
         let mut candidates = listed.into_iter().next().unwrap_or_default();
-        let bow = point.features.row(0);
+        let (points, mut terms) = (point.points(), TermRow::default());
         let frequencies = predictor.witnesses().frequencies;
-        let point = Position { bow, slot: 0 };
+        let point = Position {
+            bow: points.features.row(0),
+            terms: points.terms(0, &mut terms),
+            slot: 0,
+        };
         member.hear(point, &mut candidates, testimony, frequencies, &mut scratch);
         scratch.judge(judge, &mut candidates)?;
         Ok(Some(Hearing {
@@ -248,7 +244,7 @@ impl<'a> Hearing<'a> {
 fn explain_member(
     predictor: &Predictor,
     trace: &Trace<'_>,
-    point: &CsrMatrix,
+    point: &PointSet,
     label: LabelId,
     n_candidates: usize,
     judge: Option<JudgeExplanation>,
@@ -263,17 +259,14 @@ fn explain_member(
     let place = trace.place(label);
     let is_candidate = judge.is_some() || place.is_some_and(|place| place < n_candidates);
     let ranker = member.ranker.as_ref().filter(|_| is_candidate);
+    let mut terms = TermRow::default();
     let ranker = ranker.map(|ranker| {
         let view = PointView {
-            bow: point.row(0),
+            bow: point.points().terms(0, &mut terms),
             dense: &trace.embedding,
         };
         let all = ranker.explain(view, label, usize::MAX);
         let margin = all.intercept + all.dense + all.words.iter().map(|word| word.1).sum::<f32>();
-        let name = |column: u32| match predictor.featurizer().words() {
-            Some(vectorizer) => vectorizer.vocabulary().get(column as usize).to_owned(),
-            None => format!("feature {column}"),
-        };
         let words = all.words.iter().take(N_WORDS);
         RankerExplanation {
             margin,
@@ -281,7 +274,7 @@ fn explain_member(
             embedding: all.dense,
             intercept: all.intercept,
             words: words
-                .map(|&(column, share)| (name(column), share))
+                .map(|&(column, share)| (predictor.featurizer().name(column), share))
                 .collect(),
         }
     });

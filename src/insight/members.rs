@@ -84,10 +84,7 @@ pub fn cluster_words(
 ) -> Vec<ClusterWords> {
     let n_clusters = predictor.members()[0].model.clusters.n_clusters();
     let columns = cluster_columns(clusters, &points.features, n_clusters, n_words).into_iter();
-    let name = |column: u32| match predictor.featurizer().words() {
-        Some(words) => words.vocabulary().get(column as usize).to_owned(),
-        None => format!("feature {column}"),
-    };
+    let name = |column| predictor.featurizer().name(column);
     columns
         .map(|(n_points, columns)| ClusterWords {
             n_points,

@@ -65,6 +65,8 @@ pub(super) struct DataSizes {
     pub(super) n_text_bytes: usize,
     /// Entries of the feature matrices, the copy of the points that are not held out included.
     pub(super) n_feature_entries: usize,
+    /// Entries of the rows of pairs of words, the copy included.
+    pub(super) n_pair_entries: usize,
     /// Entries of the label matrices.
     pub(super) n_label_entries: usize,
     /// Points of all these matrices.
@@ -164,7 +166,12 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
         }
         // Rows of their own, of which a rank has its share, before they are one matrix on rank 0.
         let own_weights = ranker_weights.div_ceil(sizes.n_ranks);
-        ranker = coarse + negatives + embeddings + own_weights + ranker_weights;
+        // Words and pairs side by side, of which half the entries are a copy.
+        let terms = match sizes.n_pair_entries {
+            0 => 0,
+            n_pairs => 8 * (sizes.n_feature_entries + n_pairs) / 2,
+        };
+        ranker = coarse + negatives + embeddings + terms + own_weights + ranker_weights;
     }
     let mut judge = 0;
     if config.calibration.enabled && config.calibration.kind == CalibrationKind::Judge {
@@ -185,9 +192,9 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
             + n_label_copies * 8 * sizes.n_label_entries
             + 32 * sizes.n_points
             + 48 * n_labels,
-        features: 8 * sizes.n_feature_entries
+        features: 8 * (sizes.n_feature_entries + sizes.n_pair_entries)
             + 8 * sizes.n_points
-            + Vectorizer::n_bytes(n_words)
+            + Vectorizer::n_bytes(n_words + counts.n_pairs)
             + 4 * encoder.n_embedded,
         clustering,
         parameters,
@@ -212,6 +219,7 @@ mod tests {
             n_points: 50_000,
             n_labels: 30_000,
             n_features: 40_000,
+            n_pairs: 0,
         };
         config.resolve(counts).unwrap()
     }
@@ -219,6 +227,7 @@ mod tests {
     const SIZES: DataSizes = DataSizes {
         n_text_bytes: 10 << 20,
         n_feature_entries: 2_000_000,
+        n_pair_entries: 0,
         n_label_entries: 200_000,
         n_points: 50_000,
         n_centroid_entries: 4_000_000,

@@ -44,7 +44,7 @@ impl<'a> PreparedTraining<'a> {
             EncoderKind::Transformer => Some(transformer::prepare(&mut config)?),
         };
         let pieces = transformer.as_ref().map(|t| t.pieces.clone());
-        let (featurizer, points) = Featurizer::fit(data, &config.features, pieces)?;
+        let (featurizer, points) = Featurizer::fit(data, &config, pieces)?;
         let label_texts = match label_texts(data, &config) {
             Some(texts) => Some(featurizer.points_of_texts(&texts)?),
             None => None,
@@ -54,6 +54,7 @@ impl<'a> PreparedTraining<'a> {
             n_points: (0..data.n_points()).filter(is_labelled).count(),
             n_labels: data.n_labels(),
             n_features: featurizer.n_features(),
+            n_pairs: featurizer.n_pairs(),
         };
         let plan = config.resolve(counts)?;
         check_ranks(trainer.ranks, &plan)?;
@@ -309,6 +310,8 @@ impl<'a> PreparedTraining<'a> {
         if self.plan.config().calibration.enabled {
             sizes.n_feature_entries += features.nnz();
         }
+        let n_pairs = self.points.pairs.as_ref().map_or(0, CsrMatrix::nnz);
+        sizes.n_pair_entries = 2 * n_pairs;
         // Validation points are assumed to be as long as the others.
         sizes.n_feature_entries += words_per_point * (sizes.n_points - n_points);
         if let Some(texts) = &self.label_texts {

@@ -12,6 +12,7 @@ use crate::config::{
 use crate::ensemble::Merger;
 use crate::error::Result;
 use crate::events::{Event, Observer, POINTS_PER_EVENT, Phase, Steps};
+use crate::features::TermRow;
 use crate::ids::{ClusterId, Scored};
 use crate::judge::Examples;
 use crate::matrix::Matrix;
@@ -47,7 +48,7 @@ pub(super) fn train_ranker(
         PointsSeen::default()
     };
     let problem = RankerProblem {
-        bow: &train.points.features,
+        bow: &train.points.terms(),
         dense: config.use_embedding.then_some(&look.embeddings),
         labels: &train.labels,
         negatives: match &cluster_of {
@@ -312,17 +313,22 @@ fn list<T: Send>(
 ) -> Result<Vec<(Vec<Scored>, T)>> {
     let search = Search::new(plan, 0, true);
     let network = member.network(Level::Stage2);
-    let points = held_out.points();
+    let points = held_out.points().points();
     let rows: Vec<u32> = rows.map(|row| row as u32).collect();
     let chunks: Vec<Vec<_>> = rows
         .par_chunks(CHUNK)
         .map_init(
-            || MemberScratch::new(&member.model),
-            |scratch, rows| {
-                let lists = network.candidates(points.points(), rows, &search, scratch)?;
+            || (MemberScratch::new(&member.model), TermRow::default()),
+            |(scratch, terms), rows| {
+                let lists = network.candidates(points, rows, &search, scratch)?;
                 let look = |(slot, mut list): (usize, Vec<Scored>)| {
-                    let bow = points.features.row(rows[slot] as usize);
-                    let found = look(Position { bow, slot }, &mut list, scratch)?;
+                    let row = rows[slot] as usize;
+                    let point = Position {
+                        bow: points.features.row(row),
+                        terms: points.terms(row, terms),
+                        slot,
+                    };
+                    let found = look(point, &mut list, scratch)?;
                     Ok((list, found))
                 };
                 lists.into_iter().enumerate().map(look).collect()

@@ -164,7 +164,7 @@ impl Member {
         let ranker = self.ranker.as_ref();
         let clusters = ranker.and_then(Ranker::clusters);
         if let Some(clusters) = clusters {
-            clusters.score(point.bow, cluster_margins);
+            clusters.score(point.terms, cluster_margins);
         }
         let classifiers = &self.model.classifiers;
         clues.clear();

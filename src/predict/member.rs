@@ -119,6 +119,8 @@ pub(crate) struct Scoring<'a> {
 pub(crate) struct Position<'a> {
     /// Columns and values of its features.
     pub(crate) bow: (&'a [u32], &'a [f32]),
+    /// The same, and pairs of words if the ranker reads them.
+    pub(crate) terms: (&'a [u32], &'a [f32]),
     /// Its place among the rows that were encoded last.
     pub(crate) slot: usize,
 }
@@ -258,7 +260,7 @@ impl Member {
             _ => embeddings.row(point.slot),
         };
         let view = PointView {
-            bow: point.bow,
+            bow: point.terms,
             dense,
         };
         ranker.score(view, labels, buffers, ranker_scores);

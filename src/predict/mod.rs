@@ -28,7 +28,7 @@ use crate::data::{DataSummary, LabelSet};
 use crate::ensemble::Merger;
 use crate::error::Result;
 use crate::events::Event;
-use crate::features::{FeatureScratch, Featurizer, PointSet, Points};
+use crate::features::{FeatureScratch, Featurizer, PointSet, Points, TermRow};
 use crate::ids::{LabelId, Scored};
 use crate::matrix::top_k;
 use crate::pool::Pool;
@@ -86,6 +86,7 @@ impl From<usize> for Query {
 struct Scratch {
     member: MemberScratch,
     features: FeatureScratch,
+    terms: TermRow,
     merger: Merger,
 }
 
@@ -336,12 +337,15 @@ impl Predictor {
         };
         let mut lists = Vec::with_capacity(members.len());
         for member in members {
-            let buffers = &mut scratch.member;
+            let (buffers, terms) = (&mut scratch.member, &mut scratch.terms);
             let network = member.network(level);
             let mut listed = network.candidates(points, rows, &search, buffers)?;
             for (slot, (&row, candidates)) in rows.iter().zip(&mut listed).enumerate() {
-                let bow = bow(row);
-                let point = Position { bow, slot };
+                let point = Position {
+                    bow: bow(row),
+                    terms: points.terms(row as usize, terms),
+                    slot,
+                };
                 match &member.verdict {
                     Some(Verdict::Judge(judge)) if is_judged => {
                         let testimony = &testimonies[slot];
@@ -384,6 +388,7 @@ impl Predictor {
         let new = || Scratch {
             member: MemberScratch::new(&self.parts.members[0].model),
             features: FeatureScratch::default(),
+            terms: TermRow::default(),
             merger: Merger::default(),
         };
         self.scratch.with(new, work)

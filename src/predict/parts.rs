@@ -66,6 +66,11 @@ impl PredictorParts {
                 return invalid(format!("{n_labels} label names and {n_counts} counts"));
             }
         }
+        let n_pairs = self.featurizer.n_pairs();
+        if n_pairs != counts.n_pairs {
+            let expected = counts.n_pairs;
+            return invalid(format!("{n_pairs} pairs of words, expected {expected}"));
+        }
         let neighbours = self.neighbours.as_ref();
         let neighbours = neighbours.map(|all| (all.postings().n_words(), all.labels().n_cols()));
         let names = self.names.as_ref().map(Names::words);
@@ -89,8 +94,9 @@ impl PredictorParts {
                 continue;
             };
             let dim = member.encoder.dim();
+            let n_terms = counts.n_features + n_pairs;
             let fits = ranker.n_labels() == n_labels
-                && ranker.n_words() == counts.n_features
+                && ranker.n_words() == n_terms
                 && [0, dim].contains(&ranker.n_dense());
             if !fits {
                 return invalid(format!(
@@ -98,7 +104,7 @@ impl PredictorParts {
                     ranker.n_labels(),
                     ranker.n_words(),
                     ranker.n_dense(),
-                    counts.n_features
+                    n_terms
                 ));
             }
         }

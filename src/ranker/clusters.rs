@@ -13,7 +13,9 @@ use crate::error::{Error, Result};
 use crate::ids::{ClusterId, LabelId};
 use crate::matrix::{CsrBuilder, CsrMatrix};
 
-/// Clusters of one group, which train against each other.
+/// Clusters that train against each other without groups.
+const MAX_AT_TOP: usize = 128;
+/// Clusters of one group, where there are more.
 const MAX_SIBLINGS: usize = 32;
 
 /// The clusters of the labels, the clusters of these, and a linear classifier over bow/‖bow‖ for each.
@@ -65,7 +67,7 @@ impl ClusterTree {
     /// How many clusters each level has, the lowest first.
     pub(crate) fn level_sizes(n_clusters: usize) -> impl Iterator<Item = usize> {
         std::iter::successors(Some(n_clusters), |&n_clusters| {
-            (MAX_SIBLINGS < n_clusters).then(|| n_clusters.div_ceil(MAX_SIBLINGS))
+            (MAX_AT_TOP < n_clusters).then(|| n_clusters.div_ceil(MAX_SIBLINGS))
         })
     }
 
@@ -81,14 +83,16 @@ impl ClusterTree {
         seed: u64,
         mut progress: impl FnMut(usize) -> ControlFlow<()>,
     ) -> Result<Option<Self>> {
-        let group = |cluster: ClusterId| ClusterId(cluster.0 / MAX_SIBLINGS as u32);
         let mut of_labels = cluster_of.to_vec();
         let (mut parents, mut intercepts) = (Vec::new(), Vec::new());
         let mut weights = CsrBuilder::default().finish(problem.bow.n_cols())?;
         loop {
             let labels = clusters_of_points(problem.labels, &of_labels)?;
             let n_clusters = labels.n_cols();
-            let groups: Vec<ClusterId> = (0..n_clusters as u32).map(ClusterId).map(group).collect();
+            let is_top = n_clusters <= MAX_AT_TOP;
+            let group_size = if is_top { MAX_AT_TOP } else { MAX_SIBLINGS } as u32;
+            let groups = (0..n_clusters as u32).map(|cluster| ClusterId(cluster / group_size));
+            let groups: Vec<ClusterId> = groups.collect();
             let problem = RankerProblem {
                 bow: problem.bow,
                 dense: None,
@@ -98,7 +102,6 @@ impl ClusterTree {
             };
             let stream = "cluster ranker";
             let trained = Ranker::train_level(&problem, config, seed, stream, &mut progress)?;
-            let is_top = n_clusters <= MAX_SIBLINGS;
             let first_above = (parents.len() + n_clusters) as u32;
             let parent = |group: &ClusterId| (!is_top).then_some(ClusterId(first_above + group.0));
             parents.extend(groups.iter().map(parent));
@@ -111,7 +114,7 @@ impl ClusterTree {
             }
             of_labels
                 .iter_mut()
-                .for_each(|cluster| *cluster = group(*cluster));
+                .for_each(|cluster| *cluster = groups[cluster.idx()]);
         }
         if problem.ranks.rank() > 0 {
             return Ok(None);

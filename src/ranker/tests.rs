@@ -119,13 +119,10 @@ fn scores_are_the_margins_of_dense_features() {
 fn clusters_have_classifiers_of_their_own_against_their_group() {
     // Three clusters are one group.
     check_clusters(9, 3, &[(0..3, |label| label % 3, |_| 0)]);
-    // 70 clusters are three groups, which are clusters themselves.
-    let clusters: Level = (0..70, |label| label % 70, |label| label / 32);
-    check_clusters(
-        70,
-        70,
-        &[clusters, (70..73, |label| 70 + label / 32, |_| 0)],
-    );
+    // 130 clusters are five groups, which are clusters themselves.
+    let clusters: Level = (0..130, |label| label, |label| label / 32);
+    let groups: Level = (130..135, |label| 130 + label / 32, |_| 0);
+    check_clusters(130, 130, &[clusters, groups]);
 }
 
 /// The clusters of a level, and the cluster and the group of a label there.

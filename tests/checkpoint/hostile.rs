@@ -150,7 +150,7 @@ fn a_manifest_of_another_kind_or_version_is_refused() {
     );
     check_forged(
         |m| m["members"][0]["ranker"]["uses_embedding"] = json!(false),
-        "it holds 10 tensors, expected 9",
+        "it holds 11 tensors, expected 10",
     );
     check_forged(
         |m| m["members"][0]["ranker"]["weights"] = json!("absent"),

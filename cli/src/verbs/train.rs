@@ -205,6 +205,7 @@ impl Train {
             n_points: 1,
             n_labels: 1,
             n_features: 1,
+            n_pairs: 0,
         };
         let resolved = config.resolve(smallest);
         resolved.map_err(|error| Misuse(error.to_string()))?;
