@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
-use elias::data::{CsrBuilder, CsrMatrix, LabelSet, ReadOptions, read};
+use elias::data::{CsrBuilder, CsrMatrix, LabelSet, ReadOptions, Texts, read};
+use elias::insight::explain;
 use elias::metrics::{MetricsOptions, evaluate};
 use elias::{Config, Dataset, Error, Event, Phase, Predictor, Result, Trainer};
 
@@ -50,6 +51,34 @@ fn a_model_of_two_topics_tells_them_apart() {
     let predictor = train(tiny(&[]), &two_topics(30)).unwrap();
     assert_eq!(best(&predictor, "ripe apple"), "fruit");
     assert_eq!(best(&predictor, "a fast bike"), "vehicle");
+}
+
+#[test]
+fn the_ranker_reads_the_order_of_words() {
+    let data = Dataset::from_texts((0..120).map(|at| match at % 2 {
+        0 => (format!("man bites dog {}", at / 2 % 7), ["strange"]),
+        _ => (format!("dog bites man {}", at / 2 % 7), ["common"]),
+    }));
+    let predictor = train(tiny(&[]), &data).unwrap();
+    assert_eq!(best(&predictor, "man bites dog"), "strange");
+    assert_eq!(best(&predictor, "dog bites man"), "common");
+    let point = predictor
+        .points(&["man bites dog"].iter().collect::<Texts>())
+        .unwrap();
+    let explained = explain(&predictor, &point, 1).unwrap();
+    let ranker = explained[0].members[0].ranker.as_ref().unwrap();
+    let names: Vec<&str> = ranker.words.iter().map(|(name, _)| &name[..]).collect();
+    assert!(
+        names.contains(&"man bites") && names.contains(&"bites dog"),
+        "{names:?}"
+    );
+
+    let without = train(tiny(&["ranker.word_pairs=false"]), &data).unwrap();
+    let answers = |text| -> Vec<f32> {
+        let answers = without.predict(text, 2).unwrap();
+        answers.iter().map(|answer| answer.score).collect()
+    };
+    assert_eq!(answers("man bites dog"), answers("dog bites man"));
 }
 
 #[test]

@@ -35,13 +35,18 @@ fn check_answers(directory: &Path) {
 
 #[test]
 fn a_model_of_version_1_keeps_loading_and_answers_as_it_did() {
-    // The first has no coarse rows and no powers of p and q.
-    for name in ["model-v1", "model-v1-coarse"] {
+    let trees = ["ranker-1", "tree-1", "calibration", "vocabulary"];
+    let judges = ["judge-1", "neighbours", "names", "pairs"];
+    for (name, stems) in [
+        // Without coarse rows and powers of p and q.
+        ("model-v1", trees),
+        ("model-v1-coarse", trees),
+        ("model-v1-judge", judges),
+    ] {
         let directory = fixture(name);
         check_answers(&directory);
         let description = describe(&directory.join("model")).unwrap();
         assert_eq!((description.version, description.n_members), (1, 2));
-        let stems = ["ranker-1", "tree-1", "calibration", "vocabulary"];
         let has = |stem: &&str| description.files.keys().any(|name| name.starts_with(*stem));
         assert!(stems.iter().all(has), "{:?}", description.files.keys());
     }
@@ -59,11 +64,14 @@ fn lasting(manifest: &[u8]) -> Value {
 
 #[test]
 fn the_stored_model_is_what_this_version_writes() {
-    let directory = fixture("model-v1-coarse").join("model");
-    let written = temporary();
-    verify(&directory).unwrap().save(written.path()).unwrap();
-    let (mut stored, mut written) = (contents(&directory), contents(written.path()));
-    let manifests = [&mut stored, &mut written].map(|files| files.remove("manifest.json").unwrap());
-    assert_eq!(lasting(&manifests[0]), lasting(&manifests[1]));
-    assert_eq!(stored, written);
+    for name in ["model-v1-coarse", "model-v1-judge"] {
+        let directory = fixture(name).join("model");
+        let written = temporary();
+        verify(&directory).unwrap().save(written.path()).unwrap();
+        let (mut stored, mut written) = (contents(&directory), contents(written.path()));
+        let manifest = |files: &mut BTreeMap<_, _>| files.remove("manifest.json").unwrap();
+        let manifests = [&mut stored, &mut written].map(manifest);
+        assert_eq!(lasting(&manifests[0]), lasting(&manifests[1]));
+        assert_eq!(stored, written);
+    }
 }

@@ -1,6 +1,6 @@
 //! Makes the stored model that later versions must keep loading, and the answers they must keep giving.
 //!
-//! `cargo run --release -p elias-benchmarks --bin model_fixture -- tests/fixtures/model-v1-coarse`
+//! `cargo run --release -p elias-benchmarks --bin model_fixture -- tests/fixtures/model-v1-judge`
 //!
 //! Made again only while a format version is not released yet; after that its files are never touched again.
 
@@ -18,7 +18,8 @@ mod random;
 
 const N_LABELS: usize = 24;
 
-/// Every part that a model can have: two members, learned edges, a residual block, rankers and calibration.
+/// Every part that a model can have: two members, learned edges, a residual block, rankers over words, pairs and
+/// embeddings, neighbours, names, judges.
 const CONFIG: &str = "
     [calibration.hold_out]
     n_points = 12
@@ -39,6 +40,7 @@ const CONFIG: &str = "
     use_embedding = true
     [train]
     batch_size = 16
+    label_texts = 'on'
     [stage1]
     epochs = 3
     [stage2]
@@ -89,7 +91,7 @@ fn dataset() -> elias::Result<Dataset> {
             0 => "two\nlines".to_string(),
             1 => r"back\slash".to_string(),
             2 => "größe 大小".to_string(),
-            _ => format!("label {label}"),
+            _ => format!("word{label}"),
         })
         .collect();
     let texts = texts();

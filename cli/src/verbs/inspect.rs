@@ -92,6 +92,9 @@ fn write_tables(
     row("training points", description.data.n_points.to_string());
     row("labels", counts.n_labels.to_string());
     row("words or features", counts.n_features.to_string());
+    if counts.n_pairs > 0 {
+        row("pairs of words", counts.n_pairs.to_string());
+    }
     row("encoder dimensions", plan.config().encoder.dim.to_string());
     row("clusters C", plan.n_clusters().to_string());
     row(
