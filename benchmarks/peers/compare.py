@@ -2,7 +2,8 @@
 """One table of elias and its peers: quality, training time, prediction time, model size, peak memory.
 
     python3 benchmarks/peers/compare.py [DATA ...] [--systems elias,xr-linear,parabel,bonsai,napkinxc,fasttext]
-                                        [--label-names] [--seeds 42] [--members 1] [--limit 3600] [--work DIR]
+                                        [--label-names] [--word-pairs] [--seeds 42] [--members 1] [--limit 3600]
+                                        [--work DIR]
 
 DATA: directories with train.jsonl.gz and test.jsonl.gz (or without .gz). Makes its own virtual environment in the user's cache
 directory (libpecos 1.2.8 with scipy < 1.11, omikuji 0.5.2, napkinxc 0.7.2, fasttext, scikit-learn). Every system gets
@@ -10,7 +11,8 @@ the same split; those that take features get the same tf-idf (scikit-learn's, eq
 a process of its own, on two threads; all answers (100 per text) are measured by `elias evaluate --predictions`.
 Peers have their recommended settings and the obvious knob tuned: beam 20 for XR-Linear, three trees for omikuji and
 napkinXC, 25 epochs with word pairs for fastText (one against all up to 4,000 labels, its tree beyond). With
---label-names peers get what elias takes by itself: the name of every label as one more training point. With several
+--label-names peers get what elias takes by itself: the name of every label as one more training point; with
+--word-pairs, pairs of neighbouring words beside the words, half as long, as elias's ranker has them. With several
 --seeds elias's row is the mean over them, and a row of spreads (half of the range) follows. A peer that has not
 trained and answered within --limit seconds is stopped, and its row says so. With --work, figures (and elias's models)
 are kept there, and what is there already is not measured again.
@@ -37,6 +39,7 @@ PACKAGES = ["libpecos==1.2.8", "scipy<1.11", "numpy<2", "omikuji==0.5.2", "napki
 SYSTEMS = ["elias", "xr-linear", "parabel", "bonsai", "napkinxc", "fasttext"]
 COSTS = {"training_s": "training s", "ms_per_point": "ms per point", "model_mb": "model MB", "peak_mb": "peak MB"}
 COLUMNS = ["p@1", "p@3", "p@5", "ndcg@3", "ndcg@5", "psp@1", "psp@3", "psp@5", "r@10", "r@20", "r@100"]
+OPTIONS = {"names": "label_names", "pairs": "word_pairs"}
 K = 100
 
 
@@ -62,11 +65,11 @@ def words_of_name(name):
 class Problem:
     """The split as tf-idf and label matrices."""
 
-    def __init__(self, data, with_names):
+    def __init__(self, data, with_names, with_pairs):
         import numpy
-        from scipy.sparse import csr_matrix
+        from scipy.sparse import csr_matrix, hstack
         from sklearn.feature_extraction.text import TfidfVectorizer
-        from sklearn.preprocessing import MultiLabelBinarizer
+        from sklearn.preprocessing import MultiLabelBinarizer, normalize
 
         train_texts, train_labels = read(data, "train")
         test_texts, _ = read(data, "test")
@@ -75,10 +78,15 @@ class Problem:
             named = [(words_of_name(name), [name]) for name in names if words_of_name(name)]
             train_texts = train_texts + [text for text, _ in named]
             train_labels = train_labels + [labels for _, labels in named]
-        vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=2, dtype=numpy.float32)
         self.train_texts, self.test_texts = train_texts, test_texts
-        self.train = csr_matrix(vectorizer.fit_transform(train_texts), dtype=numpy.float32)
-        self.test = csr_matrix(vectorizer.transform(test_texts), dtype=numpy.float32)
+        parts = []
+        for n_words, length in [(1, 1.0), (2, 0.5)][: 1 + with_pairs]:
+            vectorizer = TfidfVectorizer(
+                sublinear_tf=True, min_df=2, ngram_range=(n_words, n_words), dtype=numpy.float32
+            )
+            parts.append((length * vectorizer.fit_transform(train_texts), length * vectorizer.transform(test_texts)))
+        joined = [normalize(hstack(of, format="csr")) for of in zip(*parts)]
+        self.train, self.test = (csr_matrix(rows, dtype=numpy.float32) for rows in joined)
         binarizer = MultiLabelBinarizer(sparse_output=True)
         self.labels = csr_matrix(binarizer.fit_transform(train_labels), dtype=numpy.float32)
         self.names = list(binarizer.classes_)
@@ -192,9 +200,9 @@ def fasttext(problem, work):
     return map(ids, answers), training, predicting
 
 
-def run_peer(system, data, out, with_names):
+def run_peer(system, data, out, with_names, with_pairs):
     """In a process of its own: trains, predicts, writes answers and figures."""
-    problem = Problem(data, with_names)
+    problem = Problem(data, with_names, with_pairs)
     peer = {"xr-linear": xr_linear, "parabel": parabel, "bonsai": bonsai, "napkinxc": napkinxc, "fasttext": fasttext}
     with tempfile.TemporaryDirectory() as work:
         work = pathlib.Path(work)
@@ -238,8 +246,7 @@ def measured_run(command):
     return time.time() - before, usage.ru_maxrss / 1e3
 
 
-def measure_peer(elias, system, data, out, with_names, limit):
-    more = ["--label-names"] if with_names else []
+def measure_peer(elias, system, data, out, more, limit):
     command = [sys.executable, __file__, "--run", system, data, out, *more]
     # What a peer that is stopped leaves behind goes with it.
     with tempfile.TemporaryDirectory() as scratch:
@@ -282,6 +289,7 @@ def main():
     parser.add_argument("--systems", default=",".join(SYSTEMS))
     parser.add_argument("--set", action="append", default=[], help="passed on to elias train")
     parser.add_argument("--label-names", action="store_true", help="label names are training points of the peers, too")
+    parser.add_argument("--word-pairs", action="store_true", help="peers read pairs of neighbouring words, too")
     parser.add_argument("--seeds", default="42", help="seeds of elias")
     parser.add_argument("--members", type=int, default=1, help="members of elias")
     parser.add_argument("--limit", type=int, default=3600, help="seconds that a peer has to train and answer")
@@ -290,7 +298,7 @@ def main():
     arguments = parser.parse_args()
     enter_environment("peers", PACKAGES)
     if arguments.run:
-        run_peer(*arguments.run, arguments.label_names)
+        run_peer(*arguments.run, arguments.label_names, arguments.word_pairs)
         return
     elias = build_elias()
     more = [word for setting in arguments.set for word in ("--set", setting)]
@@ -312,9 +320,11 @@ def main():
                     seeds = arguments.seeds.split(",")
                     print_seeds(row, [kept(pathlib.Path(f"{out(s)}.figures.json"), lambda: run(s)) for s in seeds])
                     continue
-                row = f"{system} + names" if arguments.label_names else system
+                added = [word for word in ("names", "pairs") if getattr(arguments, OPTIONS[word])]
+                row = " + ".join([system, *added])
                 out = str(work / f"{name}-{row}").replace(" ", "")
-                measure = lambda: measure_peer(elias, system, data, out, arguments.label_names, arguments.limit)
+                options = ["--" + OPTIONS[word].replace("_", "-") for word in added]
+                measure = lambda: measure_peer(elias, system, data, out, options, arguments.limit)
                 print_row(row, kept(pathlib.Path(f"{out}.figures.json"), measure))
 
 
