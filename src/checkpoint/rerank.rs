@@ -14,15 +14,16 @@ use crate::ranker::{ClusterTree, Ranker, RankerParts};
 /// Features of a calibration tree: p, q, p·q and f.
 const N_TREE_FEATURES: usize = 4;
 
-/// Row offsets of a ranker's matrices, and the parents of its clusters.
-pub(super) struct RankerOffsets {
-    words: Vec<u64>,
+/// What of a ranker is not held as it is stored: its weights by label, row offsets, and the parents of its clusters.
+pub(super) struct StoredRanker {
+    words: CsrMatrix,
+    offsets: Vec<u64>,
     clusters: Vec<u64>,
     /// 0 is none, otherwise one more than the cluster.
     parents: Vec<u32>,
 }
 
-impl From<&Ranker> for RankerOffsets {
+impl From<&Ranker> for StoredRanker {
     fn from(ranker: &Ranker) -> Self {
         let of = |matrix: &CsrMatrix| matrix.indptr().iter().map(|&end| end as u64).collect();
         let (mut clusters, mut parents) = (Vec::new(), Vec::new());
@@ -31,8 +32,10 @@ impl From<&Ranker> for RankerOffsets {
             let place = |parent: &Option<ClusterId>| parent.map_or(0, |parent| parent.0 + 1);
             parents = above.iter().map(place).collect();
         }
-        RankerOffsets {
-            words: of(&ranker.parts().words),
+        let words = ranker.words();
+        StoredRanker {
+            offsets: of(&words),
+            words,
             clusters,
             parents,
         }
@@ -40,18 +43,11 @@ impl From<&Ranker> for RankerOffsets {
 }
 
 /// Writes a ranker.
-pub(super) fn ranker_tensors<'a>(
-    ranker: &'a Ranker,
-    offsets: &'a RankerOffsets,
-) -> Vec<Tensor<'a>> {
-    let RankerParts {
-        words,
-        dense,
-        intercepts,
-        ..
-    } = ranker.parts();
+pub(super) fn ranker_tensors<'a>(ranker: &'a Ranker, stored: &'a StoredRanker) -> Vec<Tensor<'a>> {
+    let StoredRanker { words, .. } = stored;
+    let (dense, intercepts) = (ranker.dense(), ranker.intercepts());
     let mut tensors = vec![
-        Tensor::list("ranker.indptr", Values::U64(&offsets.words)),
+        Tensor::list("ranker.indptr", Values::U64(&stored.offsets)),
         Tensor::list("ranker.words", Values::U32(words.indices())),
         Tensor::list("ranker.word_weight", Values::F32(words.values())),
         Tensor::list("ranker.intercept", Values::F32(intercepts)),
@@ -65,8 +61,8 @@ pub(super) fn ranker_tensors<'a>(
         let cluster_of = bytemuck::cast_slice(cluster_of);
         tensors.extend([
             Tensor::list("ranker.cluster_of", Values::U32(cluster_of)),
-            Tensor::list("ranker.clusters.parent", Values::U32(&offsets.parents)),
-            Tensor::list("ranker.clusters.indptr", Values::U64(&offsets.clusters)),
+            Tensor::list("ranker.clusters.parent", Values::U32(&stored.parents)),
+            Tensor::list("ranker.clusters.indptr", Values::U64(&stored.clusters)),
             Tensor::list("ranker.clusters.columns", Values::U32(weights.indices())),
             Tensor::list("ranker.clusters.weight", Values::F32(weights.values())),
             Tensor::list("ranker.clusters.intercept", Values::F32(intercepts)),

@@ -179,11 +179,11 @@ fn classifier_tensors(classifiers: &LabelClassifiers) -> Vec<Tensor<'_>> {
 }
 
 fn write_ranker(writer: &mut Writer, stem: &str, ranker: &Ranker) -> Result<v1::Ranker> {
-    let offsets = rerank::RankerOffsets::from(ranker);
+    let stored = rerank::StoredRanker::from(ranker);
     Ok(v1::Ranker {
-        loss: ranker.parts().loss,
+        loss: ranker.loss(),
         uses_embedding: ranker.n_dense() > 0,
-        weights: write_tensors(writer, stem, rerank::ranker_tensors(ranker, &offsets))?,
+        weights: write_tensors(writer, stem, rerank::ranker_tensors(ranker, &stored))?,
     })
 }
 

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::features::PointSet;
 use crate::ids::{ClusterId, LabelId};
-use crate::matrix::CsrMatrix;
 use crate::predict::Predictor;
 
 /// What a model knows of a label.
@@ -60,7 +59,7 @@ pub fn label_details(predictor: &Predictor, label: LabelId, n: usize) -> Option<
     clusters.sort_by(|a, b| b.edge_score.total_cmp(&a.edge_score));
     clusters.truncate(n);
     let ranker = member.ranker.as_ref();
-    let words = ranker.map(|ranker| strongest_words(predictor, &ranker.parts().words, label, n));
+    let words = ranker.map(|ranker| named(predictor, ranker.words_of(label), n));
     let neighbours = predictor.witnesses().neighbours;
     let examples = neighbours.map(|all| {
         let has_it = |&point: &usize| all.labels().row(point).0.binary_search(&label.0).is_ok();
@@ -111,17 +110,6 @@ pub fn known_words(predictor: &Predictor, points: &PointSet) -> Vec<(String, f32
     let (columns, values) = points.features.row(0);
     let weights = columns.iter().copied().zip(values.iter().copied());
     named(predictor, weights.collect(), usize::MAX)
-}
-
-fn strongest_words(
-    predictor: &Predictor,
-    weights: &CsrMatrix,
-    label: LabelId,
-    n: usize,
-) -> Vec<(String, f32)> {
-    let (columns, values) = weights.row(label.idx());
-    let weights = columns.iter().copied().zip(values.iter().copied());
-    named(predictor, weights.collect(), n)
 }
 
 /// The `n` columns of the largest weights by magnitude, with their words; ties to the lower column.

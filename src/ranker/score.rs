@@ -1,6 +1,7 @@
 //! Scoring the candidates of one text, and explaining a score by words.
 //!
-//! The text's words are scattered into an array of V floats; each candidate gathers its words from it.
+//! Weights that are held by term are added to the candidates they concern; for those held by label the text's words are
+//! scattered into an array of V floats, and each candidate gathers its words from it.
 
 use crate::ids::LabelId;
 use crate::kernels::Kernels;
@@ -23,6 +24,9 @@ pub(crate) struct RankerScratch {
     /// All zero between calls.
     words: Vec<f32>,
     dense: Vec<f32>,
+    /// The place of each label in `sums`; 0, where nobody looks, for all that are no candidates.
+    places: Vec<u32>,
+    sums: Vec<f32>,
 }
 
 /// The parts of a margin: intercept + dense + Σ words (only the strongest words are listed).
@@ -49,17 +53,52 @@ impl Ranker {
         out: &mut Vec<f32>,
     ) {
         self.scatter(point, scratch);
+        self.sum_by_term(point, candidates, scratch);
         let kernels = Kernels::detect();
         out.clear();
         out.extend(candidates.iter().map(|&label| {
-            let row = self.label(label);
-            sparse_dot(row.words, row.word_weights, &scratch.words)
-                + kernels.dot(row.dense, &scratch.dense)
-                + row.intercept
+            let (words, weights) = self.by_label().row(label.idx());
+            sparse_dot(words, weights, &scratch.words)
+                + scratch.sums[scratch.places[label.idx()] as usize]
+                + kernels.dot(self.dense().row(label.idx()), &scratch.dense)
+                + self.intercepts()[label.idx()]
         }));
+        for label in candidates {
+            scratch.places[label.idx()] = 0;
+        }
         for &column in point.bow.0 {
             if let Some(value) = scratch.words.get_mut(column as usize) {
                 *value = 0.0;
+            }
+        }
+    }
+
+    /// What weights that are held by term say of the candidates.
+    fn sum_by_term(
+        &self,
+        point: PointView<'_>,
+        candidates: &[LabelId],
+        scratch: &mut RankerScratch,
+    ) {
+        let RankerScratch {
+            words,
+            places,
+            sums,
+            ..
+        } = scratch;
+        places.resize(self.n_labels(), 0);
+        for (place, label) in (1..).zip(candidates) {
+            places[label.idx()] = place;
+        }
+        sums.clear();
+        sums.resize(candidates.len() + 1, 0.0);
+        for &term in point.bow.0 {
+            let Some(&value) = words.get(term as usize) else {
+                continue;
+            };
+            let (labels, weights) = self.by_term().row(term as usize);
+            for (&label, &weight) in labels.iter().zip(weights) {
+                sums[places[label as usize] as usize] += value * weight;
             }
         }
     }
@@ -74,12 +113,10 @@ impl Ranker {
         label: LabelId,
         n_words: usize,
     ) -> MarginExplanation {
-        let row = self.label(label);
         let scale = inverse_norm(point.bow.1);
         let mut words: Vec<(u32, f32)> = std::iter::zip(point.bow.0, point.bow.1)
             .filter_map(|(&column, &value)| {
-                let place = row.words.binary_search(&column).ok()?;
-                Some((column, row.word_weights[place] * value * scale))
+                Some((column, self.weight(column, label)? * value * scale))
             })
             .collect();
         words.sort_unstable_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then(a.0.cmp(&b.0)));
@@ -88,12 +125,13 @@ impl Ranker {
             0.0
         } else {
             self.check_embedding(point.dense);
-            Kernels::detect().dot(row.dense, point.dense) * inverse_norm(point.dense)
+            let weights = self.dense().row(label.idx());
+            Kernels::detect().dot(weights, point.dense) * inverse_norm(point.dense)
         };
         MarginExplanation {
             words,
             dense,
-            intercept: row.intercept,
+            intercept: self.intercepts()[label.idx()],
         }
     }
 

@@ -115,6 +115,55 @@ fn scores_are_the_margins_of_dense_features() {
     }
 }
 
+/// As they were trained.
+fn parts_of(ranker: &Ranker) -> RankerParts {
+    RankerParts {
+        loss: ranker.loss(),
+        words: ranker.words(),
+        dense: ranker.dense().clone(),
+        intercepts: ranker.intercepts().to_vec(),
+        clusters: ranker.clusters().cloned(),
+    }
+}
+
+#[test]
+fn scores_do_not_depend_on_what_is_held_by_term_and_what_by_label() {
+    let problem = problem(120, 30, 5);
+    let parts = parts_of(&problem.train(&defaults()));
+    let by_term = parts.words.transpose();
+    let mut counts: Vec<usize> = (0..N_WORDS).map(|word| by_term.row(word).0.len()).collect();
+    counts.sort_unstable();
+    let divided = |max_labels| Ranker::divided(parts.clone(), max_labels).unwrap();
+    // All by label, all by term, and both.
+    let rankers = [0, usize::MAX, counts[N_WORDS / 2]].map(divided);
+    assert_eq!(rankers[0].by_term().nnz(), 0);
+    assert_eq!(rankers[1].by_label().nnz(), 0);
+    assert!(rankers[2].by_term().nnz() > 0 && rankers[2].by_label().nnz() > 0);
+    let candidates = [7, 0, 7, 29].map(LabelId);
+    let mut scratch = RankerScratch::default();
+    let (mut margins, mut expected) = (Vec::new(), Vec::new());
+    for point_idx in 0..120 {
+        let point = problem.point(point_idx);
+        rankers[0].score(point, &candidates, &mut scratch, &mut expected);
+        for ranker in &rankers {
+            ranker.score(point, &candidates, &mut scratch, &mut margins);
+            let pairs = margins.iter().zip(&expected);
+            assert!(
+                pairs.clone().all(|(a, b)| (a - b).abs() < 1e-5),
+                "{pairs:?}"
+            );
+            let explained = ranker.explain(point, LabelId(7), N_WORDS);
+            assert_eq!(explained, rankers[0].explain(point, LabelId(7), N_WORDS));
+        }
+    }
+    for ranker in &rankers {
+        assert_eq!(ranker.words(), parts.words);
+        let (words, weights) = parts.words.row(3);
+        let row: Vec<(u32, f32)> = words.iter().copied().zip(weights.iter().copied()).collect();
+        assert_eq!(ranker.words_of(LabelId(3)), row);
+    }
+}
+
 #[test]
 fn clusters_have_classifiers_of_their_own_against_their_group() {
     // Three clusters are one group.
@@ -217,7 +266,7 @@ fn unknown_words_and_empty_texts_score_by_the_intercept() {
             &mut RankerScratch::default(),
             &mut margins,
         );
-        assert_eq!(margins, [ranker.parts().intercepts[1]]);
+        assert_eq!(margins, [ranker.intercepts()[1]]);
     }
 }
 
@@ -257,24 +306,21 @@ fn weights_below_the_threshold_are_dropped() {
         ..defaults()
     });
     let kept = problem.train(&defaults());
-    assert!(kept.parts().words.nnz() < all.parts().words.nnz());
+    assert!(kept.words().nnz() < all.words().nnz());
     for label_idx in 0..9 {
-        let entries = |ranker: &Ranker| -> Vec<(u32, f32)> {
-            let (columns, weights) = ranker.parts().words.row(label_idx);
-            std::iter::zip(columns.iter().copied(), weights.iter().copied()).collect()
-        };
+        let entries = |ranker: &Ranker| -> Vec<(u32, f32)> { ranker.words_of(LabelId(label_idx)) };
         let mut large = entries(&all);
         large.retain(|(_, weight)| weight.abs() >= 0.1);
         assert_eq!(entries(&kept), large);
     }
-    assert_eq!(kept.parts().dense, all.parts().dense);
-    assert_eq!(kept.parts().intercepts, all.parts().intercepts);
+    assert_eq!(kept.dense(), all.dense());
+    assert_eq!(kept.intercepts(), all.intercepts());
 }
 
 #[test]
 fn parts_that_do_not_fit_together_are_errors() {
     let problem = problem(20, 3, 7);
-    let good = problem.train(&defaults()).parts().clone();
+    let good = parts_of(&problem.train(&defaults()));
     Ranker::from_parts(good.clone()).unwrap();
     let check = |change: fn(&mut RankerParts), part_of_message: &str| {
         let mut parts = good.clone();

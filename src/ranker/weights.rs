@@ -1,28 +1,40 @@
-//! The trained ranker: one row of weights per label.
+//! The trained ranker: a linear classifier per label.
 //!
-//! Word weights are sparse rows, sorted by word; embedding weights are a dense matrix, since few of them are small.
-//! Scoring a label reads its whole row, so its words and weights are contiguous.
+//! Most terms have a weight in few labels, and most texts have few of these terms, so such weights are held by term: an
+//! answer reads those of its text. Terms that many labels know are held by label: an answer reads those of its
+//! candidates. Embedding weights are a dense matrix, since few of them are small.
 
 use super::ClusterTree;
 use crate::config::RankerLoss;
 use crate::error::{Error, Result};
 use crate::ids::LabelId;
-use crate::matrix::{CsrMatrix, Matrix};
+use crate::matrix::{CsrBuilder, CsrMatrix, Matrix};
+
+/// A term that more labels than this have a weight for is held by label.
+const MAX_LABELS: usize = 1000;
 
 /// A linear classifier per label over [bow/‖bow‖, φ/‖φ‖].
 ///
-/// Invariants: words, dense and intercepts have one row per label; every value is finite.
+/// Invariants: every weight of a term is in one of the two matrices; `by_label`, `dense` and `intercepts` have one row
+/// per label, `by_term` one per term; every value is finite.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ranker {
-    parts: RankerParts,
+    loss: RankerLoss,
+    /// L×V, terms of many labels.
+    by_label: CsrMatrix,
+    /// V×L, terms of few labels.
+    by_term: CsrMatrix,
+    dense: Matrix,
+    intercepts: Vec<f32>,
+    clusters: Option<ClusterTree>,
 }
 
-/// The parts of a ranker, for saving and loading.
+/// The parts of a ranker, as they are trained and stored.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RankerParts {
     /// The loss it was trained with, which determines how a margin becomes a probability.
     pub loss: RankerLoss,
-    /// Word weights, L×V.
+    /// Weights of terms, L×V.
     pub words: CsrMatrix,
     /// Embedding weights, L×d; d is 0 for a ranker over words only.
     pub dense: Matrix,
@@ -30,14 +42,6 @@ pub(crate) struct RankerParts {
     pub intercepts: Vec<f32>,
     /// The levels above the labels, if their negatives come from clusters.
     pub clusters: Option<ClusterTree>,
-}
-
-/// The classifier of one label.
-pub(super) struct LabelRow<'a> {
-    pub(super) words: &'a [u32],
-    pub(super) word_weights: &'a [f32],
-    pub(super) dense: &'a [f32],
-    pub(super) intercept: f32,
 }
 
 impl Ranker {
@@ -56,6 +60,11 @@ impl Ranker {
     /// # Errors
     /// [`Error::InvalidModel`] if the parts do not fit together or a value is not finite.
     pub(crate) fn from_parts(parts: RankerParts) -> Result<Self> {
+        Ranker::divided(parts, MAX_LABELS)
+    }
+
+    /// The same, with terms of more labels than `max_labels` held by label.
+    pub(super) fn divided(parts: RankerParts, max_labels: usize) -> Result<Self> {
         let n_labels = parts.words.n_rows();
         for (what, count) in [
             ("embedding rows", parts.dense.n_rows()),
@@ -83,32 +92,100 @@ impl Ranker {
                 "the ranker has a weight that is not finite".into(),
             ));
         }
-        Ok(Ranker { parts })
+        let (by_label, by_term) = divide(&parts.words, max_labels)?;
+        Ok(Ranker {
+            loss: parts.loss,
+            by_label,
+            by_term,
+            dense: parts.dense,
+            intercepts: parts.intercepts,
+            clusters: parts.clusters,
+        })
     }
 
-    /// The parts.
-    pub(crate) fn parts(&self) -> &RankerParts {
-        &self.parts
+    /// The loss it was trained with.
+    pub(crate) fn loss(&self) -> RankerLoss {
+        self.loss
+    }
+
+    /// Weights of terms, L×V.
+    pub(crate) fn words(&self) -> CsrMatrix {
+        let few = self.by_term.transpose();
+        let mut words = CsrBuilder::default();
+        let mut row: Vec<(u32, f32)> = Vec::new();
+        for label_idx in 0..self.n_labels() {
+            row.clear();
+            row.extend(entries(&few, label_idx).chain(entries(&self.by_label, label_idx)));
+            row.sort_unstable_by_key(|entry| entry.0);
+            words.push_row(row.iter().copied());
+        }
+        words.finish(self.n_words()).expect("terms are distinct")
+    }
+
+    /// The weights of one label's terms, ascending by term.
+    pub(crate) fn words_of(&self, label: LabelId) -> Vec<(u32, f32)> {
+        let held_by_term = (0..self.n_words() as u32).filter_map(|term| {
+            let (labels, weights) = self.by_term.row(term as usize);
+            let place = labels.binary_search(&label.0).ok()?;
+            Some((term, weights[place]))
+        });
+        let mut words: Vec<(u32, f32)> = held_by_term.collect();
+        words.extend(entries(&self.by_label, label.idx()));
+        words.sort_unstable_by_key(|entry| entry.0);
+        words
+    }
+
+    /// The weight of a term for a label, if there is one.
+    pub(super) fn weight(&self, term: u32, label: LabelId) -> Option<f32> {
+        let of = |(keys, weights): (&[u32], &[f32]), key: u32| {
+            let place = keys.binary_search(&key).ok()?;
+            Some(weights[place])
+        };
+        if self.n_words() <= term as usize {
+            return None;
+        }
+        let of_term = of(self.by_term.row(term as usize), label.0);
+        of_term.or_else(|| of(self.by_label.row(label.idx()), term))
+    }
+
+    /// Embedding weights, L×d.
+    pub(crate) fn dense(&self) -> &Matrix {
+        &self.dense
+    }
+
+    /// Intercepts, L.
+    pub(crate) fn intercepts(&self) -> &[f32] {
+        &self.intercepts
+    }
+
+    /// Weights of terms of few labels, V×L.
+    pub(super) fn by_term(&self) -> &CsrMatrix {
+        &self.by_term
+    }
+
+    /// Weights of terms of many labels, L×V.
+    pub(super) fn by_label(&self) -> &CsrMatrix {
+        &self.by_label
     }
 
     /// The levels above the labels, if there are any.
     pub(crate) fn clusters(&self) -> Option<&ClusterTree> {
-        self.parts.clusters.as_ref()
+        self.clusters.as_ref()
     }
 
     /// Number of labels, L.
     pub(crate) fn n_labels(&self) -> usize {
-        self.parts.words.n_rows()
+        self.by_label.n_rows()
     }
 
-    /// Number of words, V.
+    /// Number of terms, V.
     pub(crate) fn n_words(&self) -> usize {
-        self.parts.words.n_cols()
+        self.by_label.n_cols()
     }
 
     /// Embedding size, d; 0 for a ranker over words only.
     pub(crate) fn n_dense(&self) -> usize {
-        self.parts.dense.n_cols()
+        self.dense.n_cols()
     }
 
     /// The score q of a margin z, between 0 and 1.
@@ -117,7 +194,7 @@ impl Ranker {
     /// for margins of 1 and above, so q orders candidates only together with p.
     #[inline]
     pub(crate) fn probability(&self, margin: f32) -> f32 {
-        match self.parts.loss {
+        match self.loss {
             RankerLoss::SquaredHinge => self.log_probability(margin).exp(),
             RankerLoss::Logistic => 1.0 / (1.0 + (-margin).exp()),
         }
@@ -126,21 +203,30 @@ impl Ranker {
     /// ln q of a margin, which still tells scores apart that are too small for a float.
     #[inline]
     pub(crate) fn log_probability(&self, margin: f32) -> f32 {
-        match self.parts.loss {
+        match self.loss {
             RankerLoss::SquaredHinge => -(1.0 - margin).max(0.0).powi(3),
             RankerLoss::Logistic => margin.min(0.0) - (-margin.abs()).exp().ln_1p(),
         }
     }
+}
 
-    /// The row of a label.
-    #[inline]
-    pub(super) fn label(&self, label: LabelId) -> LabelRow<'_> {
-        let (words, word_weights) = self.parts.words.row(label.idx());
-        LabelRow {
-            words,
-            word_weights,
-            dense: self.parts.dense.row(label.idx()),
-            intercept: self.parts.intercepts[label.idx()],
-        }
+/// Weights of terms that many labels have, by label, and of the others, by term.
+fn divide(words: &CsrMatrix, max_labels: usize) -> Result<(CsrMatrix, CsrMatrix)> {
+    let mut n_labels_of = vec![0usize; words.n_cols()];
+    for &term in words.indices() {
+        n_labels_of[term as usize] += 1;
     }
+    let has_many = |term: u32| max_labels < n_labels_of[term as usize];
+    let (mut many, mut few) = (CsrBuilder::default(), CsrBuilder::default());
+    for label_idx in 0..words.n_rows() {
+        many.push_row(entries(words, label_idx).filter(|entry| has_many(entry.0)));
+        few.push_row(entries(words, label_idx).filter(|entry| !has_many(entry.0)));
+    }
+    let few = few.finish(words.n_cols())?.transpose();
+    Ok((many.finish(words.n_cols())?, few))
+}
+
+fn entries(matrix: &CsrMatrix, row: usize) -> impl Iterator<Item = (u32, f32)> {
+    let (columns, values) = matrix.row(row);
+    columns.iter().copied().zip(values.iter().copied())
 }

@@ -233,13 +233,11 @@ pub(super) fn solve_linear(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Ve
 
 /// A label's weights, dense; that of the constant feature last.
 pub(super) fn dense_weights(ranker: &Ranker, label_idx: usize, bias: f32) -> Vec<f64> {
-    let parts = ranker.parts();
     let mut weights = vec![0.0; N_WORDS];
-    let (columns, values) = parts.words.row(label_idx);
-    for (&column, &value) in columns.iter().zip(values) {
+    for (column, value) in ranker.words_of(LabelId(label_idx as u32)) {
         weights[column as usize] = f64::from(value);
     }
-    weights.extend(parts.dense.row(label_idx).iter().map(|&w| f64::from(w)));
-    weights.push(f64::from(parts.intercepts[label_idx] / bias));
+    weights.extend(ranker.dense().row(label_idx).iter().map(|&w| f64::from(w)));
+    weights.push(f64::from(ranker.intercepts()[label_idx] / bias));
     weights
 }
