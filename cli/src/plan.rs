@@ -221,14 +221,15 @@ fn estimated_seconds(plan: &Plan, work: &Work) -> f64 {
         })
         .sum();
     let head = n_flops / ASSUMED_SHARE;
-    // Forward and backward in every epoch (three times the forward pass), or a single forward pass if frozen.
-    let n_passes = match (config.encoder.kind, config.encoder.trained_layers) {
+    let n_trainings = (config.ensemble.members * work.n_passes) as f64;
+    // A frozen encoder reads every text once, before any training; a trained one in every epoch, forward and backward,
+    // which is three times the forward pass.
+    let n_encodings = match (config.encoder.kind, config.encoder.trained_layers) {
         (EncoderKind::Bag, _) | (_, Some(0)) => 1.0,
-        _ => 3.0 * n_epochs.iter().sum::<usize>() as f64,
+        _ => 3.0 * n_trainings * n_epochs.iter().sum::<usize>() as f64,
     };
-    let encoder = n_passes * work.encoder_flops / ENCODER_SHARE;
-    let n_trainings = config.ensemble.members * work.n_passes;
-    n_trainings as f64 * (head + encoder) / (rate * 1e9)
+    let encoder = n_encodings * work.encoder_flops / ENCODER_SHARE;
+    (n_trainings * head + encoder) / (rate * 1e9)
 }
 
 /// A time in a suitable unit.
