@@ -8,12 +8,14 @@ use super::check::check_in_background;
 use super::files::{MANIFEST, read_bounded};
 use super::load_member::MemberLoader;
 use super::open::{Depth, ListedFiles, OpenFile, Residence, Unchecked, bad};
+use super::tensors::TensorFile;
 use super::v1::Manifest;
 use super::{Description, judging, lines, rerank, v1};
 use crate::config::{DataCounts, Plan};
 use crate::data::LabelSet;
 use crate::error::Result;
-use crate::features::{Featurizer, Terms, Vectorizer, WordPieces};
+use crate::features::{Featurizer, Pairs, Vectorizer, WordPieces};
+use crate::matrix::CsrMatrix;
 use crate::neighbours::{Names, Neighbours};
 use crate::predict::{EnsembleCalibration, Member, Predictor, PredictorParts, TrainingRecord};
 
@@ -168,21 +170,29 @@ impl Loader<'_> {
 
     fn featurizer(&self) -> Result<Featurizer> {
         let n_features = self.plan.counts().n_features;
-        let config = &self.plan.config().features;
-        let words = self.terms(&self.manifest.features, n_features, Terms::words(config))?;
-        let n_pairs = self.plan.counts().n_pairs;
-        let pairs = self.terms(&self.manifest.pairs, n_pairs, Terms::pairs(config))?;
-        let pieces = self.pieces()?;
+        let words = self.words(n_features)?;
+        let (pairs, pieces) = (self.pairs()?, self.pieces()?);
         Ok(Featurizer::from_parts(words, pairs, pieces, n_features))
     }
 
-    fn terms(
-        &self,
-        features: &Option<v1::Features>,
-        n_words: usize,
-        terms: Terms,
-    ) -> Result<Option<Vectorizer>> {
-        let Some(features) = features else {
+    fn pairs(&self) -> Result<Option<Pairs>> {
+        let Some(name) = &self.manifest.pairs else {
+            return Ok(None);
+        };
+        let counts = self.plan.counts();
+        let (n_words, n_pairs) = (counts.n_features, counts.n_pairs);
+        let read = |file: &mut TensorFile| {
+            let starts = file.large_numbers("pairs.starts", n_words.saturating_add(1))?;
+            let second = file.numbers("pairs.second", n_pairs)?;
+            let idf = file.floats("pairs.idf", n_pairs)?;
+            let starts = starts.iter().map(|&start| start as usize).collect();
+            Pairs::from_parts(CsrMatrix::new(starts, second, idf, n_words)?)
+        };
+        self.files.parse(name, read).map(Some)
+    }
+
+    fn words(&self, n_words: usize) -> Result<Option<Vectorizer>> {
+        let Some(features) = &self.manifest.features else {
             return Ok(None);
         };
         let file = self.files.whole(&features.vocabulary)?;
@@ -191,7 +201,8 @@ impl Loader<'_> {
         let mut tensors = self.files.tensors(&features.weights)?;
         let idf = tensors.floats("idf", n_words)?;
         tensors.finish()?;
-        Vectorizer::from_parts(words, idf, terms)
+        let config = &self.plan.config().features;
+        Vectorizer::from_parts(words, idf, config)
             .map(Some)
             .map_err(|error| bad(file.path, error.to_string()))
     }

@@ -15,7 +15,7 @@ use crate::config::{Change, Plan};
 use crate::data::LabelSet;
 use crate::error::{Error, Result, shortened};
 use crate::events::Event;
-use crate::features::{Featurizer, Vectorizer};
+use crate::features::Featurizer;
 use crate::predict::{Member, Predictor, PredictorParts, Verdict};
 
 /// Settings of which each member may have its own: only its training reads them, or the member itself holds their
@@ -193,13 +193,14 @@ fn different_settings(first: &Plan, other: &Plan) -> Option<String> {
 }
 
 fn are_same_features(first: &Featurizer, other: &Featurizer) -> bool {
-    let parts = |terms: &Vectorizer| (terms.vocabulary().clone(), terms.idf().to_vec());
-    let words = |featurizer: &Featurizer| featurizer.words().map(parts);
-    let pairs = |featurizer: &Featurizer| featurizer.pairs().map(parts);
+    let words = |featurizer: &Featurizer| {
+        let words = featurizer.words()?;
+        Some((words.vocabulary().clone(), words.idf().to_vec()))
+    };
     let pieces = |featurizer: &Featurizer| Some(featurizer.pieces()?.to_json());
     first.n_features() == other.n_features()
         && words(first) == words(other)
-        && pairs(first) == pairs(other)
+        && first.pairs() == other.pairs()
         && pieces(first) == pieces(other)
 }
 

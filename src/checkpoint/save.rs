@@ -8,7 +8,7 @@ use super::tensors::{Tensor, Values};
 use super::training::WriteLock;
 use super::{Existing, judging, lines, load, rerank, v1, v1_history, written_by};
 use crate::error::{Error, Result};
-use crate::features::Vectorizer;
+use crate::features::{Pairs, Vectorizer};
 use crate::matrix::CsrMatrix;
 use crate::neighbours::Postings;
 use crate::predict::Predictor;
@@ -78,11 +78,18 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<v1::Manifes
     };
     let featurizer = predictor.featurizer();
     let features = match featurizer.words() {
-        Some(words) => Some(write_terms(writer, ["vocabulary", "features"], words)?),
+        Some(words) => Some(write_words(writer, words)?),
         None => None,
     };
     let pairs = match featurizer.pairs() {
-        Some(pairs) => Some(write_terms(writer, ["pairs", "pair-features"], pairs)?),
+        Some(pairs) => {
+            let starts = offsets(pairs.idf());
+            Some(write_tensors(
+                writer,
+                "pairs",
+                pair_tensors(pairs, &starts),
+            )?)
+        }
         None => None,
     };
     let transformer = write_transformer(writer, predictor)?;
@@ -140,18 +147,25 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<v1::Manifes
     })
 }
 
-fn write_terms(
-    writer: &mut Writer,
-    [vocabulary, weights]: [&str; 2],
-    terms: &Vectorizer,
-) -> Result<v1::Features> {
-    let idf = vec![Tensor::list("idf", Values::F32(terms.idf()))];
+fn write_words(writer: &mut Writer, words: &Vectorizer) -> Result<v1::Features> {
+    let vocabulary = words.vocabulary();
+    let idf = vec![Tensor::list("idf", Values::F32(words.idf()))];
     Ok(v1::Features {
-        vocabulary: writer.write(vocabulary, "txt", |out| {
-            lines::write(terms.vocabulary(), out)
-        })?,
-        weights: write_tensors(writer, weights, idf)?,
+        vocabulary: writer.write("vocabulary", "txt", |out| lines::write(vocabulary, out))?,
+        weights: write_tensors(writer, "features", idf)?,
     })
+}
+
+fn pair_tensors<'a>(pairs: &'a Pairs, starts: &'a [u64]) -> Vec<Tensor<'a>> {
+    vec![
+        Tensor::list("pairs.starts", Values::U64(starts)),
+        Tensor::list("pairs.second", Values::U32(pairs.idf().indices())),
+        Tensor::list("pairs.idf", Values::F32(pairs.idf().values())),
+    ]
+}
+
+fn offsets(matrix: &CsrMatrix) -> Vec<u64> {
+    matrix.indptr().iter().map(|&end| end as u64).collect()
 }
 
 fn write_postings(
@@ -160,7 +174,7 @@ fn write_postings(
     postings: &Postings,
     matrix: &CsrMatrix,
 ) -> Result<String> {
-    let ends: Vec<u64> = matrix.indptr().iter().map(|&end| end as u64).collect();
+    let ends = offsets(matrix);
     let tensors = judging::posting_tensors(stem, postings, matrix, &ends);
     write_tensors(writer, stem, tensors)
 }

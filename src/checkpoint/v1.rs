@@ -38,9 +38,9 @@ pub(super) struct Manifest {
     pub(super) labels: Labels,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) features: Option<Features>,
-    /// Pairs of words that the rankers read.
+    /// File of the pairs of words that the rankers read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) pairs: Option<Features>,
+    pub(super) pairs: Option<String>,
     /// Files of a transformer besides its tensors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) transformer: Option<Transformer>,
@@ -277,9 +277,10 @@ impl Manifest {
     /// Every file the manifest uses.
     pub(super) fn referenced(&self) -> Vec<&str> {
         let mut names = vec![&self.labels.names[..], &self.labels.counts];
-        for terms in [&self.features, &self.pairs].into_iter().flatten() {
-            names.extend([&terms.vocabulary[..], &terms.weights]);
+        if let Some(features) = &self.features {
+            names.extend([&features.vocabulary[..], &features.weights]);
         }
+        names.extend(self.pairs.as_deref());
         if let Some(transformer) = &self.transformer {
             names.extend([&transformer.config[..], &transformer.tokenizer]);
         }

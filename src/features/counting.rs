@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn terms_are_counted_per_text_and_over_texts() {
         let texts: Texts = ["b a b", "", "a"].iter().collect();
-        let terms = Terms::words(&FeaturesConfig::default());
+        let terms = Terms::new(&FeaturesConfig::default());
         let counted = count_chunk(&texts, 0..3, &terms);
         let per_text: Vec<_> = counted.texts().collect();
         assert_eq!(per_text, [&[(0, 2), (1, 1)][..], &[], &[(1, 1)]]);

@@ -4,7 +4,7 @@
 //! ranker reads and, where the encoder reads tokens, the word pieces. Data with ready-made features needs none of them:
 //! their rows are scaled to length 1.
 
-use super::{PointSet, Terms, TokenScratch, Vectorizer, WordPieces};
+use super::{PairScratch, Pairs, PointSet, TokenScratch, Vectorizer, WordPieces};
 use crate::config::Config;
 use crate::data::{Dataset, Texts};
 use crate::error::{Error, Result};
@@ -14,7 +14,7 @@ use crate::matrix::CsrMatrix;
 #[derive(Clone, Debug)]
 pub(crate) struct Featurizer {
     words: Option<Vectorizer>,
-    pairs: Option<Vectorizer>,
+    pairs: Option<Pairs>,
     pieces: Option<WordPieces>,
     n_features: usize,
 }
@@ -22,8 +22,8 @@ pub(crate) struct Featurizer {
 /// Buffers of one thread.
 #[derive(Default)]
 pub(crate) struct FeatureScratch {
-    tokens: TokenScratch,
-    words: Vec<(u32, f32)>,
+    terms: (TokenScratch, PairScratch),
+    row: Vec<(u32, f32)>,
 }
 
 impl Featurizer {
@@ -52,15 +52,12 @@ impl Featurizer {
                 return Err(Error::CannotTrain(problem.into()));
             }
         };
-        let reads_pairs = config.ranker.enabled && config.ranker.word_pairs;
-        let pairs = match data.texts() {
-            // Longer terms than words have them already.
-            Some(texts) if reads_pairs && config.features.ngrams == 1 => {
-                let terms = Terms::pairs(&config.features);
-                Vectorizer::fit_terms(texts, terms, &config.features)?
-            }
-            _ => None,
-        };
+        // Longer terms than words have them already.
+        let reads_pairs =
+            config.ranker.enabled && config.ranker.word_pairs && config.features.ngrams == 1;
+        let texts = data.texts().zip(words.as_ref()).filter(|_| reads_pairs);
+        let pairs =
+            texts.and_then(|(texts, words)| Pairs::fit_transform(texts, words, &config.features));
         let (pairs, rows_of_pairs) = pairs.unzip();
         let featurizer = Featurizer {
             n_features: features.n_cols(),
@@ -79,7 +76,7 @@ impl Featurizer {
     /// The featurizer that a model file holds.
     pub(crate) fn from_parts(
         words: Option<Vectorizer>,
-        pairs: Option<Vectorizer>,
+        pairs: Option<Pairs>,
         pieces: Option<WordPieces>,
         n_features: usize,
     ) -> Self {
@@ -115,7 +112,10 @@ impl Featurizer {
         let pieces = self.pieces.as_ref();
         Ok(PointSet {
             tokens: pieces.map(|pieces| pieces.rows(texts)).transpose()?,
-            pairs: self.pairs.as_ref().map(|pairs| pairs.transform(texts)),
+            pairs: self
+                .pairs
+                .as_ref()
+                .map(|pairs| pairs.transform(texts, words)),
             ..PointSet::of_features(words.transform(texts))
         })
     }
@@ -146,14 +146,20 @@ impl Featurizer {
     /// As [`Featurizer::points_of_texts`].
     pub(crate) fn point(&self, text: &str, scratch: &mut FeatureScratch) -> Result<PointSet> {
         let words = self.words.as_ref().ok_or_else(needs_features)?;
-        let FeatureScratch { tokens, words: row } = scratch;
-        let mut row_of = |terms: &Vectorizer| {
-            terms.transform_one(text, tokens, row);
+        let FeatureScratch { terms, row } = scratch;
+        let matrix = |row: &[(u32, f32)], n_columns| {
             let (columns, values) = row.iter().copied().unzip();
-            CsrMatrix::new(vec![0, row.len()], columns, values, terms.n_columns())
+            CsrMatrix::new(vec![0, row.len()], columns, values, n_columns)
         };
-        let features = row_of(words)?;
-        let pairs = self.pairs.as_ref().map(row_of).transpose()?;
+        words.transform_one(text, &mut terms.0, row);
+        let features = matrix(row, words.n_columns())?;
+        let pairs = match &self.pairs {
+            Some(pairs) => {
+                pairs.transform_one(text, words, terms, row);
+                Some(matrix(row, pairs.len())?)
+            }
+            None => None,
+        };
         let pieces = self.pieces.as_ref();
         let ids = pieces.map(|pieces| pieces.ids(text)).transpose()?;
         Ok(PointSet {
@@ -174,25 +180,25 @@ impl Featurizer {
     }
 
     /// Pairs of words and their weights, if the ranker reads them.
-    pub(crate) fn pairs(&self) -> Option<&Vectorizer> {
+    pub(crate) fn pairs(&self) -> Option<&Pairs> {
         self.pairs.as_ref()
     }
 
     /// Number of pairs.
     pub(crate) fn n_pairs(&self) -> usize {
-        self.pairs.as_ref().map_or(0, Vectorizer::n_columns)
+        self.pairs.as_ref().map_or(0, Pairs::len)
     }
 
     /// What a person calls a column, or one of the pairs, which come after the columns.
     pub(crate) fn name(&self, column: u32) -> String {
-        let column = column as usize;
-        let (terms, place) = match column.checked_sub(self.n_features) {
-            Some(pair) => (&self.pairs, pair),
-            None => (&self.words, column),
+        let Some(words) = &self.words else {
+            return format!("feature {column}");
         };
-        match terms {
-            Some(terms) => terms.vocabulary().get(place).to_owned(),
-            None => format!("feature {column}"),
+        let name = |word: u32| words.vocabulary().get(word as usize).to_owned();
+        let pair = (column as usize).checked_sub(self.n_features);
+        match self.pairs.as_ref().zip(pair) {
+            Some((pairs, pair)) => pairs.words_of(pair).map(name).join(" "),
+            None => name(column),
         }
     }
 

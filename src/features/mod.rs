@@ -8,6 +8,7 @@
 mod counting;
 mod featurizer;
 mod merging;
+mod pairs;
 mod points;
 mod terms;
 mod token_table;
@@ -17,9 +18,10 @@ mod word_chars;
 mod word_pieces;
 
 pub(crate) use featurizer::{FeatureScratch, Featurizer};
+pub(crate) use pairs::{PairScratch, Pairs};
 pub use points::PointSet;
 pub(crate) use points::{Points, TermRow};
-pub(crate) use terms::{Terms, TokenScratch};
+pub(crate) use terms::TokenScratch;
 pub(crate) use vectorizer::Vectorizer;
 pub(crate) use word_pieces::{TokenRows, WordPieces};
 

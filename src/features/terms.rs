@@ -1,16 +1,13 @@
 //! From a text to its terms: words, and runs of neighbouring words.
 
-use std::ops::RangeInclusive;
-
 use crate::config::FeaturesConfig;
 use crate::features::tokens::{for_each_token, lowercase_into};
 
 /// Cuts texts into terms.
 #[derive(Clone, Debug)]
-pub(crate) struct Terms {
+pub(super) struct Terms {
     lowercase: bool,
-    /// Words of a term.
-    lengths: RangeInclusive<usize>,
+    ngrams: usize,
 }
 
 /// Reusable buffers for cutting a text into terms.
@@ -24,19 +21,10 @@ pub(crate) struct TokenScratch {
 }
 
 impl Terms {
-    /// Words, and as long runs of them as the configuration asks for.
-    pub(crate) fn words(config: &FeaturesConfig) -> Self {
+    pub(super) fn new(config: &FeaturesConfig) -> Self {
         Terms {
             lowercase: config.lowercase,
-            lengths: 1..=config.ngrams,
-        }
-    }
-
-    /// Pairs of neighbouring words alone.
-    pub(crate) fn pairs(config: &FeaturesConfig) -> Self {
-        Terms {
-            lengths: 2..=2,
-            ..Terms::words(config)
+            ngrams: config.ngrams,
         }
     }
 
@@ -54,7 +42,7 @@ impl Terms {
         } else {
             text
         };
-        if self.lengths == (1..=1) {
+        if self.ngrams == 1 {
             for_each_token(text, visit);
             return;
         }
@@ -63,11 +51,9 @@ impl Terms {
         for_each_token(text, |word| {
             let start = word.as_ptr().addr() - bytes.as_ptr().addr();
             scratch.words.push((start, start + word.len()));
-            if self.lengths.contains(&1) {
-                visit(word);
-            }
+            visit(word);
         });
-        for n_words in 2..=(*self.lengths.end()).min(scratch.words.len()) {
+        for n_words in 2..=self.ngrams.min(scratch.words.len()) {
             for run in scratch.words.windows(n_words) {
                 scratch.joined.clear();
                 for &(start, end) in run {
@@ -88,7 +74,7 @@ mod tests {
 
     fn check(text: &str, config: FeaturesConfig, expected: &[&str]) {
         let mut found = Vec::new();
-        Terms::words(&config).for_each(text, &mut TokenScratch::default(), |term| {
+        Terms::new(&config).for_each(text, &mut TokenScratch::default(), |term| {
             found.push(String::from_utf8(term.to_vec()).unwrap());
         });
         assert_eq!(found, expected);
@@ -113,20 +99,5 @@ mod tests {
             &["a", "b", "c", "a b", "b c", "a b c"],
         );
         check("a", trigrams, &["a"]);
-    }
-
-    #[test]
-    fn pairs_are_of_two_words() {
-        for (text, expected) in [
-            ("To be, to be", &["to be", "be to", "to be"][..]),
-            ("a", &[]),
-        ] {
-            let mut found = Vec::new();
-            let pairs = Terms::pairs(&FeaturesConfig::default());
-            pairs.for_each(text, &mut TokenScratch::default(), |term| {
-                found.push(String::from_utf8(term.to_vec()).unwrap());
-            });
-            assert_eq!(found, expected);
-        }
     }
 }

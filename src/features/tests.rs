@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::FeaturesConfig;
 use crate::data::Texts;
-use crate::features::{Terms, TokenScratch, Vectorizer};
+use crate::features::{TokenScratch, Vectorizer};
 use crate::random::Random;
 use proptest::prelude::*;
 
@@ -209,8 +209,7 @@ fn a_vectoriser_from_its_parts_gives_the_same_rows_and_invalid_parts_are_errors(
     let texts = made_up_texts(50);
     let (vectorizer, rows) = Vectorizer::fit_transform(&texts, &FeaturesConfig::default()).unwrap();
     let parts = |words: &Texts, idf: &[f32]| {
-        let terms = Terms::words(&FeaturesConfig::default());
-        Vectorizer::from_parts(words.clone(), idf.to_vec(), terms)
+        Vectorizer::from_parts(words.clone(), idf.to_vec(), &FeaturesConfig::default())
     };
     let loaded = parts(vectorizer.vocabulary(), vectorizer.idf()).unwrap();
     assert_eq!(loaded.transform(&texts), rows);

@@ -39,47 +39,40 @@ impl Vectorizer {
         texts: &Texts,
         config: &FeaturesConfig,
     ) -> Result<(Vectorizer, CsrMatrix)> {
-        let fitted = Vectorizer::fit_terms(texts, Terms::words(config), config)?;
-        fitted.ok_or_else(|| {
-            Error::CannotTrain(format!("none of the {} texts contains a word", texts.len()))
-        })
-    }
-
-    /// The same for other terms than words; none if no text has any.
-    ///
-    /// # Errors
-    /// [`Error::Config`] for an invalid setting.
-    pub(crate) fn fit_terms(
-        texts: &Texts,
-        terms: Terms,
-        config: &FeaturesConfig,
-    ) -> Result<Option<(Vectorizer, CsrMatrix)>> {
         check_config(config)?;
-        let counted = count_terms(texts, &terms);
+        let counted = count_terms(texts, &Terms::new(config));
         let merged = merge(&counted, config);
         if merged.words.is_empty() {
-            return Ok(None);
+            return Err(Error::CannotTrain(format!(
+                "none of the {} texts contains a word",
+                texts.len()
+            )));
         }
         let idf = merged
             .document_counts
             .iter()
             .map(|&document_count| idf(texts.len(), document_count as usize))
             .collect();
-        let vectorizer = Vectorizer::from_parts(merged.words, idf, terms)?;
+        let vectorizer = Vectorizer::from_parts(merged.words, idf, config)?;
         let parts = counted
             .into_par_iter()
             .zip(merged.columns)
             .map(|(chunk, columns)| vectorizer.weigh_chunk(&chunk, &columns))
             .collect();
         let rows = concatenate(parts, vectorizer.n_columns());
-        Ok(Some((vectorizer, rows)))
+        Ok((vectorizer, rows))
     }
 
     /// A vectoriser from a saved vocabulary.
     ///
     /// # Errors
-    /// [`Error::InvalidVocabulary`] if an invariant does not hold.
-    pub(crate) fn from_parts(vocabulary: Texts, idf: Vec<f32>, terms: Terms) -> Result<Self> {
+    /// [`Error::InvalidVocabulary`] if an invariant does not hold, [`Error::Config`] for an invalid setting.
+    pub(crate) fn from_parts(
+        vocabulary: Texts,
+        idf: Vec<f32>,
+        config: &FeaturesConfig,
+    ) -> Result<Self> {
+        check_config(config)?;
         let invalid = |problem: String| Err(Error::InvalidVocabulary(problem));
         if vocabulary.len() != idf.len() {
             return invalid(format!(
@@ -106,7 +99,7 @@ impl Vectorizer {
         }
         Ok(Vectorizer {
             column_of: TokenTable::from(&vocabulary),
-            terms,
+            terms: Terms::new(config),
             vocabulary,
             idf,
         })
@@ -154,6 +147,19 @@ impl Vectorizer {
         normalize(out);
     }
 
+    /// Writes the column of every word of a text to `out`, in their order; none for a word that is not known.
+    pub(super) fn columns_in_order(
+        &self,
+        text: &str,
+        scratch: &mut TokenScratch,
+        out: &mut Vec<Option<u32>>,
+    ) {
+        out.clear();
+        self.terms.for_each(text, scratch, |term| {
+            out.push(self.column_of.find(term));
+        });
+    }
+
     /// Number of columns, D.
     pub(crate) fn n_columns(&self) -> usize {
         self.vocabulary.len()
@@ -195,22 +201,27 @@ impl Vectorizer {
 
     #[inline]
     fn weight(&self, column: u32, count: usize) -> f32 {
-        let term_frequency = match count {
-            1 => 1.0,
-            _ => 1.0 + (count as f32).ln(),
-        };
-        term_frequency * self.idf[column as usize]
+        term_frequency(count) * self.idf[column as usize]
+    }
+}
+
+/// 1 + ln of a count.
+#[inline]
+pub(super) fn term_frequency(count: usize) -> f32 {
+    match count {
+        1 => 1.0,
+        _ => 1.0 + (count as f32).ln(),
     }
 }
 
 /// `ln((1 + N) / (1 + df)) + 1`, as if one more text contained every word.
-fn idf(n_texts: usize, document_count: usize) -> f32 {
+pub(super) fn idf(n_texts: usize, document_count: usize) -> f32 {
     let ratio = (1 + n_texts) as f64 / (1 + document_count) as f64;
     (ratio.ln() + 1.0) as f32
 }
 
 /// Divides by the L2 norm, summed in `f64`. An empty row stays empty.
-fn normalize(row: &mut [(u32, f32)]) {
+pub(super) fn normalize(row: &mut [(u32, f32)]) {
     let squares: f64 = row
         .iter()
         .map(|&(_, weight)| f64::from(weight) * f64::from(weight))
@@ -223,21 +234,21 @@ fn normalize(row: &mut [(u32, f32)]) {
 
 /// The rows of one chunk.
 #[derive(Default)]
-struct ChunkRows {
+pub(super) struct ChunkRows {
     lengths: Vec<usize>,
     indices: Vec<u32>,
     values: Vec<f32>,
 }
 
 impl ChunkRows {
-    fn push(&mut self, row: &[(u32, f32)]) {
+    pub(super) fn push(&mut self, row: &[(u32, f32)]) {
         self.lengths.push(row.len());
         self.indices.extend(row.iter().map(|&(column, _)| column));
         self.values.extend(row.iter().map(|&(_, weight)| weight));
     }
 }
 
-fn concatenate(parts: Vec<ChunkRows>, n_columns: usize) -> CsrMatrix {
+pub(super) fn concatenate(parts: Vec<ChunkRows>, n_columns: usize) -> CsrMatrix {
     let nnz = parts.iter().map(|part| part.indices.len()).sum();
     let mut indptr = vec![0];
     let mut indices = Vec::with_capacity(nnz);

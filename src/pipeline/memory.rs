@@ -10,7 +10,7 @@ use crate::config::{CalibrationKind, EdgeStart, IndexMode, Plan, RankerNegatives
 use crate::data::HoldOut;
 use crate::encoder::{BagEncoder, EncoderSizes};
 use crate::events::POINTS_PER_EVENT;
-use crate::features::Vectorizer;
+use crate::features::{Pairs, Vectorizer};
 use crate::index::{Adjacency, ClusterClassifiers};
 use crate::judge::Examples;
 use crate::neighbours::Neighbours;
@@ -194,7 +194,8 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
             + 48 * n_labels,
         features: 8 * (sizes.n_feature_entries + sizes.n_pair_entries)
             + 8 * sizes.n_points
-            + Vectorizer::n_bytes(n_words + counts.n_pairs)
+            + Vectorizer::n_bytes(n_words)
+            + Pairs::n_bytes(counts.n_pairs)
             + 4 * encoder.n_embedded,
         clustering,
         parameters,
