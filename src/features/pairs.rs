@@ -6,7 +6,7 @@
 use rayon::prelude::*;
 
 use super::counting::chunks;
-use super::vectorizer::{ChunkRows, concatenate, idf, normalize, term_frequency};
+use super::vectorizer::{ChunkRows, MAX_IDF, concatenate, idf, normalize, term_frequency};
 use super::{TokenScratch, Vectorizer};
 use crate::config::FeaturesConfig;
 use crate::data::Texts;
@@ -16,7 +16,7 @@ use crate::matrix::CsrMatrix;
 /// Known pairs: row is the first word, column the second, the value its idf, V×V. The number of a pair is its place
 /// among all entries.
 ///
-/// Invariant: every idf is positive and finite.
+/// Invariant: every idf is positive and at most [`MAX_IDF`].
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pairs {
     idf: CsrMatrix,
@@ -72,13 +72,15 @@ impl Pairs {
     /// Pairs from their table, V×V.
     ///
     /// # Errors
-    /// [`Error::InvalidVocabulary`] if an idf is not positive and finite.
+    /// [`Error::InvalidVocabulary`] if an idf is not positive or too large.
     pub(crate) fn from_parts(idf: CsrMatrix) -> Result<Self> {
-        if idf.values().iter().all(|idf| 0.0 < *idf && idf.is_finite()) {
+        let is_valid = |idf: &f32| 0.0 < *idf && *idf <= MAX_IDF;
+        if idf.values().iter().all(is_valid) {
             return Ok(Pairs { idf });
         }
-        let problem = "the idf of a pair of words is not positive and finite";
-        Err(Error::InvalidVocabulary(problem.into()))
+        let problem =
+            format!("the idf of a pair of words is not more than 0 and at most {MAX_IDF}");
+        Err(Error::InvalidVocabulary(problem))
     }
 
     /// The table, V×V.
@@ -262,34 +264,30 @@ mod tests {
 
     #[test]
     fn the_most_frequent_are_kept_and_texts_without_pairs_have_none() {
-        let config = FeaturesConfig {
-            max_features: Some(3),
-            ..FeaturesConfig::default()
+        let texts = [
+            "a1 b1 c1", "a1 b1 c1", "b1 c1", "c1 a1", "c1 a1", "b1 a1", "b1 a1",
+        ];
+        let names = |min_df| -> Vec<String> {
+            let config = FeaturesConfig {
+                max_features: Some(3),
+                min_df,
+                ..FeaturesConfig::default()
+            };
+            let (words, fitted) = fit(&texts, &config);
+            let (pairs, _) = fitted.unwrap();
+            (0..pairs.len())
+                .map(|at| name(&words, &pairs, at))
+                .collect()
         };
-        let (words, fitted) = fit(
-            &["a1 b1 c1", "a1 b1 c1", "b1 c1", "c1 a1", "c1 a1"],
-            &config,
-        );
-        let (pairs, _) = fitted.unwrap();
-        assert_eq!(pairs.len(), 3);
-        let config = FeaturesConfig {
-            max_features: Some(3),
-            min_df: 3,
-            ..config
-        };
-        let (_, fitted) = fit(
-            &["a1 b1 c1", "a1 b1 c1", "b1 c1", "c1 a1", "c1 a1"],
-            &config,
-        );
-        let (few, _) = fitted.unwrap();
-        assert_eq!(name(&words, &few, 0), "b1 c1");
-        assert_eq!(few.len(), 1);
+        // Of those that two texts have, the lower ones.
+        assert_eq!(names(2), ["a1 b1", "b1 a1", "b1 c1"]);
+        assert_eq!(names(3), ["b1 c1"]);
         assert!(fit(&["a1", "b1"], &FeaturesConfig::default()).1.is_none());
     }
 
     #[test]
-    fn an_idf_that_is_not_positive_is_an_error() {
-        for value in [0.0, -1.0] {
+    fn an_idf_that_is_not_positive_or_too_large_is_an_error() {
+        for value in [0.0, -1.0, f32::MAX] {
             let table = CsrMatrix::new(vec![0, 1], vec![0], vec![value], 1).unwrap();
             assert!(Pairs::from_parts(table).is_err());
         }

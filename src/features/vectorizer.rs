@@ -12,7 +12,7 @@ use crate::features::token_table::TokenTable;
 use crate::matrix::CsrMatrix;
 
 /// No inverse document frequency is larger: 1 + ln of the number of texts. It keeps the norm of a row finite.
-const MAX_IDF: f32 = 1e3;
+pub(super) const MAX_IDF: f32 = 1e3;
 
 /// Turns texts into tf-idf rows over the vocabulary it was fitted on.
 ///
