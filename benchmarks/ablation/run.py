@@ -2,7 +2,7 @@
 """What the learned index brings at equal budgets: the same epochs, rates and encoder, another index.
 
     python3 benchmarks/ablation/run.py DATA ... --work DIR [--seeds 42,43,44] [--only fixed,learned] [--clusters 1]
-                                       [--beams 20] [--sizes 2000] [--set KEY=VALUE ...] [--figures DIR]
+                                       [--beams 20] [--sizes 2000] [--set KEY=VALUE ...]
 
 DATA: directories with a train and a test part; choose settings on one that `elias convert --cut-validation` cut from a
 training file, and read a test file once. Without ranker, calibration, names and neighbours: the index alone.
@@ -16,7 +16,7 @@ learned  the same, counted again in every epoch: the default
 ova      no index: all labels are scored and trained (up to 15,000 labels)
 
 Each with the paper's number of clusters, 2^⌈log2(L/100)⌉, and four times as many, beams 20 and 5, K 2000 and 500, unless
-told otherwise. --figures draws the recall inside the shortlist.
+told otherwise.
 Prints mean ± spread (half of the range) over the seeds, then the recall of true labels inside the shortlist.
 What is in DIR already is not trained again, so that an interrupted run goes on.
 """
@@ -34,7 +34,7 @@ import time
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
-from common import build_elias, enter_environment
+from common import build_elias
 
 KINDS = {
     "fixed": ["index.mode=fixed"],
@@ -113,11 +113,8 @@ def main():
     parser.add_argument("--clusters", default="1,4")
     parser.add_argument("--beams", default="20,5")
     parser.add_argument("--sizes", default="2000,500")
-    parser.add_argument("--figures", type=pathlib.Path, help="a directory for one SVG per data set")
     parser.add_argument("--set", action="append", default=[], help="a setting of every training")
     options = parser.parse_args()
-    if options.figures:
-        enter_environment("figures", ["matplotlib"])
     options.work.mkdir(parents=True, exist_ok=True)
     elias = build_elias()
     seeds = [int(seed) for seed in options.seeds.split(",")]
@@ -134,8 +131,6 @@ def main():
             print("|", " | ".join([*map(str, name), *shown, *times]), "|", flush=True)
             curves.append((name, [row["shortlist"] for row in rows]))
         print_curves(curves)
-        if options.figures:
-            draw_curves(pathlib.Path(data).name, curves, options.figures)
 
 
 def print_curves(curves):
@@ -149,31 +144,6 @@ def print_curves(curves):
         for name, shortlists in curves:
             of_seeds = [shortlist["indices"][0]["by_beam"][beam] for shortlist in shortlists]
             print("|", " | ".join([*map(str, name), *(spread(values) for values in zip(*of_seeds))]), "|")
-
-
-def draw_curves(name, curves, directory):
-    import matplotlib
-
-    matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = name
-    from matplotlib import pyplot
-
-    directory.mkdir(parents=True, exist_ok=True)
-    figure, axes = pyplot.subplots(figsize=(6.4, 4.2))
-    sizes = curves[0][1][0]["shortlist_sizes"]
-    beam = curves[0][1][0]["beam_sizes"].index(20)
-    for (kind, n_clusters, _, size), shortlists in curves:
-        of_seeds = [shortlist["indices"][0]["by_beam"][beam] for shortlist in shortlists]
-        means = [sum(values) / len(values) for values in zip(*of_seeds)]
-        style = {"fixed": ":", "overlap": "-.", "random": "--"}.get(kind, "-")
-        axes.plot(sizes, means, style, marker="o", markersize=3, label=f"{kind}, C = {n_clusters}, K = {size}")
-    axes.set(xscale="log", xlabel="labels in the shortlist", ylabel="true labels among them, %", title=name)
-    axes.set_xticks(sizes, sizes)
-    axes.minorticks_off()
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize=8)
-    figure.tight_layout()
-    figure.savefig(directory / f"{name}.svg", metadata={"Date": None})
 
 
 if __name__ == "__main__":
