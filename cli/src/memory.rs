@@ -13,6 +13,18 @@ pub(crate) fn return_what_is_freed() {
     }
 }
 
+/// Returns small blocks that were freed, too.
+///
+/// What threads make piece by piece, such as rows of features, leaves holes that no matrix fits into.
+pub(crate) fn return_small_blocks() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    #[allow(unsafe_code)]
+    // SAFETY: it may be called at any time, by any thread.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// Memory and swap of the machine, in bytes; None where the system does not report it.
 pub(crate) fn of_machine() -> Option<usize> {
     let info = std::fs::read_to_string("/proc/meminfo").ok()?;

@@ -2,7 +2,7 @@
 
 use bytemuck::allocation::cast_vec;
 
-use super::tensors::{Tensor, TensorFile, Values};
+use super::tensors::{Tensor, TensorFile, Values, offsets};
 use crate::calibration::{DecisionTree, Isotonic, TreeNode};
 use crate::config::RankerLoss;
 use crate::error::Result;
@@ -25,16 +25,15 @@ pub(super) struct StoredRanker {
 
 impl From<&Ranker> for StoredRanker {
     fn from(ranker: &Ranker) -> Self {
-        let of = |matrix: &CsrMatrix| matrix.indptr().iter().map(|&end| end as u64).collect();
         let (mut clusters, mut parents) = (Vec::new(), Vec::new());
         if let Some((_, above, weights, _)) = ranker.clusters().map(ClusterTree::parts) {
-            clusters = of(weights);
+            clusters = offsets(weights.indptr());
             let place = |parent: &Option<ClusterId>| parent.map_or(0, |parent| parent.0 + 1);
             parents = above.iter().map(place).collect();
         }
         let words = ranker.words();
         StoredRanker {
-            offsets: of(&words),
+            offsets: offsets(words.indptr()),
             words,
             clusters,
             parents,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::files::{MANIFEST, Writer};
 use super::save_member::{write_member, write_tensors};
-use super::tensors::{Tensor, Values};
+use super::tensors::{Tensor, Values, offsets};
 use super::training::WriteLock;
 use super::{Existing, judging, lines, load, rerank, v1, v1_history, written_by};
 use crate::error::{Error, Result};
@@ -83,7 +83,7 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<v1::Manifes
     };
     let pairs = match featurizer.pairs() {
         Some(pairs) => {
-            let starts = offsets(pairs.idf());
+            let starts = offsets(pairs.idf().indptr());
             Some(write_tensors(
                 writer,
                 "pairs",
@@ -164,17 +164,13 @@ fn pair_tensors<'a>(pairs: &'a Pairs, starts: &'a [u64]) -> Vec<Tensor<'a>> {
     ]
 }
 
-fn offsets(matrix: &CsrMatrix) -> Vec<u64> {
-    matrix.indptr().iter().map(|&end| end as u64).collect()
-}
-
 fn write_postings(
     writer: &mut Writer,
     stem: &str,
     postings: &Postings,
     matrix: &CsrMatrix,
 ) -> Result<String> {
-    let ends = offsets(matrix);
+    let ends = offsets(matrix.indptr());
     let tensors = judging::posting_tensors(stem, postings, matrix, &ends);
     write_tensors(writer, stem, tensors)
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::files::Writer;
 use super::judging::JudgeColumns;
-use super::tensors::{self, Tensor, Values};
+use super::tensors::{self, Tensor, Values, offsets};
 use super::{rerank, spread, v1};
 use crate::calibration::{Calibrator, Mixing};
 use crate::classifiers::{LabelClassifiers, LabelWeights};
@@ -74,10 +74,11 @@ pub(super) fn tell(member: &Member, ranks: &dyn Ranks) {
 fn write_index(member: &Member, ranks: &dyn Ranks, out: &mut dyn Write) -> io::Result<()> {
     let model = &member.model;
     let edges = model.adjacency.edges();
-    let own_indptr = spread::offsets(edges);
+    let own_indptr = offsets(edges.indptr());
     let indptr = spread::sum_offsets(&own_indptr, ranks);
     // For stage 1 offsets are enough: its labels are the rows of W_L in order.
-    let stage1_indptr = member.stage1.edges.as_ref().map(spread::offsets);
+    let stage1_edges = member.stage1.edges.as_ref();
+    let stage1_indptr = stage1_edges.map(|edges| offsets(edges.indptr()));
     let mut index = vec![
         Tensor::list("adjacency.indptr", Values::U64(&indptr)),
         Tensor::list(

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::files::{MANIFEST, Writer, read_bounded, sha256};
 use super::identity::Identity;
-use super::tensors::{Excerpt, Places, Scan, Tensor, TensorFile, Values};
+use super::tensors::{Excerpt, Places, Scan, Tensor, TensorFile, Values, offsets};
 use super::v1::{self, VERSION};
 use super::v1_history::wire_history;
 use super::v1_training::{FORMAT, Snapshot};
@@ -72,7 +72,7 @@ fn write_state(state: &mut TrainState, ranks: &dyn Ranks, out: &mut dyn Write) -
     let cluster_of: Vec<u32> = state.clustering.cluster_of().iter().map(|c| c.0).collect();
     let edges = state.model.adjacency.edges().clone();
     let weights = state.model.adjacency.weights().map(<[f32]>::to_vec);
-    let own_indptr = spread::offsets(&edges);
+    let own_indptr = offsets(edges.indptr());
     let indptr = spread::sum_offsets(&own_indptr, ranks);
     // 0 is no parent.
     let parent = |parent: &Option<ClusterId>| parent.map_or(0, |cluster| cluster.0 + 1);

@@ -7,17 +7,11 @@
 use std::io::{self, Write};
 
 use super::tensors::{self, Tensor};
-use crate::index::Edges;
 use crate::ranks::{Ranks, gather};
 use crate::train::Spread;
 
 /// Most bytes of a piece.
 const PIECE: usize = 4 << 20;
-
-/// Row offsets of edges.
-pub(super) fn offsets(edges: &Edges) -> Vec<u64> {
-    edges.indptr().iter().map(|&end| end as u64).collect()
-}
 
 /// Row offsets of the edges of all ranks together, from those of each.
 pub(super) fn sum_offsets(own: &[u64], ranks: &dyn Ranks) -> Vec<u64> {

@@ -36,6 +36,11 @@ pub(super) enum Values<'a> {
     I8(&'a [i8]),
 }
 
+/// Row offsets as they are written.
+pub(super) fn offsets(indptr: &[usize]) -> Vec<u64> {
+    indptr.iter().map(|&end| end as u64).collect()
+}
+
 /// Some values of a list.
 pub(super) struct Excerpt<'a> {
     /// Values of the whole list.

@@ -126,18 +126,27 @@ impl CsrMatrix {
 
     /// The entries of some columns, by column: row `j` of the result is column `columns.start + j` of `self`.
     pub(crate) fn transpose_columns(&self, columns: Range<usize>) -> CsrMatrix {
-        let place = |col: u32| {
+        self.transpose_to(columns.len(), |col| {
             let is_wanted = columns.contains(&(col as usize));
             is_wanted.then(|| col as usize - columns.start)
-        };
-        let mut indptr = vec![0usize; columns.len() + 1];
+        })
+    }
+
+    /// The entries by column, without those of columns that are not wanted, whose rows are empty.
+    pub(crate) fn transpose_if(&self, is_wanted: impl Fn(u32) -> bool) -> CsrMatrix {
+        self.transpose_to(self.n_cols, |col| is_wanted(col).then_some(col as usize))
+    }
+
+    /// The entries by column: those of a column go to the row of the result that is its place, if it has one.
+    fn transpose_to(&self, n_rows: usize, place: impl Fn(u32) -> Option<usize>) -> CsrMatrix {
+        let mut indptr = vec![0usize; n_rows + 1];
         for place in self.indices.iter().filter_map(|&col| place(col)) {
             indptr[place + 1] += 1;
         }
-        for col in 0..columns.len() {
-            indptr[col + 1] += indptr[col];
+        for row in 0..n_rows {
+            indptr[row + 1] += indptr[row];
         }
-        let n_entries = indptr[columns.len()];
+        let n_entries = indptr[n_rows];
         let mut next = indptr.clone();
         let mut indices = vec![0u32; n_entries];
         let mut values = vec![0f32; n_entries];

@@ -152,20 +152,25 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
     let (mut ranker, mut ranker_weights) = (0, 0);
     if config.ranker.enabled {
         let ranker_dim = if config.ranker.use_embedding { dim } else { 0 };
-        // About as many words keep a weight as the points of a label have words.
-        ranker_weights = Ranker::n_bytes(n_labels, sizes.n_centroid_entries, ranker_dim);
+        // About as many terms keep a weight as the points of a label have words.
+        let of_labels = Ranker::n_bytes(n_labels, sizes.n_centroid_entries, ranker_dim);
         let n_candidates = config.ranker.n_candidates.min(n_labels) * counts.n_points;
-        let negatives = match config.ranker.negatives {
-            RankerNegatives::Clusters => Ranker::n_point_bytes(sizes.n_label_entries),
-            RankerNegatives::Candidates => CandidateLists::n_bytes(n_candidates),
+        let (negatives, of_clusters) = match config.ranker.negatives {
+            // Clusters have between half as many weights as labels, and as many.
+            RankerNegatives::Clusters => (
+                Ranker::n_point_bytes(sizes.n_label_entries),
+                Ranker::n_bytes(0, sizes.n_centroid_entries, 0) * 3 / 4,
+            ),
+            RankerNegatives::Candidates => (CandidateLists::n_bytes(n_candidates), 0),
         };
+        ranker_weights = of_labels + of_clusters;
         let mut embeddings = 4 * counts.n_points * ranker_dim;
         if sizes.n_ranks > 1 {
             // While they are gathered, a rank's own are there twice.
             embeddings += embeddings.div_ceil(sizes.n_ranks);
         }
         // Rows of their own, of which a rank has its share, before they are one matrix on rank 0.
-        let own_weights = ranker_weights.div_ceil(sizes.n_ranks);
+        let own_weights = of_labels.div_ceil(sizes.n_ranks);
         // Words and pairs side by side, of which half the entries are a copy.
         let terms = match sizes.n_pair_entries {
             0 => 0,

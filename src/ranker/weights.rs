@@ -111,7 +111,7 @@ impl Ranker {
     /// Weights of terms, L×V.
     pub(crate) fn words(&self) -> CsrMatrix {
         let few = self.by_term.transpose();
-        let mut words = CsrBuilder::default();
+        let mut words = CsrBuilder::with_capacity(self.n_labels(), few.nnz() + self.by_label.nnz());
         let mut row: Vec<(u32, f32)> = Vec::new();
         for label_idx in 0..self.n_labels() {
             row.clear();
@@ -217,12 +217,15 @@ fn divide(words: &CsrMatrix, max_labels: usize) -> Result<(CsrMatrix, CsrMatrix)
         n_labels_of[term as usize] += 1;
     }
     let has_many = |term: u32| max_labels < n_labels_of[term as usize];
-    let (mut many, mut few) = (CsrBuilder::default(), CsrBuilder::default());
+    let n_many = n_labels_of
+        .iter()
+        .filter(|&&count| max_labels < count)
+        .sum();
+    let mut many = CsrBuilder::with_capacity(words.n_rows(), n_many);
     for label_idx in 0..words.n_rows() {
         many.push_row(entries(words, label_idx).filter(|entry| has_many(entry.0)));
-        few.push_row(entries(words, label_idx).filter(|entry| !has_many(entry.0)));
     }
-    let few = few.finish(words.n_cols())?.transpose();
+    let few = words.transpose_if(|term| !has_many(term));
     Ok((many.finish(words.n_cols())?, few))
 }
 

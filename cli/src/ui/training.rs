@@ -208,6 +208,7 @@ impl TrainingProgress {
         if let Some(phase) = state.phase.take() {
             let seconds = state.phase_started.elapsed().as_secs_f64();
             let peak_bytes = memory::peak_rss();
+            memory::return_small_blocks();
             state.times.push(PhaseTime {
                 phase: phase.name().to_owned(),
                 seconds,
