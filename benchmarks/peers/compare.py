@@ -13,9 +13,9 @@ Peers have their recommended settings and the obvious knob tuned: beam 20 for XR
 napkinXC, 25 epochs with word pairs for fastText (one against all up to 4,000 labels, its tree beyond). With
 --label-names peers get what elias takes by itself: the name of every label as one more training point; with
 --word-pairs, pairs of neighbouring words beside the words, half as long, as elias's ranker has them. With several
---seeds elias's row is the mean over them, and a row of spreads (half of the range) follows. A peer that has not
-trained and answered within --limit seconds is stopped, and its row says so. With --work, figures (and elias's models)
-are kept there, and what is there already is not measured again.
+--seeds elias's row is the mean over them, and a row of spreads (half of the range) follows. A peer that crashes, or has
+not trained and answered within --limit seconds, has a row that says so. With --work, figures (and elias's models) are
+kept there, and what is there already is not measured again.
 """
 
 import argparse
@@ -253,7 +253,9 @@ def measure_peer(elias, system, data, out, more, limit):
         try:
             subprocess.run(command, check=True, timeout=limit, env={**os.environ, "TMPDIR": scratch})
         except subprocess.TimeoutExpired:
-            return {"limit": limit}
+            return {"problem": f"not finished after {limit} s"}
+        except subprocess.CalledProcessError as error:
+            return {"problem": f"ended with code {error.returncode}"}
     command = [elias, "evaluate", "--predictions", f"{out}.jsonl", data, "--json", "--quiet"]
     measured = subprocess.run(command, check=True, capture_output=True)
     return {**json.loads(measured.stdout), **json.loads(pathlib.Path(f"{out}.json").read_text())}
@@ -267,8 +269,8 @@ def kept(path, measure):
 
 
 def print_row(name, figures):
-    if "limit" in figures:
-        print(f"| {name} | not finished after {figures['limit']} s |" + " |" * (len(COLUMNS) + len(COSTS) - 1), flush=True)
+    if "problem" in figures:
+        print(f"| {name} | {figures['problem']} |" + " |" * (len(COLUMNS) + len(COSTS) - 1), flush=True)
         return
     cells = [f"{figures[column]:.2f}" for column in COLUMNS]
     cells += [f"{figures[cost]:.{2 if cost == 'ms_per_point' else 0}f}" for cost in COSTS]
