@@ -6,7 +6,7 @@
 use rayon::prelude::*;
 
 use super::counting::chunks;
-use super::vectorizer::{ChunkRows, MAX_IDF, concatenate, idf, normalize, term_frequency};
+use super::vectorizer::{MAX_IDF, idf, normalize, rows_of, term_frequency};
 use super::{TokenScratch, Vectorizer};
 use crate::config::FeaturesConfig;
 use crate::data::Texts;
@@ -104,20 +104,9 @@ impl Pairs {
 
     /// The rows of texts, N×pairs, of length 1.
     pub(crate) fn transform(&self, texts: &Texts, words: &Vectorizer) -> CsrMatrix {
-        let parts = chunks(texts)
-            .into_par_iter()
-            .map(|chunk| {
-                let mut rows = ChunkRows::default();
-                let mut scratch = (TokenScratch::default(), PairScratch::default());
-                let mut row = Vec::new();
-                for text_idx in chunk {
-                    self.transform_one(texts.get(text_idx), words, &mut scratch, &mut row);
-                    rows.push(&row);
-                }
-                rows
-            })
-            .collect();
-        concatenate(parts, self.len())
+        rows_of(texts, self.len(), |text, scratch, row| {
+            self.transform_one(text, words, scratch, row);
+        })
     }
 
     /// Writes the row of one text to `out`.

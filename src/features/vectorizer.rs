@@ -107,20 +107,9 @@ impl Vectorizer {
 
     /// The rows of texts, N×D. A text without a known word gets an empty row.
     pub(crate) fn transform(&self, texts: &Texts) -> CsrMatrix {
-        let parts = chunks(texts)
-            .into_par_iter()
-            .map(|chunk| {
-                let mut rows = ChunkRows::default();
-                let mut scratch = TokenScratch::default();
-                let mut row = Vec::new();
-                for text_idx in chunk {
-                    self.transform_one(texts.get(text_idx), &mut scratch, &mut row);
-                    rows.push(&row);
-                }
-                rows
-            })
-            .collect();
-        concatenate(parts, self.n_columns())
+        rows_of(texts, self.n_columns(), |text, scratch, row| {
+            self.transform_one(text, scratch, row);
+        })
     }
 
     /// Writes the row of one text to `out`: columns in ascending order with weights whose squares sum to 1, or nothing
@@ -234,21 +223,41 @@ pub(super) fn normalize(row: &mut [(u32, f32)]) {
 
 /// The rows of one chunk.
 #[derive(Default)]
-pub(super) struct ChunkRows {
+struct ChunkRows {
     lengths: Vec<usize>,
     indices: Vec<u32>,
     values: Vec<f32>,
 }
 
 impl ChunkRows {
-    pub(super) fn push(&mut self, row: &[(u32, f32)]) {
+    fn push(&mut self, row: &[(u32, f32)]) {
         self.lengths.push(row.len());
         self.indices.extend(row.iter().map(|&(column, _)| column));
         self.values.extend(row.iter().map(|&(_, weight)| weight));
     }
 }
 
-pub(super) fn concatenate(parts: Vec<ChunkRows>, n_columns: usize) -> CsrMatrix {
+/// The rows of texts, each written by `transform_one`, with buffers for many of them.
+pub(super) fn rows_of<S: Default>(
+    texts: &Texts,
+    n_columns: usize,
+    transform_one: impl Fn(&str, &mut S, &mut Vec<(u32, f32)>) + Sync,
+) -> CsrMatrix {
+    let parts = chunks(texts)
+        .into_par_iter()
+        .map(|chunk| {
+            let (mut rows, mut scratch, mut row) = (ChunkRows::default(), S::default(), Vec::new());
+            for text_idx in chunk {
+                transform_one(texts.get(text_idx), &mut scratch, &mut row);
+                rows.push(&row);
+            }
+            rows
+        })
+        .collect();
+    concatenate(parts, n_columns)
+}
+
+fn concatenate(parts: Vec<ChunkRows>, n_columns: usize) -> CsrMatrix {
     let nnz = parts.iter().map(|part| part.indices.len()).sum();
     let mut indptr = vec![0];
     let mut indices = Vec::with_capacity(nnz);
