@@ -35,10 +35,10 @@ mod ids;
 mod pool;
 mod random;
 
+mod communicator;
 pub mod config;
 mod kernels;
 mod matrix;
-mod ranks;
 
 pub mod data;
 mod features;
@@ -65,9 +65,9 @@ mod predict;
 
 pub mod insight;
 
-mod checkpoint;
+mod store;
 
-mod pipeline;
+mod training;
 
 pub mod bench;
 pub mod tools;
@@ -77,8 +77,8 @@ pub use data::Dataset;
 pub use error::{Error, Result};
 pub use events::{Event, Observer, Phase};
 pub use ids::{LabelId, Scored};
-pub use pipeline::{PreparedTraining, Trainer};
 pub use predict::{Inputs, Level, Prediction, Predictor, Query};
+pub use training::{PreparedTraining, Trainer};
 
 #[cfg(test)]
 #[path = "../tests/goldens.rs"]

@@ -1,11 +1,11 @@
 //! What the command line needs besides the main types: models on disk and plans.
 
-pub use crate::checkpoint::{
+pub use crate::communicator::{Counted, MAX_RANKS, Ranks};
+pub use crate::store::{
     CheckedFile, Description, FileRecord, FileState, FilesCheck, check_files, check_not_in_use,
     describe, is_unfinished, merge, verify,
 };
-pub use crate::pipeline::{GivenHoldOut, MemoryEstimate, calibrate};
-pub use crate::ranks::{Counted, MAX_RANKS, Ranks};
+pub use crate::training::{GivenHoldOut, MemoryEstimate, calibrate};
 
 use crate::config::{Config, FeaturesConfig, HoldOutConfig};
 use crate::data::{Alone, Dataset, HoldOut, Texts};

@@ -1,6 +1,5 @@
 //! All integration tests, one module per theme, in one binary.
 
-mod checkpoint;
 mod data;
 mod data_errors;
 mod data_hostile;
@@ -15,6 +14,7 @@ mod goldens;
 mod insight;
 mod merge;
 mod metrics;
+mod store;
 mod tidy;
 mod training;
 

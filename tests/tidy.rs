@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// The modules of the library in reading order, one layer per line. A module may use only those before it.
 const LAYERS: [&[&str]; 12] = [
     &["error", "ids", "events", "pool", "random"],
-    &["kernels", "matrix", "config", "ranks"],
+    &["kernels", "matrix", "config", "communicator"],
     &["data", "features", "metrics"],
     &["encoder", "clustering", "classifiers", "index"],
     &["model", "loss", "optim"],
@@ -14,8 +14,8 @@ const LAYERS: [&[&str]; 12] = [
     &["ensemble"],
     &["predict"],
     &["insight"],
-    &["checkpoint"],
-    &["pipeline"],
+    &["store"],
+    &["training"],
     &["bench", "tools"],
 ];
 
@@ -233,14 +233,14 @@ fn the_library_keeps_away_from_the_world() {
             }
         };
         everywhere.iter().for_each(|what| forbid(what));
-        if !["data", "checkpoint"].contains(&module.as_str()) {
+        if !["data", "store"].contains(&module.as_str()) {
             ["std::fs", "File::"].iter().for_each(|what| forbid(what));
         }
         // These name paths, but open nothing.
-        if !["data", "checkpoint", "error", "pipeline", "bench"].contains(&module.as_str()) {
+        if !["data", "store", "error", "training", "bench"].contains(&module.as_str()) {
             forbid("std::path");
         }
-        if !["config", "checkpoint", "insight"].contains(&module.as_str()) {
+        if !["config", "store", "insight"].contains(&module.as_str()) {
             ["(Serialize", ", Serialize"]
                 .iter()
                 .for_each(|what| forbid(what));
@@ -248,7 +248,7 @@ fn the_library_keeps_away_from_the_world() {
         // Vector instructions, the matrix product's raw strides, and opening a memory map need it.
         let may_be_unsafe = path.starts_with("src/kernels/")
             || path == "src/matrix/product.rs"
-            || path == "src/checkpoint/map.rs";
+            || path == "src/store/map.rs";
         if !may_be_unsafe {
             forbid("allow(unsafe_code)");
         }

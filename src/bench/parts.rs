@@ -1,10 +1,10 @@
 //! Single parts of the method, to be compared with other implementations.
 
 use crate::clustering::{self, PointFeatures, label_centroids};
+use crate::communicator::{Alone, shares_clusters};
 use crate::error::Result;
 use crate::matrix::CsrMatrix;
-use crate::pipeline::PreparedTraining;
-use crate::ranks::{Alone, shares_clusters};
+use crate::training::PreparedTraining;
 
 /// The initial cluster of each label, from features and labels of the same points.
 ///
@@ -55,7 +55,7 @@ mod tests {
     use crate::config::Config;
     use crate::data::Dataset;
     use crate::events::{Event, Phase};
-    use crate::pipeline::Trainer;
+    use crate::training::Trainer;
 
     #[test]
     fn labels_of_the_same_words_share_a_cluster() {

@@ -10,10 +10,10 @@ mod node;
 mod quality;
 mod two_means;
 
+use crate::communicator::{Ranks, gather_all, share};
 use crate::error::{Error, Result};
 use crate::ids::{ClusterId, LabelId};
 use crate::matrix::CsrMatrix;
-use crate::ranks::{Ranks, gather_all, share};
 
 pub(crate) use centroids::{PointFeatures, label_centroids};
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! Clusters of labels: partition, balance, quality against brute force, the same on any number of threads.
 
 use crate::clustering::{Clustering, PointFeatures, cluster_labels, label_centroids, mean_cosine};
+use crate::communicator::{Alone, threads};
 use crate::config::{default_n_clusters, paper_n_clusters};
 use crate::ids::{ClusterId, LabelId};
 use crate::matrix::{CsrBuilder, CsrMatrix, Matrix};
 use crate::random::Random;
-use crate::ranks::{Alone, threads};
 use proptest::prelude::*;
 
 use crate::on_threads;

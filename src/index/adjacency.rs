@@ -6,9 +6,9 @@
 
 use std::ops::Range;
 
+use crate::communicator::N_RANGES;
 use crate::error::{Error, Result};
 use crate::ids::{ClusterId, LabelRow};
-use crate::ranks::N_RANGES;
 
 use super::row_sums::{Norm, edge_scores, exponentials, highest, segments};
 

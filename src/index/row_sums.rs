@@ -5,9 +5,9 @@
 
 use std::ops::Range;
 
+use crate::communicator::labels_of_range;
 use crate::ids::LabelRow;
 use crate::kernels::Kernels;
-use crate::ranks::labels_of_range;
 
 /// What the softmax of one row is computed from: e^(a − highest) / sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

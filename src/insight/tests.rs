@@ -5,9 +5,9 @@ use crate::config::Config;
 use crate::data::Dataset;
 use crate::ids::{ClusterId, LabelRow};
 use crate::matrix::{CsrBuilder, Matrix};
-use crate::pipeline::Trainer;
 use crate::predict::Predictor;
 use crate::random::Random;
+use crate::training::Trainer;
 
 const N_LABELS: usize = 24;
 

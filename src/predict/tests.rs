@@ -4,8 +4,8 @@ use super::*;
 use crate::config::Config;
 use crate::data::Dataset;
 use crate::error::Error;
-use crate::pipeline::Trainer;
 use crate::random::Random;
+use crate::training::Trainer;
 
 const N_LABELS: usize = 24;
 

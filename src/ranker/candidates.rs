@@ -1,7 +1,7 @@
 //! The best labels of every point.
 
+use crate::communicator::{Ranks, gather_all};
 use crate::ids::LabelId;
-use crate::ranks::{Ranks, gather_all};
 
 /// For every point the labels that a model ranks highest, best first.
 ///

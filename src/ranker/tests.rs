@@ -5,6 +5,7 @@ mod problem;
 use std::ops::{ControlFlow, Range};
 
 use self::problem::*;
+use crate::communicator::{Alone, Ranks, threads};
 use crate::config::RankerLoss;
 use crate::ids::{ClusterId, LabelId};
 use crate::matrix::{CsrMatrix, Matrix};
@@ -14,7 +15,6 @@ use crate::ranker::{
     ClusterTree, Negatives, PointView, Ranker, RankerOptions, RankerParts, RankerProblem,
     RankerScratch,
 };
-use crate::ranks::{Alone, Ranks, threads};
 
 /// The defaults, with embeddings in ψ as in the paper.
 fn defaults() -> RankerOptions {

@@ -10,10 +10,10 @@ use std::ops::ControlFlow;
 use rayon::prelude::*;
 
 use super::RankerOptions;
+use crate::communicator::{Ranks, gather_to_first, is_told, share};
 use crate::error::{Error, Result};
 use crate::matrix::{CsrMatrix, Matrix};
 use crate::random::Random;
-use crate::ranks::{Ranks, gather_to_first, is_told, share};
 
 use super::clusters::ClusterTree;
 use super::rows::{InverseNorms, LabelProblem, RowScratch};
@@ -259,8 +259,8 @@ fn gather_rows(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::communicator::Alone;
     use crate::matrix::CsrBuilder;
-    use crate::ranks::Alone;
 
     /// The weights of label 0, words by shared column.
     fn solve(problem: &RankerProblem<'_>, max_copied_bytes: usize) -> TrainedLabel {

@@ -6,13 +6,13 @@ use rayon::prelude::*;
 
 use super::adjacency::Matches;
 use super::stage::{Stage, agree};
+use crate::communicator::{Ranks, gather_all, own_blocks};
 use crate::encoder::TrainableEncoder;
 use crate::error::Result;
 use crate::ids::ClusterId;
 use crate::index::{ShortlistOptions, Shortlister};
 use crate::matrix::Matrix;
 use crate::model::Model;
-use crate::ranks::{Ranks, gather_all, own_blocks};
 
 /// Points per task.
 const CHUNK: usize = 64;

@@ -1,7 +1,7 @@
 //! The memory of a training: moments, buffers of a step, and matches.
 
+use crate::communicator::N_RANGES;
 use crate::config::SecondMoments;
-use crate::ranks::N_RANGES;
 
 /// Numbers of parameters that are trained.
 #[derive(Clone, Copy, Debug)]

@@ -24,6 +24,7 @@ use rayon::prelude::*;
 
 use crate::classifiers::LabelClassifiers;
 use crate::clustering::{Clustering, PointFeatures, cluster_labels, label_centroids};
+use crate::communicator::{Ranks, own_labels};
 use crate::config::{Plan, StageConfig};
 use crate::encoder::{EncoderOrigin, TrainableEncoder};
 use crate::error::Result;
@@ -34,7 +35,6 @@ use crate::index::{Adjacency, ClusterClassifiers, Edges};
 use crate::matrix::{CsrMatrix, Matrix};
 use crate::model::{Model, Numbering, Stage1};
 use crate::random::Random;
-use crate::ranks::{Ranks, own_labels};
 
 use adjacency::{EdgeOptions, InitialAdjacency, initial_adjacency};
 use head::EdgeState;

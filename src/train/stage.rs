@@ -6,6 +6,7 @@ use super::head::{Batch, BatchCounts, Head, HeadMut, HeadOptions, LabelState, Lo
 use super::state::{Boundary, EpochSums, Keep, Optimiser, Position, TrainState};
 use super::validation::Validator;
 use super::{TrainingData, recount};
+use crate::communicator::{Ranks, gather, is_told, own_clusters, own_labels};
 use crate::config::{EdgeStart, Plan, Positives, Reduction, StageConfig};
 use crate::encoder::{StepSeed, TrainableEncoder};
 use crate::error::{Error, Result};
@@ -16,7 +17,6 @@ use crate::matrix::{CsrMatrix, Matrix};
 use crate::model::Model;
 use crate::optim::{Schedule, StepRates};
 use crate::random::Random;
-use crate::ranks::{Ranks, gather, is_told, own_clusters, own_labels};
 
 /// Epochs between validations.
 const VALIDATE_EVERY: usize = 2;

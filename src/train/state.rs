@@ -8,6 +8,7 @@ use super::cluster_order;
 use super::head::{EdgeState, LabelGradients, LabelMoments};
 use crate::classifiers::LabelClassifiers;
 use crate::clustering::Clustering;
+use crate::communicator::{Ranks, gather_all, own_clusters, own_labels, shares_clusters};
 use crate::config::{Config, OptimConfig, Plan};
 use crate::encoder::{EncoderOrigin, Parameter, TrainableEncoder};
 use crate::error::Result;
@@ -17,7 +18,6 @@ use crate::index::{Adjacency, ClusterClassifiers};
 use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::optim::{DenseMoments, Moments};
-use crate::ranks::{Ranks, gather_all, own_clusters, own_labels, shares_clusters};
 
 /// A training between two steps.
 pub(crate) struct TrainState {

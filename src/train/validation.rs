@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::ValidationPoints;
 use super::head::cut_together;
+use crate::communicator::{Ranks, gather, own_labels};
 use crate::encoder::Encoder;
 use crate::events::{Event, POINTS_PER_EVENT, Phase};
 use crate::ids::{LabelId, LabelRow, Scored};
@@ -11,7 +12,6 @@ use crate::index::{ShortlistOptions, Shortlister, descending_key};
 use crate::matrix::{Matrix, top_k};
 use crate::metrics::{MetricsBuilder, MetricsOptions};
 use crate::model::{Model, RankScratch};
-use crate::ranks::{Ranks, gather, own_labels};
 
 /// Labels predicted per point.
 const N_PREDICTED: usize = 100;

@@ -2,12 +2,12 @@
 
 use std::ops::ControlFlow;
 
+use crate::communicator::Alone;
 use crate::config::RankerLoss;
 use crate::ids::LabelId;
 use crate::matrix::{CsrBuilder, CsrMatrix, Matrix};
 use crate::random::Random;
 use crate::ranker::{CandidateLists, Negatives, PointView, Ranker, RankerOptions, RankerProblem};
-use crate::ranks::Alone;
 
 /// A random problem with a planted signal: label l likes word l.
 pub(super) struct Problem {

@@ -4,9 +4,9 @@ use rayon::prelude::*;
 
 use super::search::ShardBuffers;
 use super::{Batch, Head, SHARD};
+use crate::communicator::sum_in_order;
 use crate::index::{ClusterClassifiers, logit_gradient};
 use crate::matrix::{Matrix, Output, View, product};
-use crate::ranks::sum_in_order;
 
 /// Clusters a task when ∂L/∂W_C is multiplied out.
 const CLUSTERS_PER_TASK: usize = 64;

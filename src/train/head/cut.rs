@@ -8,8 +8,8 @@ use rayon::prelude::*;
 
 use super::Head;
 use super::search::{Pair, ShardBuffers};
+use crate::communicator::{Ranks, gather, share};
 use crate::index::{ShortlistOptions, descending_key};
-use crate::ranks::{Ranks, gather, share};
 
 impl Head<'_> {
     /// Leaves the K best pairs of each point, and positives if they stay.
@@ -156,8 +156,8 @@ pub(crate) fn cut_together(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::communicator::{Counted, threads};
     use crate::random::Random;
-    use crate::ranks::{Counted, threads};
 
     #[test]
     fn what_stays_is_what_one_rank_would_keep() {

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use super::LossWeights;
 use super::labels::{RangeBuffers, take};
 use super::search::ShardBuffers;
+use crate::communicator::{N_RANGES, Ranks, gather, gather_ranges, own_ranges};
 use crate::config::SecondMoments;
 use crate::ids::LabelRow;
 use crate::index::{
@@ -14,7 +15,6 @@ use crate::index::{
 };
 use crate::kernels::Kernels;
 use crate::optim::{RowMoments, StepRates};
-use crate::ranks::{N_RANGES, Ranks, gather, gather_ranges, own_ranges};
 
 /// Gradients of the learned edges that wait to be applied, and AdamW's state.
 #[derive(Clone, Debug, Default, PartialEq)]

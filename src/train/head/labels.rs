@@ -9,12 +9,12 @@ use rayon::prelude::*;
 use super::LossWeights;
 use super::search::{Pair, ShardBuffers};
 use crate::classifiers::LabelClassifiers;
+use crate::communicator::{N_RANGES, labels_of_range};
 use crate::config::SecondMoments;
 use crate::kernels::{Kernels, TILE, prefetch};
 use crate::loss;
 use crate::matrix::{Groups, Matrix};
 use crate::optim::StepRates;
-use crate::ranks::{N_RANGES, labels_of_range};
 
 /// What becomes of the gradients of W_L and b_L.
 pub(crate) enum LabelState<'a> {

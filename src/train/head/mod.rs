@@ -27,11 +27,13 @@ mod tests;
 use rayon::prelude::*;
 
 use crate::classifiers::LabelClassifiers;
+use crate::communicator::{
+    Ranks, gather, labels_of_range, own_ranges, shares_clusters, sum_in_order,
+};
 use crate::ids::ClusterId;
 use crate::index::{Adjacency, ClusterClassifiers, ShortlistOptions, Shortlister};
 use crate::matrix::{CsrMatrix, Matrix};
 use crate::pool::Pool;
-use crate::ranks::{Ranks, gather, labels_of_range, own_ranges, shares_clusters, sum_in_order};
 
 pub(crate) use cut::cut_together;
 pub(crate) use edges::EdgeState;

@@ -6,8 +6,8 @@ use rayon::prelude::*;
 
 use super::together::OwnScores;
 use super::{Batch, BatchCounts, Head, SHARD};
+use crate::communicator::{N_RANGES, gather, range_of_label, shares_clusters};
 use crate::index::{Adjacency, ClusterClassifiers, Path, Selection, ShortlistOptions, Shortlister};
-use crate::ranks::{N_RANGES, gather, range_of_label, shares_clusters};
 
 /// A shortlisted label of a point: 16 bytes.
 #[derive(Clone, Copy, Debug, Default)]

@@ -8,11 +8,11 @@ use serde_json::Value;
 use super::labels::LabelGradients;
 use super::reference::{Case, Gradients};
 use super::*;
+use crate::communicator::{Alone, MIN_SHARED_CLUSTERS};
 use crate::ids::LabelRow;
 use crate::index::{self, Edges};
 use crate::matrix::CsrBuilder;
 use crate::random::Random;
-use crate::ranks::{Alone, MIN_SHARED_CLUSTERS};
 
 fn floats(value: &Value) -> Vec<f64> {
     let values = value.as_array().unwrap().iter();

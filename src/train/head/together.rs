@@ -1,6 +1,6 @@
 //! Parts 1 and 3 where ranks share the clusters, range by range of clusters.
 //!
-//! Where there are enough of them ([`shares_clusters`](crate::ranks::shares_clusters)), clusters are cut into as many
+//! Where there are enough of them ([`shares_clusters`](crate::communicator::shares_clusters)), clusters are cut into as many
 //! ranges as labels, and a rank scores those that it owns. Softmax: each range has its highest logit m_r and
 //! s_r = Σ exp(logit − m_r); with the m_r and s_r of all ranges, every rank knows M = max m_r and
 //! S = Σ s_r·exp(m_r − M), summed in the order of ranges. The best clusters of a point are among the best of each rank.
@@ -14,13 +14,13 @@ use rayon::prelude::*;
 use super::clusters::cluster_gradients;
 use super::search::ShardBuffers;
 use super::{Batch, Head, SHARD};
+use crate::communicator::{
+    N_RANGES, Ranks, gather, gather_ranges, own_clusters, range_of_label, share, sum_in_order,
+};
 use crate::ids::ClusterId;
 use crate::index::{ClusterClassifiers, Selection, descending_key};
 use crate::kernels::Kernels;
 use crate::matrix::{Output, View, product, ranges_mut};
-use crate::ranks::{
-    N_RANGES, Ranks, gather, gather_ranges, own_clusters, range_of_label, share, sum_in_order,
-};
 
 /// What a shard of points knows of the clusters that the rank owns.
 #[derive(Default)]

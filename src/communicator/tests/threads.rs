@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 
-use crate::ranks::Ranks;
+use crate::communicator::Ranks;
 
 /// One thread of several, with a channel from and to each.
 pub(crate) struct ThreadRank {

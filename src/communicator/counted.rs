@@ -62,7 +62,7 @@ impl Ranks for Counted<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ranks::threads;
+    use crate::communicator::threads;
 
     #[test]
     fn what_stays_on_a_rank_is_not_counted() {

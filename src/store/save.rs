@@ -7,12 +7,12 @@ use super::save_member::{write_member, write_tensors};
 use super::tensors::{Tensor, Values, offsets};
 use super::training::WriteLock;
 use super::{Existing, judging, lines, load, rerank, v1, v1_history, written_by};
+use crate::communicator::Alone;
 use crate::error::{Error, Result};
 use crate::features::{Pairs, Vectorizer};
 use crate::matrix::CsrMatrix;
 use crate::neighbours::Postings;
 use crate::predict::Predictor;
-use crate::ranks::Alone;
 
 impl Predictor {
     /// Saves the model into a directory that holds none yet.

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use super::split::{HeldOut, LabelledPoints};
 use crate::calibration::{Calibrator, CandidateScores, Isotonic, Mixing, TREE_LIMITS};
+use crate::communicator::{Ranks, gather_all, own_blocks, share};
 use crate::config::{
     CalibrationKind, Config, Plan, RankerConfig, RankerNegatives, paper_n_clusters,
 };
@@ -19,7 +20,6 @@ use crate::matrix::Matrix;
 use crate::neighbours::Neighbours;
 use crate::predict::{CHUNK, Level, Member, MemberScratch, Position, Search, Verdict, Witnesses};
 use crate::ranker::{CandidateLists, ClusterTree, Negatives, Ranker, RankerProblem};
-use crate::ranks::{Ranks, gather_all, own_blocks, share};
 use crate::train::{agree, start_together};
 
 /// Whether the ranker of a member needs to know what its network makes of the training points.

@@ -2,14 +2,14 @@
 
 use super::rerank::{ranker_sees_points, train_ranker};
 use super::split::LabelledPoints;
-use crate::checkpoint::{FinishedMember, Follower, TrainingFolder};
+use crate::communicator::{Ranks, is_told};
 use crate::config::Plan;
 use crate::encoder::EncoderOrigin;
 use crate::error::Result;
 use crate::events::{Event, Observer, emit};
 use crate::model::Model;
 use crate::predict::Member;
-use crate::ranks::{Ranks, is_told};
+use crate::store::{FinishedMember, Follower, TrainingFolder};
 use crate::train::{TrainState, Trained, TrainingData, ValidationPoints, agree, begin, train_from};
 
 /// Where unfinished trainings are kept.

@@ -15,12 +15,12 @@ use super::save::save_locked;
 use super::snapshot::Turn;
 use super::together::tell_restored;
 use super::{Existing, describe, files, snapshot, written_by};
+use crate::communicator::{Alone, Ranks, is_told};
 use crate::config::Plan;
 use crate::data::DataSummary;
 use crate::encoder::EncoderOrigin;
 use crate::error::{Error, Result};
 use crate::predict::Predictor;
-use crate::ranks::{Alone, Ranks, is_told};
 use crate::train::{Array, Boundary, TrainState};
 
 /// The folder's name inside a model's directory.

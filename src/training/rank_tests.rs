@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::Trainer;
+use crate::communicator::{MIN_SHARED_CLUSTERS, Ranks, threads};
 use crate::config::Config;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::events::{Event, Phase};
-use crate::ranks::{MIN_SHARED_CLUSTERS, Ranks, threads};
 
 /// Texts of two or three words out of 60, with a label for each word.
 fn data(n_points: usize) -> Dataset {

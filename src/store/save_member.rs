@@ -8,13 +8,13 @@ use super::tensors::{self, Tensor, Values, offsets};
 use super::{rerank, spread, v1};
 use crate::calibration::{Calibrator, Mixing};
 use crate::classifiers::{LabelClassifiers, LabelWeights};
+use crate::communicator::Ranks;
 use crate::encoder::TrainableEncoder;
 use crate::error::Result;
 use crate::index::ClusterClassifiers;
 use crate::model::Stage1Model;
 use crate::predict::{Member, Verdict};
 use crate::ranker::Ranker;
-use crate::ranks::Ranks;
 use crate::train::Spread;
 
 /// Writes the files of a member; their names end in its number. The other ranks [`tell`] their parts meanwhile.

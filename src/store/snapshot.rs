@@ -11,12 +11,12 @@ use super::v1_history::wire_history;
 use super::v1_training::{FORMAT, Snapshot};
 use super::{map, spread, written_by};
 use crate::clustering::Clustering;
+use crate::communicator::{Ranks, own_labels};
 use crate::config::Plan;
 use crate::encoder::EncoderOrigin;
 use crate::error::{Error, Result};
 use crate::ids::{ClusterId, LabelRow};
 use crate::index::{Adjacency, Edges};
-use crate::ranks::{Ranks, own_labels};
 use crate::train::{Array, NamedArray, Spread, StateParts, TrainState};
 
 /// No manifest of a snapshot is longer.

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use super::kept_member::{self, FinishedMember};
 use super::training::{MEMBERS, SLOTS, TrainingFolder, folder_in};
 use super::{save_member, snapshot};
+use crate::communicator::{Ranks, gather, is_told};
 use crate::config::Plan;
 use crate::encoder::EncoderOrigin;
 use crate::error::{Error, Result};
 use crate::predict::{Member, Predictor};
-use crate::ranks::{Ranks, gather, is_told};
 use crate::train::TrainState;
 
 impl TrainingFolder {

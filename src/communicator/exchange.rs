@@ -148,8 +148,8 @@ fn collect<T: Pod>(bytes: &[u8]) -> Vec<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::communicator::{own_ranges, threads};
     use crate::random::Random;
-    use crate::ranks::{own_ranges, threads};
 
     #[test]
     fn sums_over_ranges_have_the_same_bits_on_any_number_of_ranks() {

@@ -9,7 +9,7 @@ use super::memory::{self, DataSizes, MemoryEstimate};
 use super::rerank::{calibrate, find_neighbours};
 use super::split::{LabelPoints, TrainingSplit, count_labels};
 use super::transformer::{self, PreparedTransformer};
-use crate::checkpoint::{Follower, Identity, TrainingFolder};
+use crate::communicator::{MAX_RANKS, Ranks, is_told};
 use crate::config::{CalibrationKind, Config, DataCounts, EncoderKind, LabelTexts, Plan};
 use crate::data::{DataSummary, Dataset, HoldOut, Texts, names_say_something, texts_of_names};
 use crate::encoder::{EncoderOrigin, EncoderSizes};
@@ -19,7 +19,7 @@ use crate::features::{Featurizer, PointSet};
 use crate::matrix::CsrMatrix;
 use crate::neighbours::Names;
 use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, TrainingRecord, Witnesses};
-use crate::ranks::{MAX_RANKS, Ranks, is_told};
+use crate::store::{Follower, Identity, TrainingFolder};
 use crate::train::{ValidationPoints, points_per_epoch};
 
 /// A data set with its features and the plan for it.

@@ -7,7 +7,7 @@
 use std::io::{self, Write};
 
 use super::tensors::{self, Tensor};
-use crate::ranks::{Ranks, gather};
+use crate::communicator::{Ranks, gather};
 use crate::train::Spread;
 
 /// Most bytes of a piece.
@@ -136,8 +136,8 @@ fn send_to_first(bytes: &[u8], ranks: &dyn Ranks) -> Vec<Vec<u8>> {
 mod tests {
     use super::super::tensors::Values;
     use super::*;
+    use crate::communicator::{own_labels, threads};
     use crate::random::Random;
-    use crate::ranks::{own_labels, threads};
 
     /// Edges of 9 clusters to 50 labels with a weight each, and two numbers a label.
     #[test]

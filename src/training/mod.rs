@@ -21,13 +21,13 @@ pub use recalibrate::{GivenHoldOut, calibrate};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::checkpoint::{Destination, Existing, SnapshotPace, Start};
+use crate::communicator::{Alone, Ranks};
 use crate::config::Config;
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::events::{Observer, Silent};
 use crate::predict::Predictor;
-use crate::ranks::{Alone, Ranks};
+use crate::store::{Destination, Existing, SnapshotPace, Start};
 
 /// Trains predictors.
 ///
