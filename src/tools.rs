@@ -1,6 +1,6 @@
 //! What the command line needs besides the main types: models on disk and plans.
 
-pub use crate::communicator::{Counted, MAX_RANKS, Ranks};
+pub use crate::communicator::{Communicator, Counted, MAX_PROCESSES};
 pub use crate::store::{
     CheckedFile, Description, FileRecord, FileState, FilesCheck, check_files, check_not_in_use,
     describe, is_unfinished, merge, verify,

@@ -115,7 +115,7 @@ fn join(verb: &Verb, process: &mut Process) -> anyhow::Result<()> {
 
 fn resolve(common: &Common) -> Console {
     // One process speaks for all.
-    Console::new(if common.quiet || ranks::rank() > 0 {
+    Console::new(if common.quiet || ranks::process() > 0 {
         Verbosity::Quiet
     } else if common.verbose {
         Verbosity::Verbose

@@ -9,12 +9,12 @@ mod mpi;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use elias::tools::Ranks;
+use elias::tools::Communicator;
 
 /// What Open MPI, MPICH and others tell a process: how many there are, and which one it is.
 const SIZES: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"];
 const RANKS: [&str; 3] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"];
-/// How long a rank waits before it reports an error that the first probably reports, too. The first ends all a
+/// How long a process waits before it reports an error that the first probably reports, too. The first ends all a
 /// second after it has spoken.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -33,7 +33,9 @@ impl Process {
             let is_started = n_started.or(from_environment(&RANKS)).is_some();
             let joined = is_started.then(mpi::Joined::join).transpose()?;
             let process = Process { joined };
-            let is_single = process.ranks().is_none_or(|ranks| ranks.n_ranks() == 1);
+            let is_single = process
+                .communicator()
+                .is_none_or(|communicator| communicator.n_processes() == 1);
             if is_single && n_started.is_some_and(|n| n > 1) {
                 let problem = "mpirun started this several times, but the processes do not see each \
                                other: use the mpirun of the MPI that it was built with";
@@ -43,8 +45,8 @@ impl Process {
         }
         #[cfg(not(feature = "mpi"))]
         {
-            let n_ranks = from_environment(&SIZES).unwrap_or(1);
-            if n_ranks > 1 || rank() > 0 {
+            let n_processes = from_environment(&SIZES).unwrap_or(1);
+            if n_processes > 1 || process() > 0 {
                 let problem = "mpirun started this several times, but it was built without MPI: \
                                build it with --features mpi, or start it once";
                 return Err(crate::ui::console::Misuse(problem.into()).into());
@@ -62,16 +64,17 @@ impl Process {
     }
 
     /// What the processes tell each other; none if this is the only one.
-    pub(crate) fn ranks(&self) -> Option<&dyn Ranks> {
+    pub(crate) fn communicator(&self) -> Option<&dyn Communicator> {
         #[cfg(feature = "mpi")]
-        return self.joined.as_ref().map(|joined| joined.ranks());
+        return self.joined.as_ref().map(|joined| joined.communicator());
         #[cfg(not(feature = "mpi"))]
         None
     }
 
     /// Whether this process speaks for all.
     pub(crate) fn is_first(&self) -> bool {
-        self.ranks().is_none_or(|ranks| ranks.rank() == 0)
+        self.communicator()
+            .is_none_or(|communicator| communicator.process() == 0)
     }
 
     /// The end of this process; if it failed, of all: they would wait for it.
@@ -87,13 +90,13 @@ impl Process {
 }
 
 /// The number of this process, as its starter says; 0 if it was started alone.
-pub(crate) fn rank() -> usize {
+pub(crate) fn process() -> usize {
     from_environment(&RANKS).unwrap_or(0)
 }
 
 /// Lets the first process report an error that all have.
 pub(crate) fn let_the_first_report() {
-    if rank() > 0 {
+    if process() > 0 {
         std::thread::sleep(PATIENCE);
     }
 }

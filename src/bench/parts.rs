@@ -1,7 +1,7 @@
 //! Single parts of the method, to be compared with other implementations.
 
 use crate::clustering::{self, PointFeatures, label_centroids};
-use crate::communicator::{Alone, shares_clusters};
+use crate::communicator::{SingleProcess, shares_clusters};
 use crate::error::Result;
 use crate::matrix::CsrMatrix;
 use crate::training::PreparedTraining;
@@ -21,22 +21,22 @@ pub fn cluster_labels(
         dense: None,
     };
     let centroids = label_centroids(labels, points);
-    let clustering = clustering::cluster_labels(&centroids, n_clusters, seed, &Alone)?;
+    let clustering = clustering::cluster_labels(&centroids, n_clusters, seed, &SingleProcess)?;
     let clusters = clustering.cluster_of().iter();
     Ok(clusters.map(|cluster| cluster.0).collect())
 }
 
-/// The clusters that each of so many ranks scores in a training step: all, unless they are enough to be shared.
-pub fn clusters_per_rank(n_clusters: usize, n_ranks: usize) -> f64 {
+/// The clusters that each of so many processes scores in a training step: all, unless they are enough to be shared.
+pub fn clusters_per_rank(n_clusters: usize, n_processes: usize) -> f64 {
     let n_sharing = if shares_clusters(n_clusters) {
-        n_ranks
+        n_processes
     } else {
         1
     };
     n_clusters as f64 / n_sharing as f64
 }
 
-/// Trains the stages of one member, on any number of ranks, and keeps nothing of it.
+/// Trains the stages of one member, on any number of processes, and keeps nothing of it.
 ///
 /// An epoch ends after `max_steps` steps, so that steps of both stages can be measured where an epoch takes an hour.
 ///

@@ -10,7 +10,7 @@ mod node;
 mod quality;
 mod two_means;
 
-use crate::communicator::{Ranks, gather_all, share};
+use crate::communicator::{Communicator, gather_all, share};
 use crate::error::{Error, Result};
 use crate::ids::{ClusterId, LabelId};
 use crate::matrix::CsrMatrix;
@@ -34,7 +34,7 @@ pub(crate) struct Clustering {
 /// Groups labels into `n_clusters` clusters whose sizes differ by at most one.
 ///
 /// `centroids` is L×D with rows of L2 norm 1, or empty for a label without points; such labels fill the clusters
-/// with room, lowest ids first. The result depends on the seed, not on the number of threads or ranks: each rank halves
+/// with room, lowest ids first. The result depends on the seed, not on the number of threads or processes: each process halves
 /// what leads to its part of the clusters, and all get the whole. Neighbouring clusters are siblings of the recursive
 /// halving.
 ///
@@ -44,7 +44,7 @@ pub(crate) fn cluster_labels(
     centroids: &CsrMatrix,
     n_clusters: usize,
     seed: u64,
-    ranks: &dyn Ranks,
+    communicator: &dyn Communicator,
 ) -> Result<Clustering> {
     let n_labels = centroids.n_rows();
     if n_clusters == 0 || n_clusters > n_labels {
@@ -54,13 +54,20 @@ pub(crate) fn cluster_labels(
             expected: format!("1 to {n_labels}, the number of labels"),
         });
     }
-    let own = share(n_clusters, ranks.rank(), ranks.n_ranks());
+    let own = share(
+        n_clusters,
+        communicator.process(),
+        communicator.n_processes(),
+    );
     let clusters = two_means::halve_into(centroids, n_clusters, own, seed);
     let sizes = clusters.iter().map(|labels| labels.len() as u64).collect();
-    let sizes = gather_all(ranks, sizes).into_iter();
+    let sizes = gather_all(communicator, sizes).into_iter();
     let sizes: Vec<usize> = sizes.map(|size| size as usize).collect();
     let labels = clusters.iter().flatten().map(|label| label.0).collect();
-    let order = gather_all(ranks, labels).into_iter().map(LabelId).collect();
+    let order = gather_all(communicator, labels)
+        .into_iter()
+        .map(LabelId)
+        .collect();
     Ok(Clustering::from_order(order, &sizes))
 }
 

@@ -1,7 +1,7 @@
 //! Clusters of labels: partition, balance, quality against brute force, the same on any number of threads.
 
 use crate::clustering::{Clustering, PointFeatures, cluster_labels, label_centroids, mean_cosine};
-use crate::communicator::{Alone, threads};
+use crate::communicator::{SingleProcess, threads};
 use crate::config::{default_n_clusters, paper_n_clusters};
 use crate::ids::{ClusterId, LabelId};
 use crate::matrix::{CsrBuilder, CsrMatrix, Matrix};
@@ -35,7 +35,7 @@ fn random_rows(n_rows: usize, n_cols: usize, seed: u64) -> CsrMatrix {
 }
 
 fn cluster(centroids: &CsrMatrix, n_clusters: usize, seed: u64) -> Clustering {
-    cluster_labels(centroids, n_clusters, seed, &Alone).unwrap()
+    cluster_labels(centroids, n_clusters, seed, &SingleProcess).unwrap()
 }
 
 proptest! {
@@ -184,9 +184,9 @@ fn ranks_find_the_clusters_of_one_process() {
     let centroids = random_rows(203, 12, 1);
     for n_clusters in [1, 5, 8, 23] {
         let alone = cluster(&centroids, n_clusters, 6);
-        for n_ranks in [2, 3, 16] {
-            let together = threads::run(n_ranks, |ranks| {
-                cluster_labels(&centroids, n_clusters, 6, ranks).unwrap()
+        for n_processes in [2, 3, 16] {
+            let together = threads::run(n_processes, |communicator| {
+                cluster_labels(&centroids, n_clusters, 6, communicator).unwrap()
             });
             assert!(together.iter().all(|clustering| *clustering == alone));
         }
@@ -212,7 +212,7 @@ fn labels_without_points_are_clustered_too() {
 fn impossible_numbers_of_clusters_are_errors() {
     let centroids = random_rows(3, 4, 0);
     for n_clusters in [0, 4] {
-        let error = cluster_labels(&centroids, n_clusters, 0, &Alone).unwrap_err();
+        let error = cluster_labels(&centroids, n_clusters, 0, &SingleProcess).unwrap_err();
         assert_eq!(
             error.to_string(),
             format!(

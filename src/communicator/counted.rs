@@ -1,32 +1,32 @@
-//! A rank that counts what it tells.
+//! A process that counts what it tells.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::Ranks;
+use super::Communicator;
 
-/// A rank that counts its calls and the bytes that it sends to others.
+/// A process that counts its calls and the bytes that it sends to others.
 pub struct Counted<'a> {
-    ranks: &'a dyn Ranks,
+    communicator: &'a dyn Communicator,
     n_calls: AtomicU64,
     n_bytes: AtomicU64,
 }
 
 impl<'a> Counted<'a> {
     /// Counts from now on.
-    pub fn new(ranks: &'a dyn Ranks) -> Self {
+    pub fn new(communicator: &'a dyn Communicator) -> Self {
         Counted {
-            ranks,
+            communicator,
             n_calls: AtomicU64::new(0),
             n_bytes: AtomicU64::new(0),
         }
     }
 
-    /// Calls so far, each of which all ranks make together.
+    /// Calls so far, each of which all processes make together.
     pub fn n_calls(&self) -> u64 {
         self.n_calls.load(Ordering::Relaxed)
     }
 
-    /// Bytes so far that this rank sent to others; what goes to all counts once for each of them.
+    /// Bytes so far that this process sent to others; what goes to all counts once for each of them.
     pub fn n_bytes(&self) -> u64 {
         self.n_bytes.load(Ordering::Relaxed)
     }
@@ -37,25 +37,25 @@ impl<'a> Counted<'a> {
     }
 }
 
-impl Ranks for Counted<'_> {
-    fn rank(&self) -> usize {
-        self.ranks.rank()
+impl Communicator for Counted<'_> {
+    fn process(&self) -> usize {
+        self.communicator.process()
     }
 
-    fn n_ranks(&self) -> usize {
-        self.ranks.n_ranks()
+    fn n_processes(&self) -> usize {
+        self.communicator.n_processes()
     }
 
     fn all_gather(&self, bytes: &[u8]) -> Vec<Vec<u8>> {
-        self.count(bytes.len() * (self.n_ranks() - 1));
-        self.ranks.all_gather(bytes)
+        self.count(bytes.len() * (self.n_processes() - 1));
+        self.communicator.all_gather(bytes)
     }
 
     fn all_to_all(&self, parts: &[&[u8]]) -> Vec<Vec<u8>> {
         let others = parts.iter().enumerate();
-        let others = others.filter(|(to, _)| *to != self.rank());
+        let others = others.filter(|(to, _)| *to != self.process());
         self.count(others.map(|(_, part)| part.len()).sum());
-        self.ranks.all_to_all(parts)
+        self.communicator.all_to_all(parts)
     }
 }
 
@@ -66,8 +66,8 @@ mod tests {
 
     #[test]
     fn what_stays_on_a_rank_is_not_counted() {
-        let counts = threads::run(3, |ranks| {
-            let counted = Counted::new(ranks);
+        let counts = threads::run(3, |communicator| {
+            let counted = Counted::new(communicator);
             counted.all_gather(b"four");
             let parts: [&[u8]; 3] = [b"a", b"bb", b"ccc"];
             counted.all_to_all(&parts);

@@ -1,12 +1,12 @@
 //! The processes of one training: which labels and clusters each of them owns, and what they tell each other.
 //!
-//! Labels are cut into [`N_RANGES`] ranges, whatever the number of ranks. A rank owns consecutive ranges: their rows of
+//! Labels are cut into [`N_RANGES`] ranges, whatever the number of processes. A process owns consecutive ranges: their rows of
 //! W_L with the state of the optimiser, and the edges of A that lead to them. Every sum that crosses ranges is taken
-//! range by range in their order, so that any number of ranks gives the same bytes. A training in one process is
-//! [`Alone`]: it owns all ranges and tells nobody.
+//! range by range in their order, so that any number of processes gives the same bytes. A training in one process is
+//! [`SingleProcess`]: it owns all ranges and tells nobody.
 //!
-//! [`Ranks`] has two calls. Both are made by all ranks in the same order, and return when all have made them; there is
-//! no error to return: where a rank is lost, the others are ended by what connects them.
+//! [`Communicator`] has two calls. Both are made by all processes in the same order, and return when all have made them; there is
+//! no error to return: where a process is lost, the others are ended by what connects them.
 
 mod counted;
 mod exchange;
@@ -26,34 +26,34 @@ use crate::events::POINTS_PER_EVENT;
 /// Ranges that the labels are cut into. More even out the work; each holds a gradient of the embeddings.
 pub(crate) const N_RANGES: usize = 16;
 
-/// The most ranks: each owns a range of labels.
-pub const MAX_RANKS: usize = N_RANGES;
+/// The most processes: each owns a range of labels.
+pub const MAX_PROCESSES: usize = N_RANGES;
 
 /// One of the processes that train a model together.
-pub trait Ranks: Sync {
-    /// Its number, from 0. Rank 0 writes the model.
-    fn rank(&self) -> usize;
+pub trait Communicator: Sync {
+    /// Its number, from 0. Process 0 writes the model.
+    fn process(&self) -> usize;
 
-    /// How many there are, at most [`MAX_RANKS`].
-    fn n_ranks(&self) -> usize;
+    /// How many there are, at most [`MAX_PROCESSES`].
+    fn n_processes(&self) -> usize;
 
-    /// Tells every rank the same; returns what each rank told, in their order.
+    /// Tells every process the same; returns what each process told, in their order.
     fn all_gather(&self, bytes: &[u8]) -> Vec<Vec<u8>>;
 
-    /// Tells each rank its own part; returns what each rank told this one.
+    /// Tells each process its own part; returns what each process told this one.
     fn all_to_all(&self, parts: &[&[u8]]) -> Vec<Vec<u8>>;
 }
 
 /// The only process of a training.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Alone;
+pub(crate) struct SingleProcess;
 
-impl Ranks for Alone {
-    fn rank(&self) -> usize {
+impl Communicator for SingleProcess {
+    fn process(&self) -> usize {
         0
     }
 
-    fn n_ranks(&self) -> usize {
+    fn n_processes(&self) -> usize {
         1
     }
 
@@ -76,63 +76,66 @@ pub(crate) fn range_of_label(label: u32, n_labels: usize) -> usize {
     ((label as usize + 1) * N_RANGES - 1) / n_labels
 }
 
-/// The part of `n` things in a row that a rank owns.
-pub(crate) fn share(n: usize, rank: usize, n_ranks: usize) -> Range<usize> {
-    n * rank / n_ranks..n * (rank + 1) / n_ranks
+/// The part of `n` things in a row that a process owns.
+pub(crate) fn share(n: usize, process: usize, n_processes: usize) -> Range<usize> {
+    n * process / n_processes..n * (process + 1) / n_processes
 }
 
-/// The ranges that this rank owns.
-pub(crate) fn own_ranges(ranks: &dyn Ranks) -> Range<usize> {
-    share(N_RANGES, ranks.rank(), ranks.n_ranks())
+/// The ranges that this process owns.
+pub(crate) fn own_ranges(communicator: &dyn Communicator) -> Range<usize> {
+    share(N_RANGES, communicator.process(), communicator.n_processes())
 }
 
-/// The points that this rank looks at, block by block, where they are worked on in chunks of so many.
+/// The points that this process looks at, block by block, where they are worked on in chunks of so many.
 ///
-/// A rank has whole chunks, so that chunks begin at the same points for any number of ranks. All ranks have equally many
-/// blocks, of which the last ones may be empty: ranks can agree after each.
+/// A process has whole chunks, so that chunks begin at the same points for any number of processes. All processes have equally many
+/// blocks, of which the last ones may be empty: processes can agree after each.
 pub(crate) fn own_blocks(
     n_points: usize,
     chunk: usize,
-    ranks: &dyn Ranks,
+    communicator: &dyn Communicator,
 ) -> impl Iterator<Item = Range<usize>> + use<> {
     let n_chunks = n_points.div_ceil(chunk);
-    let own = share(n_chunks, ranks.rank(), ranks.n_ranks());
+    let own = share(n_chunks, communicator.process(), communicator.n_processes());
     let own = own.start * chunk..(own.end * chunk).min(n_points);
     let per_block = POINTS_PER_EVENT / chunk * chunk;
-    let n_blocks = (n_chunks.div_ceil(ranks.n_ranks()) * chunk).div_ceil(per_block);
+    let n_blocks = (n_chunks.div_ceil(communicator.n_processes()) * chunk).div_ceil(per_block);
     (0..n_blocks).map(move |block| {
         let start = (own.start + block * per_block).min(own.end);
         start..(start + per_block).min(own.end)
     })
 }
 
-/// Ranks share clusters from so many on. Models with fewer keep the bytes that they have always had, and a single process
+/// Processes share clusters from so many on. Models with fewer keep the bytes that they have always had, and a single process
 /// that trains them pays nothing for ranges.
 #[cfg(not(test))]
 const MIN_SHARED_CLUSTERS: usize = 8192;
 #[cfg(test)]
 pub(crate) const MIN_SHARED_CLUSTERS: usize = 32;
 
-/// Whether ranks share so many clusters, each scoring and updating its own.
+/// Whether processes share so many clusters, each scoring and updating its own.
 pub(crate) fn shares_clusters(n_clusters: usize) -> bool {
     n_clusters >= MIN_SHARED_CLUSTERS
 }
 
-/// The ranges of clusters that this rank scores and updates: one of all clusters, unless they are shared.
-pub(crate) fn own_clusters(n_clusters: usize, ranks: &dyn Ranks) -> Vec<Range<usize>> {
+/// The ranges of clusters that this process scores and updates: one of all clusters, unless they are shared.
+pub(crate) fn own_clusters(
+    n_clusters: usize,
+    communicator: &dyn Communicator,
+) -> Vec<Range<usize>> {
     if !shares_clusters(n_clusters) {
         return std::iter::once(0..n_clusters).collect();
     }
     // Cut as labels are.
-    let ranges = own_ranges(ranks);
+    let ranges = own_ranges(communicator);
     ranges
         .map(|range| labels_of_range(n_clusters, range))
         .collect()
 }
 
-/// The labels that this rank owns, as rows of W_L.
-pub(crate) fn own_labels(n_labels: usize, ranks: &dyn Ranks) -> Range<usize> {
-    let ranges = own_ranges(ranks);
+/// The labels that this process owns, as rows of W_L.
+pub(crate) fn own_labels(n_labels: usize, communicator: &dyn Communicator) -> Range<usize> {
+    let ranges = own_ranges(communicator);
     labels_of_range(n_labels, ranges.start).start..labels_of_range(n_labels, ranges.end - 1).end
 }
 
@@ -143,9 +146,9 @@ mod tests {
     #[test]
     fn blocks_of_ranks_are_all_points_in_whole_chunks() {
         for n_points in [0, 1, 63, 64, 65, 1025, 5000] {
-            for n_ranks in [1, 2, 3, 16] {
-                let blocks = threads::run(n_ranks, |ranks| {
-                    own_blocks(n_points, 64, ranks).collect::<Vec<_>>()
+            for n_processes in [1, 2, 3, 16] {
+                let blocks = threads::run(n_processes, |communicator| {
+                    own_blocks(n_points, 64, communicator).collect::<Vec<_>>()
                 });
                 assert!(blocks.iter().all(|own| own.len() == blocks[0].len()));
                 let mut next = 0;
@@ -176,9 +179,9 @@ mod tests {
 
     #[test]
     fn every_label_has_one_owner() {
-        for n_ranks in 1..=MAX_RANKS {
-            let owned = threads::run(n_ranks, |ranks| own_labels(1001, ranks));
-            assert_eq!((owned[0].start, owned[n_ranks - 1].end), (0, 1001));
+        for n_processes in 1..=MAX_PROCESSES {
+            let owned = threads::run(n_processes, |communicator| own_labels(1001, communicator));
+            assert_eq!((owned[0].start, owned[n_processes - 1].end), (0, 1001));
             assert!(owned.windows(2).all(|pair| pair[0].end == pair[1].start));
             assert!(owned.iter().all(|labels| !labels.is_empty()));
         }

@@ -1,7 +1,7 @@
-//! The softmax of a row of A and its gradient, in pieces that ranks compute by themselves.
+//! The softmax of a row of A and its gradient, in pieces that processes compute by themselves.
 //!
 //! The sums of a row are taken over its edges into each range of labels, and then over the ranges in their order: a
-//! rank that holds only the edges into its own ranges comes to the same bits as one that holds the whole row.
+//! process that holds only the edges into its own ranges comes to the same bits as one that holds the whole row.
 
 use std::ops::Range;
 

@@ -1,9 +1,9 @@
 //! The best labels of every point.
 
-use crate::communicator::{Ranks, gather_all};
+use crate::communicator::{Communicator, gather_all};
 use crate::ids::LabelId;
 
-/// For every point the labels that a model ranks highest, best first.
+/// For every point the labels that a model processes highest, best first.
 ///
 /// Invariant: `indptr` starts at 0, never decreases and ends at `labels.len()`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,19 +43,19 @@ impl CandidateLists {
         self.indptr.push(self.labels.len());
     }
 
-    /// The lists of all ranks, one after the other.
-    pub(crate) fn gather(self, ranks: &dyn Ranks) -> Self {
-        if ranks.n_ranks() == 1 {
+    /// The lists of all processes, one after the other.
+    pub(crate) fn gather(self, communicator: &dyn Communicator) -> Self {
+        if communicator.n_processes() == 1 {
             return self;
         }
         let lengths = self
             .indptr
             .windows(2)
             .map(|ends| (ends[1] - ends[0]) as u64);
-        let lengths = gather_all(ranks, lengths.collect());
+        let lengths = gather_all(communicator, lengths.collect());
         let mut all = CandidateLists {
             indptr: Vec::with_capacity(lengths.len() + 1),
-            labels: gather_all(ranks, self.labels),
+            labels: gather_all(communicator, self.labels),
         };
         all.indptr.push(0);
         for length in lengths {

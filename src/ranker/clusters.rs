@@ -71,7 +71,7 @@ impl ClusterTree {
         })
     }
 
-    /// Trains a classifier per cluster on the points that have a label of its group, and so on for the groups. Ranks
+    /// Trains a classifier per cluster on the points that have a label of its group, and so on for the groups. Processes
     /// other than 0 get none.
     ///
     /// # Errors
@@ -98,7 +98,7 @@ impl ClusterTree {
                 dense: None,
                 labels: &labels,
                 negatives: Negatives::Clusters(&groups),
-                ranks: problem.ranks,
+                communicator: problem.communicator,
             };
             let stream = "cluster ranker";
             let trained = Ranker::train_level(&problem, config, seed, stream, &mut progress)?;
@@ -116,7 +116,7 @@ impl ClusterTree {
                 .iter_mut()
                 .for_each(|cluster| *cluster = groups[cluster.idx()]);
         }
-        if problem.ranks.rank() > 0 {
+        if problem.communicator.process() > 0 {
             return Ok(None);
         }
         let weights = weights.transpose();

@@ -5,7 +5,7 @@ mod problem;
 use std::ops::{ControlFlow, Range};
 
 use self::problem::*;
-use crate::communicator::{Alone, Ranks, threads};
+use crate::communicator::{Communicator, SingleProcess, threads};
 use crate::config::RankerLoss;
 use crate::ids::{ClusterId, LabelId};
 use crate::matrix::{CsrMatrix, Matrix};
@@ -397,20 +397,20 @@ fn ranks_train_the_ranker_of_one_process() {
         Negatives::Candidates(&problem.candidates),
         Negatives::Clusters(&cluster_of),
     ] {
-        let train = |ranks: &dyn Ranks| {
+        let train = |communicator: &dyn Communicator| {
             let view = RankerProblem {
                 negatives,
-                ranks,
+                communicator,
                 ..problem.view()
             };
             let trained = Ranker::train(&view, &defaults(), 42, |_| ControlFlow::Continue(()));
             trained.unwrap()
         };
-        let alone = train(&Alone);
+        let alone = train(&SingleProcess);
         assert!(alone.is_some());
-        for n_ranks in [2, 3, 16] {
-            let trained = threads::run(n_ranks, train);
-            assert_eq!(trained[0], alone, "{n_ranks} ranks");
+        for n_processes in [2, 3, 16] {
+            let trained = threads::run(n_processes, train);
+            assert_eq!(trained[0], alone, "{n_processes} communicator");
             assert!(trained[1..].iter().all(Option::is_none));
         }
     }
@@ -418,18 +418,18 @@ fn ranks_train_the_ranker_of_one_process() {
 
 #[test]
 fn ranks_stop_together_when_the_first_is_asked_to() {
-    // Rank 1 has a block more than rank 0.
+    // Process 1 has a block more than process 0.
     let problem = problem(3, 2 * LABELS_PER_BLOCK + 1, 10);
     let stopped = |stopping_rank: usize| {
-        threads::run(2, |ranks| {
+        threads::run(2, |communicator| {
             let view = RankerProblem {
-                ranks,
+                communicator,
                 ..problem.view()
             };
             let mut n_blocks = 0;
             let trained = Ranker::train(&view, &defaults(), 0, |_| {
                 n_blocks += 1;
-                match ranks.rank() == stopping_rank && n_blocks == 1 {
+                match communicator.process() == stopping_rank && n_blocks == 1 {
                     true => ControlFlow::Break(()),
                     false => ControlFlow::Continue(()),
                 }

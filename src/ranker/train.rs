@@ -2,15 +2,15 @@
 //!
 //! Labels are independent problems. They run in blocks, the largest first, so that no thread is left with a large
 //! label at the end; each has its own random stream, so the result does not depend on the number of threads. Besides
-//! the inverted candidate lists and the kept weights, memory is one scratch per thread. Each rank trains its part of the
-//! classifiers, and rank 0 gets all of them.
+//! the inverted candidate lists and the kept weights, memory is one scratch per thread. Each process trains its part of the
+//! classifiers, and process 0 gets all of them.
 
 use std::ops::ControlFlow;
 
 use rayon::prelude::*;
 
 use super::RankerOptions;
-use crate::communicator::{Ranks, gather_to_first, is_told, share};
+use crate::communicator::{Communicator, gather_to_first, is_told, share};
 use crate::error::{Error, Result};
 use crate::matrix::{CsrMatrix, Matrix};
 use crate::random::Random;
@@ -39,7 +39,7 @@ pub(crate) struct RankerProblem<'a> {
     /// Which points are negatives.
     pub negatives: Negatives<'a>,
     /// This process and those that train with it, on the same problem.
-    pub ranks: &'a dyn Ranks,
+    pub communicator: &'a dyn Communicator,
 }
 
 impl RankerProblem<'_> {
@@ -108,9 +108,9 @@ impl Ranker {
     /// Trains a classifier for every label, and for every cluster if negatives come from clusters, on the current
     /// rayon pool.
     ///
-    /// `progress` gets the number of classifiers that this rank trained since the last call, and may stop the training
-    /// if this is rank 0. `seed` orders the solver's visits; the same seed gives the same weights on any number of
-    /// threads and ranks. A label without training points gets zero weights. Ranks other than 0 get none.
+    /// `progress` gets the number of classifiers that this process trained since the last call, and may stop the training
+    /// if this is process 0. `seed` orders the solver's visits; the same seed gives the same weights on any number of
+    /// threads and processes. A label without training points gets zero weights. Processes other than 0 get none.
     ///
     /// # Errors
     /// [`Error::CannotTrain`] if the parts of the problem do not fit each
@@ -146,8 +146,8 @@ impl Ranker {
         };
         problem.validate()?;
         let norms = InverseNorms::new(problem.bow, problem.dense);
-        let (ranks, n_labels) = (problem.ranks, problem.labels.n_cols());
-        let own = share(n_labels, ranks.rank(), ranks.n_ranks());
+        let (communicator, n_labels) = (problem.communicator, problem.labels.n_cols());
+        let own = share(n_labels, communicator.process(), communicator.n_processes());
         let label_points = LabelPoints::new(
             problem.labels,
             own.clone(),
@@ -159,9 +159,9 @@ impl Ranker {
         largest_first.sort_by_key(|&label| std::cmp::Reverse(label_points.size(label as usize)));
         let mut trained: Vec<Option<TrainedLabel>> = Vec::new();
         trained.resize_with(own.len(), || None);
-        // As many on every rank, for they stop together after a block.
+        // As many on every process, for they stop together after a block.
         let n_blocks = n_labels
-            .div_ceil(ranks.n_ranks())
+            .div_ceil(communicator.n_processes())
             .div_ceil(LABELS_PER_BLOCK);
         let blocks = largest_first.chunks(LABELS_PER_BLOCK);
         for block in blocks.chain(std::iter::repeat(&[][..])).take(n_blocks) {
@@ -178,7 +178,7 @@ impl Ranker {
             for (&label, row) in block.iter().zip(of_block) {
                 trained[label as usize - own.start] = Some(row);
             }
-            if is_told(ranks, progress(block.len()).is_break()) {
+            if is_told(communicator, progress(block.len()).is_break()) {
                 return Err(Error::Stopped);
             }
         }
@@ -216,13 +216,13 @@ fn train_label(
     }
 }
 
-/// Collects the rows of all ranks in label order, on rank 0.
+/// Collects the rows of all processes in label order, on process 0.
 fn gather_rows(
     trained: Vec<Option<TrainedLabel>>,
     problem: &RankerProblem<'_>,
     config: &RankerOptions,
 ) -> Result<Option<RankerParts>> {
-    let (ranks, n_labels) = (problem.ranks, problem.labels.n_cols());
+    let (communicator, n_labels) = (problem.communicator, problem.labels.n_cols());
     let n_kept = trained.iter().flatten().map(|row| row.words.len()).sum();
     let (mut lengths, mut intercepts) = (Vec::new(), Vec::new());
     let (mut columns, mut weights) = (Vec::with_capacity(n_kept), Vec::with_capacity(n_kept));
@@ -234,12 +234,12 @@ fn gather_rows(
         dense.extend_from_slice(&row.dense);
         intercepts.push(row.intercept);
     }
-    let lengths = gather_to_first(ranks, lengths);
-    let columns = gather_to_first(ranks, columns);
-    let weights = gather_to_first(ranks, weights);
-    let dense = gather_to_first(ranks, dense);
-    let intercepts = gather_to_first(ranks, intercepts);
-    if ranks.rank() > 0 {
+    let lengths = gather_to_first(communicator, lengths);
+    let columns = gather_to_first(communicator, columns);
+    let weights = gather_to_first(communicator, weights);
+    let dense = gather_to_first(communicator, dense);
+    let intercepts = gather_to_first(communicator, intercepts);
+    if communicator.process() > 0 {
         return Ok(None);
     }
     let mut indptr = Vec::with_capacity(n_labels + 1);
@@ -259,7 +259,7 @@ fn gather_rows(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::communicator::Alone;
+    use crate::communicator::SingleProcess;
     use crate::matrix::CsrBuilder;
 
     /// The weights of label 0, words by shared column.
@@ -306,7 +306,7 @@ mod tests {
             dense: Some(&dense),
             labels: &labels,
             negatives: Negatives::Candidates(&candidates),
-            ranks: &Alone,
+            communicator: &SingleProcess,
         };
         let (in_place, copied) = (solve(&problem, 0), solve(&problem, usize::MAX));
         assert!(!in_place.words.is_empty());

@@ -12,7 +12,7 @@ use super::save_member::write_member;
 use super::v1::{self, VERSION, WireFile};
 use super::v1_history::{WireEvent, wire_history};
 use super::written_by;
-use crate::communicator::Ranks;
+use crate::communicator::Communicator;
 use crate::config::Plan;
 use crate::error::Result;
 use crate::events::Event;
@@ -48,9 +48,13 @@ struct Manifest {
 ///
 /// # Errors
 /// [`crate::Error::Io`].
-pub(super) fn write(directory: &Path, finished: &FinishedMember, ranks: &dyn Ranks) -> Result<()> {
+pub(super) fn write(
+    directory: &Path,
+    finished: &FinishedMember,
+    communicator: &dyn Communicator,
+) -> Result<()> {
     let mut writer = Writer::new(directory)?;
-    let member = write_member(&mut writer, 0, &finished.member, ranks)?;
+    let member = write_member(&mut writer, 0, &finished.member, communicator)?;
     let architecture = match finished.member.encoder.architecture() {
         Some(text) => Some(writer.write("config", "json", |out| out.write_all(text.as_bytes()))?),
         None => None,

@@ -7,7 +7,7 @@ use super::save_member::{write_member, write_tensors};
 use super::tensors::{Tensor, Values, offsets};
 use super::training::WriteLock;
 use super::{Existing, judging, lines, load, rerank, v1, v1_history, written_by};
-use crate::communicator::Alone;
+use crate::communicator::SingleProcess;
 use crate::error::{Error, Result};
 use crate::features::{Pairs, Vectorizer};
 use crate::matrix::CsrMatrix;
@@ -95,7 +95,7 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<v1::Manifes
     let transformer = write_transformer(writer, predictor)?;
     let mut members = Vec::new();
     for (member_idx, member) in predictor.members().iter().enumerate() {
-        members.push(write_member(writer, member_idx, member, &Alone)?);
+        members.push(write_member(writer, member_idx, member, &SingleProcess)?);
     }
     let calibration = match predictor.calibration() {
         Some(calibration) => {

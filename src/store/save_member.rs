@@ -8,7 +8,7 @@ use super::tensors::{self, Tensor, Values, offsets};
 use super::{rerank, spread, v1};
 use crate::calibration::{Calibrator, Mixing};
 use crate::classifiers::{LabelClassifiers, LabelWeights};
-use crate::communicator::Ranks;
+use crate::communicator::Communicator;
 use crate::encoder::TrainableEncoder;
 use crate::error::Result;
 use crate::index::ClusterClassifiers;
@@ -17,7 +17,7 @@ use crate::predict::{Member, Verdict};
 use crate::ranker::Ranker;
 use crate::train::Spread;
 
-/// Writes the files of a member; their names end in its number. The other ranks [`tell`] their parts meanwhile.
+/// Writes the files of a member; their names end in its number. The other processes [`tell`] their parts meanwhile.
 ///
 /// # Errors
 /// [`crate::Error::Io`].
@@ -25,7 +25,7 @@ pub(super) fn write_member(
     writer: &mut Writer,
     member_idx: usize,
     member: &Member,
-    ranks: &dyn Ranks,
+    communicator: &dyn Communicator,
 ) -> Result<v1::Member> {
     let model = &member.model;
     let clusters = &model.clusters;
@@ -36,10 +36,10 @@ pub(super) fn write_member(
         beta: model.adjacency.beta(),
         encoder: write_tensors(writer, &named("encoder"), encoder)?,
         index: writer.write(&named("index"), "safetensors", |out| {
-            write_index(member, ranks, out)
+            write_index(member, communicator, out)
         })?,
         classifiers: writer.write(&named("classifiers"), "safetensors", |out| {
-            write_classifiers(&model.classifiers, ranks, out)
+            write_classifiers(&model.classifiers, communicator, out)
         })?,
         ranker: match &member.ranker {
             Some(ranker) => Some(write_ranker(writer, &named("ranker"), ranker)?),
@@ -63,19 +63,23 @@ pub(super) fn write_member(
     })
 }
 
-/// Tells the rank that writes a member what this one has of it.
-pub(super) fn tell(member: &Member, ranks: &dyn Ranks) {
+/// Tells the process that writes a member what this one has of it.
+pub(super) fn tell(member: &Member, communicator: &dyn Communicator) {
     let out = &mut io::sink();
-    let told = write_index(member, ranks, out)
-        .and_then(|()| write_classifiers(&member.model.classifiers, ranks, out));
+    let told = write_index(member, communicator, out)
+        .and_then(|()| write_classifiers(&member.model.classifiers, communicator, out));
     told.expect("what is thrown away can be written");
 }
 
-fn write_index(member: &Member, ranks: &dyn Ranks, out: &mut dyn Write) -> io::Result<()> {
+fn write_index(
+    member: &Member,
+    communicator: &dyn Communicator,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let model = &member.model;
     let edges = model.adjacency.edges();
     let own_indptr = offsets(edges.indptr());
-    let indptr = spread::sum_offsets(&own_indptr, ranks);
+    let indptr = spread::sum_offsets(&own_indptr, communicator);
     // For stage 1 offsets are enough: its labels are the rows of W_L in order.
     let stage1_edges = member.stage1.edges.as_ref();
     let stage1_indptr = stage1_edges.map(|edges| offsets(edges.indptr()));
@@ -100,19 +104,19 @@ fn write_index(member: &Member, ranks: &dyn Ranks, out: &mut dyn Write) -> io::R
         index.push(Tensor::list("stage1.indptr", Values::U64(indptr)));
     }
     index.extend(cluster_tensors(&model.clusters));
-    spread::write(index, Spread::of, &own_indptr, ranks, out)
+    spread::write(index, Spread::of, &own_indptr, communicator, out)
 }
 
 fn write_classifiers(
     classifiers: &LabelClassifiers,
-    ranks: &dyn Ranks,
+    communicator: &dyn Communicator,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     spread::write(
         classifier_tensors(classifiers),
         Spread::of,
         &[0],
-        ranks,
+        communicator,
         out,
     )
 }

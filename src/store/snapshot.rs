@@ -11,7 +11,7 @@ use super::v1_history::wire_history;
 use super::v1_training::{FORMAT, Snapshot};
 use super::{map, spread, written_by};
 use crate::clustering::Clustering;
-use crate::communicator::{Ranks, own_labels};
+use crate::communicator::{Communicator, own_labels};
 use crate::config::Plan;
 use crate::encoder::EncoderOrigin;
 use crate::error::{Error, Result};
@@ -31,18 +31,20 @@ pub(super) struct Turn {
     pub(super) member: usize,
 }
 
-/// Writes a snapshot into a directory of its own; the other ranks [`tell`] theirs meanwhile.
+/// Writes a snapshot into a directory of its own; the other processes [`tell`] theirs meanwhile.
 pub(super) fn write(
     directory: &Path,
     turn: Turn,
     identity: &Identity,
     state: &mut TrainState,
-    ranks: &dyn Ranks,
+    communicator: &dyn Communicator,
 ) -> Result<()> {
     let (position, history) = (state.position.into(), wire_history(&state.history));
     let beta = state.model.adjacency.beta();
     let mut writer = Writer::new(directory)?;
-    let state = writer.write("state", "safetensors", |out| write_state(state, ranks, out))?;
+    let state = writer.write("state", "safetensors", |out| {
+        write_state(state, communicator, out)
+    })?;
     let snapshot = Snapshot {
         format: FORMAT.into(),
         version: VERSION,
@@ -62,18 +64,22 @@ pub(super) fn write(
     writer.commit(&v1::to_text(&snapshot), &[])
 }
 
-/// Tells the rank that writes a snapshot what this one has.
-pub(super) fn tell(state: &mut TrainState, ranks: &dyn Ranks) {
-    let told = write_state(state, ranks, &mut io::sink());
+/// Tells the process that writes a snapshot what this one has.
+pub(super) fn tell(state: &mut TrainState, communicator: &dyn Communicator) {
+    let told = write_state(state, communicator, &mut io::sink());
     told.expect("what is thrown away can be written");
 }
 
-fn write_state(state: &mut TrainState, ranks: &dyn Ranks, out: &mut dyn Write) -> io::Result<()> {
+fn write_state(
+    state: &mut TrainState,
+    communicator: &dyn Communicator,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let cluster_of: Vec<u32> = state.clustering.cluster_of().iter().map(|c| c.0).collect();
     let edges = state.model.adjacency.edges().clone();
     let weights = state.model.adjacency.weights().map(<[f32]>::to_vec);
     let own_indptr = offsets(edges.indptr());
-    let indptr = spread::sum_offsets(&own_indptr, ranks);
+    let indptr = spread::sum_offsets(&own_indptr, communicator);
     // 0 is no parent.
     let parent = |parent: &Option<ClusterId>| parent.map_or(0, |cluster| cluster.0 + 1);
     let parents: Vec<u32> = state.parents.iter().map(parent).collect();
@@ -97,7 +103,7 @@ fn write_state(state: &mut TrainState, ranks: &dyn Ranks, out: &mut dyn Write) -
         };
         all.push(Tensor::list(&name, values));
     }
-    spread::write(all, Spread::of, &own_indptr, ranks, out)
+    spread::write(all, Spread::of, &own_indptr, communicator, out)
 }
 
 /// The manifest of a snapshot, if there is one.
@@ -116,7 +122,7 @@ pub(super) fn read(
     snapshot: &Snapshot,
     plan: &Plan,
     origin: &EncoderOrigin,
-    ranks: &dyn Ranks,
+    communicator: &dyn Communicator,
 ) -> Result<TrainState> {
     let path = directory.join(&snapshot.state);
     let bad = |problem: &str| Error::BadFile {
@@ -141,7 +147,7 @@ pub(super) fn read(
     let indptr = file.large_numbers("adjacency.indptr", n_clusters + 1)?;
     let indptr = indptr.iter().map(|&end| end as usize).collect();
     let labels = file.numbers("adjacency.labels", n_edges)?;
-    let own = own_labels(n_labels, ranks);
+    let own = own_labels(n_labels, communicator);
     let own_edges: Vec<usize> = (0..n_edges)
         .filter(|&edge| own.contains(&(labels[edge] as usize)))
         .collect();
@@ -190,7 +196,7 @@ pub(super) fn read(
             Array::Flags(values) => file.copy_flags(&name, &from, values),
         }
     };
-    let state = TrainState::restore(plan, origin, parts, ranks, &mut fill)?;
+    let state = TrainState::restore(plan, origin, parts, communicator, &mut fill)?;
     file.finish()?;
     Ok(state)
 }

@@ -1,28 +1,28 @@
-//! One file of tensors of which each rank has a part.
+//! One file of tensors of which each process has a part.
 //!
-//! Rank 0 writes; the others send it their parts piece by piece, so that it never holds more than its own part and a
-//! piece of another. The file is the one that a single process would have written. All ranks call [`write`] with the
+//! Process 0 writes; the others send it their parts piece by piece, so that it never holds more than its own part and a
+//! piece of another. The file is the one that a single process would have written. All processes call [`write`] with the
 //! same tensors in the same order.
 
 use std::io::{self, Write};
 
 use super::tensors::{self, Tensor};
-use crate::communicator::{Ranks, gather};
+use crate::communicator::{Communicator, gather};
 use crate::train::Spread;
 
 /// Most bytes of a piece.
 const PIECE: usize = 4 << 20;
 
-/// Row offsets of the edges of all ranks together, from those of each.
-pub(super) fn sum_offsets(own: &[u64], ranks: &dyn Ranks) -> Vec<u64> {
-    let all = gather(ranks, own);
+/// Row offsets of the edges of all processes together, from those of each.
+pub(super) fn sum_offsets(own: &[u64], communicator: &dyn Communicator) -> Vec<u64> {
+    let all = gather(communicator, own);
     let sum = |row: usize| all.iter().map(|indptr| indptr[row]).sum();
     (0..own.len()).map(sum).collect()
 }
 
-/// Writes tensors as one file; on ranks other than 0, `out` gets nothing of use.
+/// Writes tensors as one file; on processes other than 0, `out` gets nothing of use.
 ///
-/// `indptr` are the row offsets of the edges that this rank has.
+/// `indptr` are the row offsets of the edges that this process has.
 ///
 /// # Errors
 /// Those of `out`.
@@ -30,16 +30,16 @@ pub(super) fn write(
     mut tensors: Vec<Tensor<'_>>,
     spread_of: impl Fn(&str) -> Spread,
     indptr: &[u64],
-    ranks: &dyn Ranks,
+    communicator: &dyn Communicator,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    if ranks.n_ranks() == 1 {
+    if communicator.n_processes() == 1 {
         return tensors::write(tensors, out);
     }
     tensors::sort(&mut tensors);
     let spreads: Vec<Spread> = tensors.iter().map(|t| spread_of(&t.name)).collect();
     let own: Vec<u64> = tensors.iter().map(|t| t.shape[0] as u64).collect();
-    let n_rows = gather(ranks, &own);
+    let n_rows = gather(communicator, &own);
     let mut shapes: Vec<Vec<usize>> = tensors.iter().map(|t| t.shape.clone()).collect();
     for (at, shape) in shapes.iter_mut().enumerate() {
         if spreads[at] != Spread::Whole {
@@ -47,7 +47,7 @@ pub(super) fn write(
         }
     }
     tensors::write_header(&tensors, &shapes, out)?;
-    let indptrs = gather(ranks, indptr);
+    let indptrs = gather(communicator, indptr);
     for (at, tensor) in tensors.iter().enumerate() {
         let bytes = tensor.values.bytes();
         let n_row_bytes = bytes.len() / tensor.shape[0].max(1);
@@ -55,20 +55,20 @@ pub(super) fn write(
             Spread::Whole => out.write_all(bytes)?,
             Spread::Labels => {
                 let n_bytes = |from: usize| n_rows[from][at] as usize * n_row_bytes;
-                let lengths: Vec<usize> = (0..ranks.n_ranks()).map(n_bytes).collect();
-                write_one_after_the_other(bytes, &lengths, ranks, out)?;
+                let lengths: Vec<usize> = (0..communicator.n_processes()).map(n_bytes).collect();
+                write_one_after_the_other(bytes, &lengths, communicator, out)?;
             }
-            Spread::Edges => write_interleaved(bytes, n_row_bytes, &indptrs, ranks, out)?,
+            Spread::Edges => write_interleaved(bytes, n_row_bytes, &indptrs, communicator, out)?,
         }
     }
     Ok(())
 }
 
-/// The parts of the ranks, which are this many bytes long.
+/// The parts of the processes, which are this many bytes long.
 fn write_one_after_the_other(
     bytes: &[u8],
     lengths: &[usize],
-    ranks: &dyn Ranks,
+    communicator: &dyn Communicator,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     for (from, &length) in lengths.iter().enumerate() {
@@ -77,11 +77,11 @@ fn write_one_after_the_other(
             continue;
         }
         for start in (0..length).step_by(PIECE) {
-            let piece = match ranks.rank() == from {
+            let piece = match communicator.process() == from {
                 true => &bytes[start..length.min(start + PIECE)],
                 false => &[],
             };
-            for piece in send_to_first(piece, ranks) {
+            for piece in send_to_first(piece, communicator) {
                 out.write_all(&piece)?;
             }
         }
@@ -89,19 +89,23 @@ fn write_one_after_the_other(
     Ok(())
 }
 
-/// Row by row what each rank has of the row; rows end as `indptrs` say.
+/// Row by row what each process has of the row; rows end as `indptrs` say.
 fn write_interleaved(
     bytes: &[u8],
     n_edge_bytes: usize,
     indptrs: &[Vec<u64>],
-    ranks: &dyn Ranks,
+    communicator: &dyn Communicator,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let n_edge_bytes = gather(ranks, &[n_edge_bytes as u64]).concat();
+    let n_edge_bytes = gather(communicator, &[n_edge_bytes as u64]).concat();
     let n_edge_bytes = n_edge_bytes.into_iter().max().unwrap_or(0) as usize;
     let n_rows = indptrs[0].len() - 1;
-    let end = |rank: usize, row: usize| indptrs[rank][row] as usize * n_edge_bytes;
-    let all_ends = |row: usize| (0..indptrs.len()).map(|rank| end(rank, row)).sum::<usize>();
+    let end = |process: usize, row: usize| indptrs[process][row] as usize * n_edge_bytes;
+    let all_ends = |row: usize| {
+        (0..indptrs.len())
+            .map(|process| end(process, row))
+            .sum::<usize>()
+    };
     let mut first = 0;
     while first < n_rows {
         // At least one row, and as many as make a piece.
@@ -109,9 +113,9 @@ fn write_interleaved(
         while last < n_rows && all_ends(last + 1) - all_ends(first) <= PIECE {
             last += 1;
         }
-        let rank = ranks.rank();
-        let own = &bytes[end(rank, first)..end(rank, last)];
-        let pieces = send_to_first(own, ranks);
+        let process = communicator.process();
+        let own = &bytes[end(process, first)..end(process, last)];
+        let pieces = send_to_first(own, communicator);
         for row in first..last {
             for (from, piece) in pieces.iter().enumerate() {
                 if !piece.is_empty() {
@@ -125,11 +129,11 @@ fn write_interleaved(
     Ok(())
 }
 
-/// Tells rank 0 something; returns what each rank told this one.
-fn send_to_first(bytes: &[u8], ranks: &dyn Ranks) -> Vec<Vec<u8>> {
-    let mut parts: Vec<&[u8]> = vec![&[]; ranks.n_ranks()];
+/// Tells process 0 something; returns what each process told this one.
+fn send_to_first(bytes: &[u8], communicator: &dyn Communicator) -> Vec<Vec<u8>> {
+    let mut parts: Vec<&[u8]> = vec![&[]; communicator.n_processes()];
     parts[0] = bytes;
-    ranks.all_to_all(&parts)
+    communicator.all_to_all(&parts)
 }
 
 #[cfg(test)]
@@ -150,9 +154,9 @@ mod tests {
             })
             .collect();
         let rows: Vec<f32> = (0..100).map(|value| value as f32).collect();
-        let files = |n_ranks| {
-            threads::run(n_ranks, |ranks| {
-                let own = own_labels(50, ranks);
+        let files = |n_processes| {
+            threads::run(n_processes, |communicator| {
+                let own = own_labels(50, communicator);
                 let mut indptr = vec![0u64];
                 let (mut labels, mut weights) = (Vec::new(), Vec::new());
                 for list in &lists {
@@ -176,13 +180,16 @@ mod tests {
                     _ => Spread::Edges,
                 };
                 let mut out = Vec::new();
-                write(tensors, spread_of, &indptr, ranks, &mut out).unwrap();
+                write(tensors, spread_of, &indptr, communicator, &mut out).unwrap();
                 out
             })
         };
         let alone = files(1);
-        for n_ranks in [2, 5, 16] {
-            assert!(files(n_ranks)[0] == alone[0], "{n_ranks} ranks");
+        for n_processes in [2, 5, 16] {
+            assert!(
+                files(n_processes)[0] == alone[0],
+                "{n_processes} communicator"
+            );
         }
     }
 }

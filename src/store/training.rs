@@ -15,7 +15,7 @@ use super::save::save_locked;
 use super::snapshot::Turn;
 use super::together::tell_restored;
 use super::{Existing, describe, files, snapshot, written_by};
-use crate::communicator::{Alone, Ranks, is_told};
+use crate::communicator::{Communicator, SingleProcess, is_told};
 use crate::config::Plan;
 use crate::data::DataSummary;
 use crate::encoder::EncoderOrigin;
@@ -240,11 +240,11 @@ impl TrainingFolder {
         plan: &Plan,
         origin: &EncoderOrigin,
         member: usize,
-        ranks: &dyn Ranks,
+        communicator: &dyn Communicator,
     ) -> Result<Option<TrainState>> {
-        let state = self.restore_own(plan, origin, member, ranks)?;
+        let state = self.restore_own(plan, origin, member, communicator)?;
         let n_snapshots = if state.is_some() { self.generation } else { 0 };
-        tell_restored(n_snapshots, ranks);
+        tell_restored(n_snapshots, communicator);
         Ok(state)
     }
 
@@ -253,7 +253,7 @@ impl TrainingFolder {
         plan: &Plan,
         origin: &EncoderOrigin,
         member: usize,
-        ranks: &dyn Ranks,
+        communicator: &dyn Communicator,
     ) -> Result<Option<TrainState>> {
         self.member = member;
         self.is_damaged = SLOTS.iter().any(|slot| self.folder.join(slot).exists());
@@ -284,7 +284,7 @@ impl TrainingFolder {
                 self.is_damaged = false;
                 continue;
             }
-            if let Ok(state) = snapshot::read(path, snapshot, plan, origin, ranks) {
+            if let Ok(state) = snapshot::read(path, snapshot, plan, origin, communicator) {
                 self.generation = snapshot.generation + 1;
                 self.is_damaged = false;
                 return Ok(Some(state));
@@ -301,21 +301,21 @@ impl TrainingFolder {
         &mut self,
         state: &mut TrainState,
         boundary: Boundary,
-        ranks: &dyn Ranks,
+        communicator: &dyn Communicator,
     ) -> Result<Option<Duration>> {
         let is_due = self.clock.is_due(&self.destination.pace, state, boundary);
-        if !is_told(ranks, is_due) {
+        if !is_told(communicator, is_due) {
             return Ok(None);
         }
         let begun = Instant::now();
-        state.gather_cluster_state(ranks);
+        state.gather_cluster_state(communicator);
         let slot = self.folder.join(SLOTS[(self.generation % 2) as usize]);
         remove_folder(&slot)?;
         let turn = Turn {
             generation: self.generation,
             member: self.member,
         };
-        snapshot::write(&slot, turn, &self.identity, state, ranks)?;
+        snapshot::write(&slot, turn, &self.identity, state, communicator)?;
         files::sync_directory(&self.folder)?;
         self.generation += 1;
         self.clock.note(begun);
@@ -330,7 +330,7 @@ impl TrainingFolder {
         kept_member::write(
             &self.folder.join(self.member_name(member)),
             finished,
-            &Alone,
+            &SingleProcess,
         )
     }
 
@@ -345,7 +345,7 @@ impl TrainingFolder {
         folders.find_map(|folder| kept_member::read(&folder.join(&name), plan).ok())
     }
 
-    /// Where the network of a member is that several ranks trained.
+    /// Where the network of a member is that several processes trained.
     pub(super) fn network_folder(&self, member: usize) -> PathBuf {
         let mut folder = self.folder.join(self.member_name(member)).into_os_string();
         folder.push("-network");

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::adjacency::Matches;
 use super::stage::{Stage, agree};
-use crate::communicator::{Ranks, gather_all, own_blocks};
+use crate::communicator::{Communicator, gather_all, own_blocks};
 use crate::encoder::TrainableEncoder;
 use crate::error::Result;
 use crate::ids::ClusterId;
@@ -18,13 +18,13 @@ use crate::model::Model;
 const CHUNK: usize = 64;
 
 impl Stage<'_> {
-    /// Points that this rank matches.
+    /// Points that this process matches.
     pub(super) fn n_matched(&self) -> usize {
         self.blocks().map(|block| block.len()).sum()
     }
 
     fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<> {
-        own_blocks(self.rows.len(), CHUNK, self.data.ranks)
+        own_blocks(self.rows.len(), CHUNK, self.data.communicator)
     }
 
     /// The best clusters of every training point, without dropout and without parents. `advance` is told how many
@@ -56,31 +56,31 @@ impl Stage<'_> {
             });
             best.collect()
         };
-        let ranks = self.data.ranks;
+        let communicator = self.data.communicator;
         let mut matches = Vec::with_capacity(self.n_matched());
         for block in self.blocks() {
             let rows = &self.rows[block];
             let chunks = rows.par_chunks(CHUNK).map_init(searcher, matches_of);
             matches.par_extend(chunks.flatten_iter());
-            agree(ranks, advance(rows.len()))?;
+            agree(communicator, advance(rows.len()))?;
         }
-        Ok(gather_matches(ranks, matches))
+        Ok(gather_matches(communicator, matches))
     }
 }
 
-/// The matches of all ranks, each of which has those of a part of the points.
-fn gather_matches(ranks: &dyn Ranks, own: Matches) -> Matches {
-    if ranks.n_ranks() == 1 {
+/// The matches of all processes, each of which has those of a part of the points.
+fn gather_matches(communicator: &dyn Communicator, own: Matches) -> Matches {
+    if communicator.n_processes() == 1 {
         return own;
     }
     let lengths: Vec<u32> = own.iter().map(|best| best.len() as u32).collect();
-    let lengths = gather_all(ranks, lengths);
+    let lengths = gather_all(communicator, lengths);
     let flat = own.iter().flatten();
     let flat: Vec<[u32; 2]> = flat
         .map(|(cluster, score)| [cluster.0, score.to_bits()])
         .collect();
     drop(own);
-    let mut all = gather_all(ranks, flat)
+    let mut all = gather_all(communicator, flat)
         .into_iter()
         .map(|[cluster, score]| (ClusterId(cluster), f32::from_bits(score)));
     let lengths = lengths.into_iter();

@@ -21,11 +21,11 @@ pub(crate) struct ParameterCounts {
 pub(crate) struct StepSizes {
     pub(crate) batch_size: usize,
     pub(crate) shortlist_size: usize,
-    /// Labels of all ranks.
+    /// Labels of all processes.
     pub(crate) n_labels: usize,
     pub(crate) n_words: usize,
     pub(crate) n_threads: usize,
-    pub(crate) n_ranks: usize,
+    pub(crate) n_processes: usize,
     /// Values the encoder works in.
     pub(crate) n_encoder: usize,
 }
@@ -45,7 +45,7 @@ impl ParameterCounts {
 impl StepSizes {
     /// Bytes of the buffers of a step.
     pub(crate) fn n_bytes(&self, parameters: &ParameterCounts) -> usize {
-        let (n_labels, n_ranks) = (self.n_labels, self.n_ranks);
+        let (n_labels, n_processes) = (self.n_labels, self.n_processes);
         let ParameterCounts {
             n_clusters,
             dim,
@@ -54,9 +54,9 @@ impl StepSizes {
         } = *parameters;
         // A pair takes 16 bytes by shard, 16 by range, and 8 for the gradient of its edge. Lists that grew by doubling
         // have room for up to 3/5 more, on the data sets of docs/performance.md.
-        let pairs = self.batch_size * self.shortlist_size * (16 + 16 + 8) * 8 / 5 / n_ranks;
+        let pairs = self.batch_size * self.shortlist_size * (16 + 16 + 8) * 8 / 5 / n_processes;
         // Each range of labels has gradients of all embeddings.
-        let embeddings = 4 * self.batch_size * dim * (N_RANGES.div_ceil(n_ranks) + 8);
+        let embeddings = 4 * self.batch_size * dim * (N_RANGES.div_ceil(n_processes) + 8);
         let clusters = 4 * (2 * self.batch_size * n_clusters + n_clusters * dim);
         let searchers = self.n_threads * 8 * n_labels + 4 * (n_labels + self.n_words);
         let edges = 4 * n_edges;

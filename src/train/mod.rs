@@ -24,7 +24,7 @@ use rayon::prelude::*;
 
 use crate::classifiers::LabelClassifiers;
 use crate::clustering::{Clustering, PointFeatures, cluster_labels, label_centroids};
-use crate::communicator::{Ranks, own_labels};
+use crate::communicator::{Communicator, own_labels};
 use crate::config::{Plan, StageConfig};
 use crate::encoder::{EncoderOrigin, TrainableEncoder};
 use crate::error::Result;
@@ -65,14 +65,14 @@ pub(crate) struct TrainingData<'a> {
     /// What the encoder starts from.
     pub origin: &'a EncoderOrigin,
     /// This process and those that train with it.
-    pub ranks: &'a dyn Ranks,
+    pub communicator: &'a dyn Communicator,
     /// The most steps of an epoch, which then leaves out points; for measurements.
     pub max_steps: Option<usize>,
 }
 
 /// The result of a training.
 pub(crate) struct Trained {
-    /// Index and classifiers after stage 2; of W_L and A what the rank owns.
+    /// Index and classifiers after stage 2; of W_L and A what the process owns.
     pub model: Model,
     /// The encoder after stage 2.
     pub encoder: Box<dyn TrainableEncoder>,
@@ -104,7 +104,7 @@ pub(crate) fn begin(
 ) -> Result<TrainState> {
     let phase = Phase::Clustering;
     let started = emit(observer, Event::PhaseStarted { phase, n_steps: 0 });
-    agree(data.ranks, started)?;
+    agree(data.communicator, started)?;
     let clustering = initial_clusters(data, plan, None)?;
     let phase = match plan.config().clustering.warmup_epochs {
         0 => Phase::Stage1,
@@ -123,7 +123,7 @@ fn begin_phase(
     let seed = plan.config().train.seed;
     let numbering = cluster_order(&clustering)?;
     let edges = fixed_edges(&clustering, &numbering)?;
-    let own = own_labels(plan.counts().n_labels, data.ranks);
+    let own = own_labels(plan.counts().n_labels, data.communicator);
     let model = Model {
         clusters: random_clusters(plan, seed),
         adjacency: Adjacency::fixed(edges).restricted(own.clone()),
@@ -214,9 +214,9 @@ fn warm_up(
 
 /// From the clusters of stage 1 to the edges with which stage 2 begins.
 fn learn_adjacency(stage: &Stage<'_>, state: &mut TrainState) -> Result<()> {
-    let (plan, observer, ranks) = (stage.plan, stage.observer, stage.data.ranks);
+    let (plan, observer, communicator) = (stage.plan, stage.observer, stage.data.communicator);
     let n_matched = stage.n_matched();
-    let mut progress = start_together(Phase::Adjacency, n_matched, observer, ranks)?;
+    let mut progress = start_together(Phase::Adjacency, n_matched, observer, communicator)?;
     let InitialAdjacency {
         adjacency,
         n_repaired,
@@ -229,10 +229,10 @@ fn learn_adjacency(stage: &Stage<'_>, state: &mut TrainState) -> Result<()> {
     if plan.config().train.keep_stage1 {
         state.stage1 = state.copy_parameters();
     }
-    let own = own_labels(plan.counts().n_labels, ranks);
+    let own = own_labels(plan.counts().n_labels, communicator);
     state.model.adjacency = adjacency.restricted(own);
     state.enter(Phase::Stage2, plan.config());
-    agree(ranks, emit(observer, event))
+    agree(communicator, emit(observer, event))
 }
 
 /// The edges that the model as it is now leads to.
@@ -261,7 +261,7 @@ fn recount(stage: &Stage<'_>, state: &mut TrainState) -> Result<()> {
         emit(stage.observer, Event::Recounting { n_points })
     };
     let counted = count_edges(stage, state, &mut advance)?.adjacency;
-    let own = own_labels(stage.plan.counts().n_labels, stage.data.ranks);
+    let own = own_labels(stage.plan.counts().n_labels, stage.data.communicator);
     state.model.adjacency = counted.restricted(own);
     state.optimiser.edges = Some(EdgeState::new(&state.model.adjacency));
     Ok(())
@@ -285,7 +285,7 @@ fn initial_clusters(
     };
     let centroids = label_centroids(data.labels, features);
     let seed = plan.config().train.seed;
-    cluster_labels(&centroids, plan.n_clusters(), seed, data.ranks)
+    cluster_labels(&centroids, plan.n_clusters(), seed, data.communicator)
 }
 
 /// Labels cluster after cluster.

@@ -6,7 +6,7 @@ use super::head::{Batch, BatchCounts, Head, HeadMut, HeadOptions, LabelState, Lo
 use super::state::{Boundary, EpochSums, Keep, Optimiser, Position, TrainState};
 use super::validation::Validator;
 use super::{TrainingData, recount};
-use crate::communicator::{Ranks, gather, is_told, own_clusters, own_labels};
+use crate::communicator::{Communicator, gather, is_told, own_clusters, own_labels};
 use crate::config::{EdgeStart, Plan, Positives, Reduction, StageConfig};
 use crate::encoder::{StepSeed, TrainableEncoder};
 use crate::error::{Error, Result};
@@ -65,9 +65,9 @@ impl Stage<'_> {
         let n_batches = n_batches.min(self.data.max_steps.unwrap_or(usize::MAX));
         let n_steps = n_batches * config.epochs;
         let started = emit(self.observer, Event::PhaseStarted { phase, n_steps });
-        agree(self.data.ranks, started)?;
+        agree(self.data.communicator, started)?;
         let schedule = Schedule::new(n_steps);
-        let mut head = Head::new(self.plan.counts().n_labels, self.data.ranks);
+        let mut head = Head::new(self.plan.counts().n_labels, self.data.communicator);
         let mut buffers = StepBuffers::default();
         let mut order = Vec::with_capacity(n_visited);
         let mut emitted = Ok(());
@@ -90,7 +90,7 @@ impl Stage<'_> {
                     self.boundary(&mut emitted, state, keep)?;
                 }
             }
-            state.gather_clusters(self.data.ranks);
+            state.gather_clusters(self.data.communicator);
             // A stop takes effect after the events of the epoch, so that no resumed training lacks them.
             emitted = emitted.and(self.end_epoch(epoch, config, state));
             self.boundary(&mut emitted, state, keep)?;
@@ -115,7 +115,7 @@ impl Stage<'_> {
         state: &mut TrainState,
         keep: &mut Keep<'_>,
     ) -> Result<()> {
-        let emitted = agree(self.data.ranks, std::mem::replace(emitted, Ok(())));
+        let emitted = agree(self.data.communicator, std::mem::replace(emitted, Ok(())));
         match &emitted {
             Ok(()) => keep(state, Boundary::Step)?,
             Err(Error::Stopped) => keep(state, Boundary::Stop)?,
@@ -127,16 +127,16 @@ impl Stage<'_> {
     /// The strongest cluster of every label.
     fn parents(&self, model: &Model) -> Vec<Option<ClusterId>> {
         let parents = model.adjacency.parents();
-        if self.data.ranks.n_ranks() == 1 {
+        if self.data.communicator.n_processes() == 1 {
             return parents;
         }
-        let own = own_labels(parents.len(), self.data.ranks);
+        let own = own_labels(parents.len(), self.data.communicator);
         // 0 is no parent.
         let own = parents[own].iter();
         let own: Vec<u32> = own
             .map(|parent| parent.map_or(0, |cluster| cluster.0 + 1))
             .collect();
-        let all = gather(self.data.ranks, &own).concat();
+        let all = gather(self.data.communicator, &own).concat();
         let parent = |parent: u32| parent.checked_sub(1).map(ClusterId);
         all.into_iter().map(parent).collect()
     }
@@ -230,7 +230,7 @@ impl Stage<'_> {
             let options = self.shortlist_options(0.0);
             let ranker = Validator {
                 options,
-                ranks: self.data.ranks,
+                communicator: self.data.communicator,
                 model: &state.model,
                 encoder,
             };
@@ -303,7 +303,7 @@ impl Stage<'_> {
         encoder.backward(self.data.points, job.rows, &head.gradients.embeddings);
         optimiser.update_encoder(encoder, &job.rates);
         let is_due = job.is_due(config.optim.update_every);
-        let own = own_clusters(model.clusters.n_clusters(), self.data.ranks);
+        let own = own_clusters(model.clusters.n_clusters(), self.data.communicator);
         optimiser.update_clusters(
             &mut model.clusters,
             &head.gradients,
@@ -316,7 +316,7 @@ impl Stage<'_> {
                 waiting.apply(&mut model.classifiers, &mut optimiser.labels, job.rates);
             }
             if let Some(edges) = &mut optimiser.edges {
-                edges.apply(&mut model.adjacency, &job.rates, self.data.ranks);
+                edges.apply(&mut model.adjacency, &job.rates, self.data.communicator);
             }
         }
         let n_points = job.rows.len() as f64;
@@ -408,29 +408,29 @@ impl StepBuffers {
     }
 }
 
-/// Stops all ranks if the first is to stop: it alone has somebody who can ask for it.
-pub(crate) fn agree(ranks: &dyn Ranks, emitted: Result<()>) -> Result<()> {
+/// Stops all processes if the first is to stop: it alone has somebody who can ask for it.
+pub(crate) fn agree(communicator: &dyn Communicator, emitted: Result<()>) -> Result<()> {
     match emitted {
         Ok(()) | Err(Error::Stopped) => {
-            if is_told(ranks, emitted.is_err()) {
+            if is_told(communicator, emitted.is_err()) {
                 return Err(Error::Stopped);
             }
             Ok(())
         }
-        // What is wrong with the numbers is wrong on all ranks.
+        // What is wrong with the numbers is wrong on all processes.
         Err(error) => Err(error),
     }
 }
 
-/// Starts a phase of which this rank does so many steps; all ranks go on, or none.
+/// Starts a phase of which this process does so many steps; all processes go on, or none.
 pub(crate) fn start_together<'a>(
     phase: Phase,
     n_steps: usize,
     observer: &'a dyn Observer,
-    ranks: &dyn Ranks,
+    communicator: &dyn Communicator,
 ) -> Result<Steps<'a>> {
     let started = emit(observer, Event::PhaseStarted { phase, n_steps });
-    agree(ranks, started)?;
+    agree(communicator, started)?;
     Ok(Steps::new(phase, observer))
 }
 

@@ -8,7 +8,7 @@ use super::cluster_order;
 use super::head::{EdgeState, LabelGradients, LabelMoments};
 use crate::classifiers::LabelClassifiers;
 use crate::clustering::Clustering;
-use crate::communicator::{Ranks, gather_all, own_clusters, own_labels, shares_clusters};
+use crate::communicator::{Communicator, gather_all, own_clusters, own_labels, shares_clusters};
 use crate::config::{Config, OptimConfig, Plan};
 use crate::encoder::{EncoderOrigin, Parameter, TrainableEncoder};
 use crate::error::Result;
@@ -94,7 +94,7 @@ pub(crate) enum Boundary {
 /// Called at every boundary with the state, which it may store.
 pub(crate) type Keep<'a> = dyn FnMut(&mut TrainState, Boundary) -> Result<()> + 'a;
 
-/// Which part of an array a rank holds.
+/// Which part of an array a process holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spread {
     /// All of it.
@@ -156,10 +156,10 @@ impl TrainState {
         plan: &Plan,
         origin: &EncoderOrigin,
         parts: StateParts,
-        ranks: &dyn Ranks,
+        communicator: &dyn Communicator,
         fill: &mut dyn FnMut(NamedArray<'_>) -> Result<()>,
     ) -> Result<Self> {
-        let labels = own_labels(plan.counts().n_labels, ranks);
+        let labels = own_labels(plan.counts().n_labels, communicator);
         let (n_labels, n_clusters) = (labels.len(), plan.n_clusters());
         let dim = plan.config().encoder.dim;
         let model = Model {
@@ -232,17 +232,17 @@ impl TrainState {
         self.optimiser = Optimiser::new(&self.model, self.encoder.as_mut(), &config.optim);
     }
 
-    /// Brings W_C and b_C up to date on this rank, where ranks share the clusters.
-    pub(super) fn gather_clusters(&mut self, ranks: &dyn Ranks) {
+    /// Brings W_C and b_C up to date on this process, where processes share the clusters.
+    pub(super) fn gather_clusters(&mut self, communicator: &dyn Communicator) {
         let clusters = &mut self.model.clusters;
         let n_clusters = clusters.n_clusters();
-        gather_rows(clusters.weights.values_mut(), n_clusters, ranks);
-        gather_rows(&mut clusters.bias, n_clusters, ranks);
+        gather_rows(clusters.weights.values_mut(), n_clusters, communicator);
+        gather_rows(&mut clusters.bias, n_clusters, communicator);
     }
 
-    /// Brings what is stored of clusters up to date on this rank, where ranks share them.
-    pub(crate) fn gather_cluster_state(&mut self, ranks: &dyn Ranks) {
-        self.gather_clusters(ranks);
+    /// Brings what is stored of clusters up to date on this process, where processes share them.
+    pub(crate) fn gather_cluster_state(&mut self, communicator: &dyn Communicator) {
+        self.gather_clusters(communicator);
         let n_clusters = self.model.clusters.n_clusters();
         let Optimiser {
             cluster_weights,
@@ -258,7 +258,7 @@ impl TrainState {
             &mut waiting.cluster_weights,
             &mut waiting.cluster_bias,
         ] {
-            gather_rows(values, n_clusters, ranks);
+            gather_rows(values, n_clusters, communicator);
         }
     }
 
@@ -283,15 +283,15 @@ impl TrainState {
     }
 }
 
-/// Gathers the rows of clusters that other ranks own. values: C×any
-fn gather_rows(values: &mut [f32], n_clusters: usize, ranks: &dyn Ranks) {
-    if ranks.n_ranks() == 1 || !shares_clusters(n_clusters) {
+/// Gathers the rows of clusters that other processes own. values: C×any
+fn gather_rows(values: &mut [f32], n_clusters: usize, communicator: &dyn Communicator) {
+    if communicator.n_processes() == 1 || !shares_clusters(n_clusters) {
         return;
     }
-    let own = own_clusters(n_clusters, ranks);
+    let own = own_clusters(n_clusters, communicator);
     let n_columns = values.len() / n_clusters;
     let own = own[0].start * n_columns..own[own.len() - 1].end * n_columns;
-    values.copy_from_slice(&gather_all(ranks, values[own].to_vec()));
+    values.copy_from_slice(&gather_all(communicator, values[own].to_vec()));
 }
 
 /// AdamW's state of everything.

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::ValidationPoints;
 use super::head::cut_together;
-use crate::communicator::{Ranks, gather, own_labels};
+use crate::communicator::{Communicator, gather, own_labels};
 use crate::encoder::Encoder;
 use crate::events::{Event, POINTS_PER_EVENT, Phase};
 use crate::ids::{LabelId, LabelRow, Scored};
@@ -16,10 +16,10 @@ use crate::model::{Model, RankScratch};
 /// Labels predicted per point.
 const N_PREDICTED: usize = 100;
 
-/// What predicts: a model of which each rank has its labels.
+/// What predicts: a model of which each process has its labels.
 pub(super) struct Validator<'a> {
     pub(super) options: ShortlistOptions,
-    pub(super) ranks: &'a dyn Ranks,
+    pub(super) communicator: &'a dyn Communicator,
     pub(super) model: &'a Model,
     pub(super) encoder: &'a dyn Encoder,
 }
@@ -38,8 +38,8 @@ impl Validator<'_> {
             let mut embeddings = Matrix::default();
             self.encoder
                 .encode(validation.points, rows, &mut embeddings);
-            let ranked = match self.ranks.n_ranks() {
-                1 => self.rank(&embeddings),
+            let ranked = match self.communicator.n_processes() {
+                1 => self.process(&embeddings),
                 _ => self.rank_together(&embeddings),
             };
             for (&row, ranked) in rows.iter().zip(&ranked) {
@@ -57,17 +57,17 @@ impl Validator<'_> {
         }
     }
 
-    fn rank(&self, embeddings: &Matrix) -> Vec<Vec<Scored>> {
+    fn process(&self, embeddings: &Matrix) -> Vec<Vec<Scored>> {
         let (model, options) = (self.model, &self.options);
         let embeddings = embeddings.values().par_chunks(embeddings.n_cols());
-        let rank = |scratch: &mut RankScratch, embedding: &[f32]| {
+        let process = |scratch: &mut RankScratch, embedding: &[f32]| {
             model.rank(embedding, options, N_PREDICTED, scratch)
         };
-        let ranked = embeddings.map_init(|| RankScratch::new(model), rank);
+        let ranked = embeddings.map_init(|| RankScratch::new(model), process);
         ranked.collect()
     }
 
-    /// As `rank`: each rank scores those of its labels that are among the K best of all, and the best are merged.
+    /// As `process`: each process scores those of its labels that are among the K best of all, and the best are merged.
     fn rank_together(&self, embeddings: &Matrix) -> Vec<Vec<Scored>> {
         let Model {
             clusters,
@@ -76,7 +76,7 @@ impl Validator<'_> {
             numbering,
         } = self.model;
         let n_labels = adjacency.edges().n_labels();
-        let first_row = own_labels(n_labels, self.ranks).start as u32;
+        let first_row = own_labels(n_labels, self.communicator).start as u32;
         let embeddings = embeddings.values().par_chunks(embeddings.n_cols());
         let searched = embeddings.clone().map_init(
             || (Shortlister::new(n_labels), vec![0.0; clusters.n_clusters()]),
@@ -89,7 +89,7 @@ impl Validator<'_> {
         let paths: Vec<_> = searched.collect();
         let key = |path: &crate::index::Path| descending_key(path.score, path.row.0);
         let keys: Vec<Vec<u64>> = paths.iter().map(|p| p.iter().map(key).collect()).collect();
-        let first_out = cut_together(self.ranks, keys, self.options.shortlist_size);
+        let first_out = cut_together(self.communicator, keys, self.options.shortlist_size);
         let best = embeddings.zip(&paths).zip(&first_out);
         let best = best.map(|((embedding, paths), first_out)| {
             let kept = paths.iter();
@@ -103,12 +103,12 @@ impl Validator<'_> {
         let best: Vec<Vec<Scored>> = best.collect();
 
         let lengths: Vec<u32> = best.iter().map(|list| list.len() as u32).collect();
-        let lengths = gather(self.ranks, &lengths);
+        let lengths = gather(self.communicator, &lengths);
         let flat = best.iter().flatten();
         let flat: Vec<[u32; 2]> = flat
             .map(|scored| [scored.label.0, scored.score.to_bits()])
             .collect();
-        let told = gather(self.ranks, &flat);
+        let told = gather(self.communicator, &flat);
         let mut told: Vec<_> = told.iter().map(|list| list.iter()).collect();
         let merged = (0..best.len()).map(|point| {
             let mut all = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::rerank::{ranker_sees_points, train_ranker};
 use super::split::LabelledPoints;
-use crate::communicator::{Ranks, is_told};
+use crate::communicator::{Communicator, is_told};
 use crate::config::Plan;
 use crate::encoder::EncoderOrigin;
 use crate::error::Result;
@@ -18,9 +18,9 @@ pub(super) enum Keeping<'f> {
     Nothing { max_steps: Option<usize> },
     /// Nowhere.
     Nowhere,
-    /// In a folder of this rank.
+    /// In a folder of this process.
     Folder(&'f mut TrainingFolder),
-    /// In a folder of rank 0.
+    /// In a folder of process 0.
     Follower(&'f Follower),
 }
 
@@ -39,7 +39,7 @@ pub(super) struct MemberTrainer<'a, 'f> {
     pub(super) origin: &'a EncoderOrigin,
     pub(super) validation: Option<ValidationPoints<'a>>,
     pub(super) observer: &'a dyn Observer,
-    pub(super) ranks: &'a dyn Ranks,
+    pub(super) communicator: &'a dyn Communicator,
     pub(super) keeping: Keeping<'f>,
     /// What is trained.
     pub(super) runs: Runs,
@@ -58,7 +58,7 @@ impl Runs {
 }
 
 impl MemberTrainer<'_, '_> {
-    /// Trains every member on the same points; runs are counted from `first_run`. Ranks other than 0 get none.
+    /// Trains every member on the same points; runs are counted from `first_run`. Processes other than 0 get none.
     pub(super) fn train_members(
         &mut self,
         points: &LabelledPoints<'_>,
@@ -75,7 +75,7 @@ impl MemberTrainer<'_, '_> {
                 Keeping::Folder(folder) => folder.finished_member(run, &plan),
                 _ => None,
             };
-            let finished = if is_told(self.ranks, kept.is_some()) {
+            let finished = if is_told(self.communicator, kept.is_some()) {
                 kept
             } else {
                 self.train_member(points, run, &plan)?
@@ -107,7 +107,7 @@ impl MemberTrainer<'_, '_> {
                 n_members: self.n_runs,
             };
             history.push(event.clone());
-            agree(self.ranks, emit(self.observer, event))?;
+            agree(self.communicator, emit(self.observer, event))?;
         }
         let trained = self.train_stages(points, plan, run)?;
         history.extend(trained.history);
@@ -126,21 +126,22 @@ impl MemberTrainer<'_, '_> {
         let config = &plan.config().ranker;
         match &self.keeping {
             Keeping::Follower(follower) => {
-                let gathered = follower.tell_member(&finished.member, self.ranks);
+                let gathered = follower.tell_member(&finished.member, self.communicator);
                 if config.enabled && ranker_sees_points(&finished.member, config) {
                     finished = follower.read_member(&gathered, plan)?;
                 }
             }
-            Keeping::Folder(folder) if self.ranks.n_ranks() > 1 => {
-                finished = folder.gather_member(run, &finished, plan, self.ranks)?;
+            Keeping::Folder(folder) if self.communicator.n_processes() > 1 => {
+                finished = folder.gather_member(run, &finished, plan, self.communicator)?;
             }
             _ => {}
         }
         if config.enabled {
             let (member, observer) = (&finished.member, self.observer);
-            finished.member.ranker = train_ranker(member, points, plan, observer, self.ranks)?;
+            finished.member.ranker =
+                train_ranker(member, points, plan, observer, self.communicator)?;
         }
-        if self.ranks.rank() > 0 {
+        if self.communicator.process() > 0 {
             return Ok(None);
         }
         // The last member is saved with the model, if there will be one.
@@ -159,14 +160,14 @@ impl MemberTrainer<'_, '_> {
         plan: &Plan,
         run: usize,
     ) -> Result<Trained> {
-        let (observer, ranks) = (self.observer, self.ranks);
+        let (observer, communicator) = (self.observer, self.communicator);
         let data = TrainingData {
             points: points.points.points(),
             n_texts: points.n_texts,
             labels: &points.labels,
             validation: self.validation,
             origin: self.origin,
-            ranks,
+            communicator,
             max_steps: match self.keeping {
                 Keeping::Nothing { max_steps } => max_steps,
                 _ => None,
@@ -174,8 +175,8 @@ impl MemberTrainer<'_, '_> {
         };
         let restored = match &mut self.keeping {
             Keeping::Nothing { .. } | Keeping::Nowhere => None,
-            Keeping::Folder(folder) => folder.restore(plan, data.origin, run, ranks)?,
-            Keeping::Follower(follower) => follower.restore(plan, data.origin, ranks)?,
+            Keeping::Folder(folder) => folder.restore(plan, data.origin, run, communicator)?,
+            Keeping::Follower(follower) => follower.restore(plan, data.origin, communicator)?,
         };
         let state = match restored {
             Some(state) => state,
@@ -189,16 +190,16 @@ impl MemberTrainer<'_, '_> {
         let keeping = &mut self.keeping;
         let mut keep = |state: &mut TrainState, boundary| match keeping {
             Keeping::Nothing { .. } | Keeping::Nowhere => Ok(()),
-            Keeping::Folder(folder) => match folder.keep(state, boundary, ranks)? {
+            Keeping::Folder(folder) => match folder.keep(state, boundary, communicator)? {
                 Some(duration) => {
                     let seconds = duration.as_secs_f64();
-                    agree(ranks, emit(observer, Event::Checkpoint { seconds }))
+                    agree(communicator, emit(observer, Event::Checkpoint { seconds }))
                 }
                 None => Ok(()),
             },
             Keeping::Follower(follower) => {
-                if follower.keep(state, ranks) {
-                    agree(ranks, Ok(()))?;
+                if follower.keep(state, communicator) {
+                    agree(communicator, Ok(()))?;
                 }
                 Ok(())
             }

@@ -78,7 +78,7 @@ pub(super) struct DataSizes {
     /// Threads that will work.
     pub(super) n_threads: usize,
     /// Processes that share the labels.
-    pub(super) n_ranks: usize,
+    pub(super) n_processes: usize,
     /// Sizes of the encoder, if it is not a bag of words.
     pub(super) transformer: Option<EncoderSizes>,
 }
@@ -97,9 +97,9 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
     let bag = || BagEncoder::sizes(n_words, &config.encoder, batch_words);
     let encoder = sizes.transformer.unwrap_or_else(bag);
 
-    // Of what belongs to labels and edges a rank has its share.
-    let own_labels = n_labels.div_ceil(sizes.n_ranks);
-    let own_edges = n_edges.div_ceil(sizes.n_ranks);
+    // Of what belongs to labels and edges a process has its share.
+    let own_labels = n_labels.div_ceil(sizes.n_processes);
+    let own_edges = n_edges.div_ceil(sizes.n_processes);
     let head =
         LabelClassifiers::n_bytes(own_labels, dim) + ClusterClassifiers::n_bytes(n_clusters, dim);
     let encoder_bytes = 4 * encoder.n_parameters;
@@ -126,7 +126,7 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
         n_labels,
         n_words,
         n_threads: sizes.n_threads,
-        n_ranks: sizes.n_ranks,
+        n_processes: sizes.n_processes,
         n_encoder: encoder.n_step,
     };
     let step = step.n_bytes(&trained);
@@ -165,12 +165,12 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
         };
         ranker_weights = of_labels + of_clusters;
         let mut embeddings = 4 * counts.n_points * ranker_dim;
-        if sizes.n_ranks > 1 {
-            // While they are gathered, a rank's own are there twice.
-            embeddings += embeddings.div_ceil(sizes.n_ranks);
+        if sizes.n_processes > 1 {
+            // While they are gathered, a process's own are there twice.
+            embeddings += embeddings.div_ceil(sizes.n_processes);
         }
-        // Rows of their own, of which a rank has its share, before they are one matrix on rank 0.
-        let own_weights = of_labels.div_ceil(sizes.n_ranks);
+        // Rows of their own, of which a process has its share, before they are one matrix on process 0.
+        let own_weights = of_labels.div_ceil(sizes.n_processes);
         // Words and pairs side by side, of which half the entries are a copy.
         let terms = match sizes.n_pair_entries {
             0 => 0,
@@ -239,7 +239,7 @@ mod tests {
         n_centroid_entries: 4_000_000,
         words_per_point: 40,
         n_threads: 2,
-        n_ranks: 1,
+        n_processes: 1,
         transformer: None,
     };
 
@@ -256,7 +256,15 @@ mod tests {
     #[test]
     fn ranks_share_what_grows_with_labels() {
         let plan = plan(&["ranker.enabled=false", "calibration.enabled=false"]);
-        let of = |n_ranks| estimate(&plan, &DataSizes { n_ranks, ..SIZES });
+        let of = |n_processes| {
+            estimate(
+                &plan,
+                &DataSizes {
+                    n_processes,
+                    ..SIZES
+                },
+            )
+        };
         let (one, four) = (of(1), of(4));
         let words = 4 * 40_000 * plan.config().encoder.dim;
         assert!(4 * (four.parameters - words) < 2 * (one.parameters - words));

@@ -12,7 +12,7 @@ mod split;
 mod transformer;
 
 #[cfg(test)]
-mod rank_tests;
+mod process_tests;
 
 pub use memory::MemoryEstimate;
 pub use prepare::PreparedTraining;
@@ -21,7 +21,7 @@ pub use recalibrate::{GivenHoldOut, calibrate};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::communicator::{Alone, Ranks};
+use crate::communicator::{Communicator, SingleProcess};
 use crate::config::Config;
 use crate::data::Dataset;
 use crate::error::Result;
@@ -50,7 +50,7 @@ pub struct Trainer<'a> {
     existing: Existing,
     start: Start,
     pace: SnapshotPace,
-    ranks: &'a dyn Ranks,
+    communicator: &'a dyn Communicator,
     elsewhere: Vec<PathBuf>,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Trainer<'a> {
             existing: Existing::default(),
             start: Start::default(),
             pace: SnapshotPace::default(),
-            ranks: &Alone,
+            communicator: &SingleProcess,
             elsewhere: Vec::new(),
         }
     }
@@ -104,11 +104,11 @@ impl<'a> Trainer<'a> {
 
     /// Trains together with other processes, which share the labels among them.
     ///
-    /// Every rank makes the same calls with the same configuration and data, and [`Trainer::train_to`] a directory that
-    /// all of them see. The model is that of one process. An error of one rank does not reach the others: the caller
+    /// Every process makes the same calls with the same configuration and data, and [`Trainer::train_to`] a directory that
+    /// all of them see. The model is that of one process. An error of one process does not reach the others: the caller
     /// ends them.
-    pub fn ranks(mut self, ranks: &'a dyn Ranks) -> Self {
-        self.ranks = ranks;
+    pub fn communicator(mut self, communicator: &'a dyn Communicator) -> Self {
+        self.communicator = communicator;
         self
     }
 

@@ -9,7 +9,7 @@ use super::memory::{self, DataSizes, MemoryEstimate};
 use super::rerank::{calibrate, find_neighbours};
 use super::split::{LabelPoints, TrainingSplit, count_labels};
 use super::transformer::{self, PreparedTransformer};
-use crate::communicator::{MAX_RANKS, Ranks, is_told};
+use crate::communicator::{Communicator, MAX_PROCESSES, is_told};
 use crate::config::{CalibrationKind, Config, DataCounts, EncoderKind, LabelTexts, Plan};
 use crate::data::{DataSummary, Dataset, HoldOut, Texts, names_say_something, texts_of_names};
 use crate::encoder::{EncoderOrigin, EncoderSizes};
@@ -57,7 +57,7 @@ impl<'a> PreparedTraining<'a> {
             n_pairs: featurizer.n_pairs(),
         };
         let plan = config.resolve(counts)?;
-        check_ranks(trainer.ranks, &plan)?;
+        check_ranks(trainer.communicator, &plan)?;
         Ok(PreparedTraining {
             trainer,
             data,
@@ -100,13 +100,15 @@ impl<'a> PreparedTraining<'a> {
     /// # Errors
     /// As [`Trainer::train`].
     pub fn train(self) -> Result<Predictor> {
-        self.check_alone("several ranks need a directory to write the model to: use train_to")?;
+        self.check_alone(
+            "several communicator need a directory to write the model to: use train_to",
+        )?;
         let data = DataSummary::of(self.data);
         let trained = self.run(data, Keeping::Nowhere, Runs::All)?;
-        Ok(trained.expect("the only rank has the model"))
+        Ok(trained.expect("the only process has the model"))
     }
 
-    /// Trains the stages of one member, on any number of ranks, and keeps nothing of it; epochs have at most so many
+    /// Trains the stages of one member, on any number of processes, and keeps nothing of it; epochs have at most so many
     /// steps.
     pub(crate) fn train_stages(self, max_steps: Option<usize>) -> Result<()> {
         let data = DataSummary::of(self.data);
@@ -126,14 +128,14 @@ impl<'a> PreparedTraining<'a> {
     /// # Errors
     /// As [`Trainer::train_to`].
     pub fn train_to(self, directory: impl AsRef<Path>) -> Result<Predictor> {
-        let (directory, ranks) = (directory.as_ref(), self.trainer.ranks);
-        if ranks.rank() > 0 {
+        let (directory, communicator) = (directory.as_ref(), self.trainer.communicator);
+        if communicator.process() > 0 {
             return self.follow_to(directory);
         }
         let destination = self.trainer.destination(directory);
         let mut folder = TrainingFolder::open(&destination, self.identity())?;
         let finished = folder.finished()?;
-        let predictor = if is_told(ranks, finished.is_some()) {
+        let predictor = if is_told(communicator, finished.is_some()) {
             folder.remove()?;
             finished
         } else {
@@ -144,20 +146,20 @@ impl<'a> PreparedTraining<'a> {
             }
             predictor
         };
-        is_told(ranks, true);
-        Ok(predictor.expect("rank 0 has the model"))
+        is_told(communicator, true);
+        Ok(predictor.expect("process 0 has the model"))
     }
 
-    /// Trains this rank's part of the model that rank 0 saves.
+    /// Trains this process's part of the model that process 0 saves.
     fn follow_to(self, directory: &Path) -> Result<Predictor> {
-        let ranks = self.trainer.ranks;
-        let is_finished = is_told(ranks, false);
+        let communicator = self.trainer.communicator;
+        let is_finished = is_told(communicator, false);
         let follower = Follower::open(directory)?;
         if !is_finished {
             let data = DataSummary::of(self.data);
             self.run(data, Keeping::Follower(&follower), Runs::All)?;
         }
-        is_told(ranks, false);
+        is_told(communicator, false);
         follower.finished()
     }
 
@@ -178,18 +180,18 @@ impl<'a> PreparedTraining<'a> {
         Ok(())
     }
 
-    /// That there is one rank.
+    /// That there is one process.
     fn check_alone(&self, problem: &str) -> Result<()> {
-        match self.trainer.ranks.n_ranks() {
+        match self.trainer.communicator.n_processes() {
             1 => Ok(()),
             _ => Err(Error::CannotTrain(problem.into())),
         }
     }
 
-    /// The recipe. Nothing comes of a single run, and on ranks other than 0, which train their parts of the members.
+    /// The recipe. Nothing comes of a single run, and on processes other than 0, which train their parts of the members.
     fn run(self, data: DataSummary, keeping: Keeping<'_>, runs: Runs) -> Result<Option<Predictor>> {
         let (plan, observer) = (self.plan, self.trainer.observer);
-        let ranks = self.trainer.ranks;
+        let communicator = self.trainer.communicator;
         let mut points = self.points;
         let origin = match self.transformer {
             Some(prepared) => EncoderOrigin::Pretrained(Box::new(prepared.transformer)),
@@ -223,7 +225,7 @@ impl<'a> PreparedTraining<'a> {
             origin: &origin,
             validation,
             observer,
-            ranks,
+            communicator,
             keeping,
             runs,
             n_runs: plan.config().ensemble.members * split.n_passes(),
@@ -234,7 +236,7 @@ impl<'a> PreparedTraining<'a> {
             return Ok(None);
         }
         let mut members = trainer.train_members(&split.train, 0)?;
-        if ranks.rank() > 0 || runs != Runs::All {
+        if communicator.process() > 0 || runs != Runs::All {
             if let Some(all) = split.again() {
                 trainer.train_members(all, plan.config().ensemble.members)?;
             }
@@ -284,7 +286,7 @@ impl<'a> PreparedTraining<'a> {
         Ok(Some(predictor))
     }
 
-    /// Predicts the peak memory of the training on this many threads, on one of its ranks.
+    /// Predicts the peak memory of the training on this many threads, on one of its processes.
     pub fn peak_memory(&self, n_threads: usize) -> MemoryEstimate {
         let (data, validation) = (self.data, self.trainer.validation);
         let n_points = data.n_points();
@@ -295,7 +297,7 @@ impl<'a> PreparedTraining<'a> {
             n_centroid_entries: count_centroid_entries(data.labels(), features),
             words_per_point,
             n_threads,
-            n_ranks: self.trainer.ranks.n_ranks(),
+            n_processes: self.trainer.communicator.n_processes(),
             transformer: self.transformer_sizes(validation.map_or(0, Dataset::n_points), n_threads),
             ..DataSizes::default()
         };
@@ -354,19 +356,19 @@ impl<'a> PreparedTraining<'a> {
     }
 }
 
-/// That this many ranks can share the labels.
-fn check_ranks(ranks: &dyn Ranks, plan: &Plan) -> Result<()> {
-    let (n_ranks, n_labels) = (ranks.n_ranks(), plan.counts().n_labels);
+/// That this many processes can share the labels.
+fn check_ranks(communicator: &dyn Communicator, plan: &Plan) -> Result<()> {
+    let (n_processes, n_labels) = (communicator.n_processes(), plan.counts().n_labels);
     let cannot = |problem: String| Err(Error::CannotTrain(problem));
-    if n_ranks == 1 {
+    if n_processes == 1 {
         Ok(())
-    } else if n_ranks > MAX_RANKS {
+    } else if n_processes > MAX_PROCESSES {
         cannot(format!(
-            "{n_ranks} ranks were started, labels are shared by at most {MAX_RANKS}"
+            "{n_processes} communicator were started, labels are shared by at most {MAX_PROCESSES}"
         ))
-    } else if n_labels < MAX_RANKS {
+    } else if n_labels < MAX_PROCESSES {
         cannot(format!(
-            "{n_labels} labels are too few to be shared, expected at least {MAX_RANKS}: start one process"
+            "{n_labels} labels are too few to be shared, expected at least {MAX_PROCESSES}: start one process"
         ))
     } else if plan.config().train.keep_stage1 {
         cannot("train.keep_stage1 needs all labels in one process: turn it off".into())

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::split::{HeldOut, LabelledPoints};
 use crate::calibration::{Calibrator, CandidateScores, Isotonic, Mixing, TREE_LIMITS};
-use crate::communicator::{Ranks, gather_all, own_blocks, share};
+use crate::communicator::{Communicator, gather_all, own_blocks, share};
 use crate::config::{
     CalibrationKind, Config, Plan, RankerConfig, RankerNegatives, paper_n_clusters,
 };
@@ -28,14 +28,14 @@ pub(super) fn ranker_sees_points(member: &Member, config: &RankerConfig) -> bool
     config.use_embedding || config.negatives == RankerNegatives::Candidates || !has_clusters
 }
 
-/// Trains the ranker of a member, each rank its part; rank 0 gets it. Unless [`ranker_sees_points`], the network is not
-/// used, and the member may have the rank's own rows of W_L alone.
+/// Trains the ranker of a member, each process its part; process 0 gets it. Unless [`ranker_sees_points`], the network is not
+/// used, and the member may have the process's own rows of W_L alone.
 pub(super) fn train_ranker(
     member: &Member,
     train: &LabelledPoints<'_>,
     plan: &Plan,
     observer: &dyn Observer,
-    ranks: &dyn Ranks,
+    communicator: &dyn Communicator,
 ) -> Result<Option<Ranker>> {
     let config = &plan.config().ranker;
     let cluster_of = match config.negatives {
@@ -43,7 +43,7 @@ pub(super) fn train_ranker(
         RankerNegatives::Candidates => None,
     };
     let look = if ranker_sees_points(member, config) {
-        see_points(member, train, plan, observer, ranks)?
+        see_points(member, train, plan, observer, communicator)?
     } else {
         PointsSeen::default()
     };
@@ -55,14 +55,14 @@ pub(super) fn train_ranker(
             Some(cluster_of) => Negatives::Clusters(cluster_of),
             None => Negatives::Candidates(&look.candidates),
         },
-        ranks,
+        communicator,
     };
     let clusters = cluster_of.iter().flatten();
     let n_clusters = clusters.map(|cluster| cluster.idx() + 1).max();
     let above = n_clusters.into_iter().flat_map(ClusterTree::level_sizes);
     let levels = std::iter::once(train.labels.n_cols()).chain(above);
-    let own = levels.map(|n| share(n, ranks.rank(), ranks.n_ranks()).len());
-    let mut progress = start_together(Phase::Ranker, own.sum(), observer, ranks)?;
+    let own = levels.map(|n| share(n, communicator.process(), communicator.n_processes()).len());
+    let mut progress = start_together(Phase::Ranker, own.sum(), observer, communicator)?;
     let seed = plan.config().train.seed;
     Ranker::train(&problem, &config.into(), seed, |n_trained| {
         match progress.advance(n_trained) {
@@ -91,13 +91,13 @@ struct PointsSeen {
     embeddings: Matrix,
 }
 
-/// Candidates and embeddings of the training points, of which each rank sees a part.
+/// Candidates and embeddings of the training points, of which each process sees a part.
 fn see_points(
     member: &Member,
     train: &LabelledPoints<'_>,
     plan: &Plan,
     observer: &dyn Observer,
-    ranks: &dyn Ranks,
+    communicator: &dyn Communicator,
 ) -> Result<PointsSeen> {
     let n_points = train.points.len();
     let search = Search::new(plan, 0, true);
@@ -107,11 +107,11 @@ fn see_points(
     } else {
         0
     };
-    let blocks = || own_blocks(n_points, CHUNK, ranks);
+    let blocks = || own_blocks(n_points, CHUNK, communicator);
     let n_own = blocks().map(|block| block.len()).sum();
     let mut embeddings = vec![0.0; n_own * dim];
     let mut candidates = CandidateLists::with_capacity(n_own, search.n_candidates);
-    let mut progress = start_together(Phase::Candidates, n_own, observer, ranks)?;
+    let mut progress = start_together(Phase::Candidates, n_own, observer, communicator)?;
     let mut unseen = &mut embeddings[..];
     for block in blocks() {
         let rows: Vec<u32> = block.map(|row| row as u32).collect();
@@ -139,11 +139,11 @@ fn see_points(
             let labels = list.iter().map(|scored| scored.label);
             candidates.push(labels.filter(|_| is_labelled));
         }
-        agree(ranks, progress.advance(rows.len()))?;
+        agree(communicator, progress.advance(rows.len()))?;
     }
     Ok(PointsSeen {
-        candidates: candidates.gather(ranks),
-        embeddings: Matrix::from_vec(gather_all(ranks, embeddings), n_points, dim),
+        candidates: candidates.gather(communicator),
+        embeddings: Matrix::from_vec(gather_all(communicator, embeddings), n_points, dim),
     })
 }
 

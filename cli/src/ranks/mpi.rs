@@ -1,23 +1,23 @@
-//! Ranks over MPI. Every call is made by the main thread; rayon's threads only compute.
+//! Processes over MPI. Every call is made by the main thread; rayon's threads only compute.
 
 use std::time::Duration;
 
 use anyhow::Context;
-use elias::tools::Ranks;
+use elias::tools::Communicator;
 use mpi::datatype::{Partition, PartitionMut};
 use mpi::environment::Universe;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, CommunicatorCollectives};
 use mpi::{Count, Threading};
 
-/// Most bytes that one call of MPI moves to or from a rank; its counts are of 32 bits.
+/// Most bytes that one call of MPI moves to or from a process; its counts are of 32 bits.
 const MOST_BYTES: usize = 1 << 30;
 /// How long mpirun has to read what a process said, before that process ends all. MPICH's drops what it has not read.
 const TO_BE_HEARD: Duration = Duration::from_secs(1);
 
 /// The life of MPI in this process; it ends for all together when it is dropped.
 pub(super) struct Joined {
-    rank: MpiRank,
+    process: MpiRank,
     _universe: Universe,
 }
 
@@ -32,15 +32,18 @@ impl Joined {
         );
         end_all_on_panic();
         let world = universe.world();
-        let (rank, n_ranks) = (world.rank() as usize, world.size() as usize);
+        let (process, n_processes) = (world.process() as usize, world.size() as usize);
         Ok(Joined {
-            rank: MpiRank { rank, n_ranks },
+            process: MpiRank {
+                process,
+                n_processes,
+            },
             _universe: universe,
         })
     }
 
-    pub(super) fn ranks(&self) -> &dyn Ranks {
-        &self.rank
+    pub(super) fn communicator(&self) -> &dyn Communicator {
+        &self.process
     }
 
     /// Ends all processes.
@@ -54,7 +57,7 @@ fn end_all(code: u8) -> ! {
     SimpleCommunicator::world().abort(code.into())
 }
 
-/// A rank that panics would be waited for by the others.
+/// A process that panics would be waited for by the others.
 fn end_all_on_panic() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -64,22 +67,22 @@ fn end_all_on_panic() {
 }
 
 struct MpiRank {
-    rank: usize,
-    n_ranks: usize,
+    process: usize,
+    n_processes: usize,
 }
 
-impl Ranks for MpiRank {
-    fn rank(&self) -> usize {
-        self.rank
+impl Communicator for MpiRank {
+    fn process(&self) -> usize {
+        self.process
     }
 
-    fn n_ranks(&self) -> usize {
-        self.n_ranks
+    fn n_processes(&self) -> usize {
+        self.n_processes
     }
 
     fn all_gather(&self, bytes: &[u8]) -> Vec<Vec<u8>> {
         let world = SimpleCommunicator::world();
-        let mut lengths = vec![0u64; self.n_ranks];
+        let mut lengths = vec![0u64; self.n_processes];
         world.all_gather_into(&(bytes.len() as u64), &mut lengths[..]);
         let mut told = empty(&lengths);
         for piece in self.pieces(&lengths) {
@@ -99,10 +102,10 @@ impl Ranks for MpiRank {
     fn all_to_all(&self, parts: &[&[u8]]) -> Vec<Vec<u8>> {
         let world = SimpleCommunicator::world();
         let own: Vec<u64> = parts.iter().map(|part| part.len() as u64).collect();
-        // All lengths, so that all ranks know how many pieces there will be.
-        let mut all = vec![0u64; self.n_ranks * self.n_ranks];
+        // All lengths, so that all processes know how many pieces there will be.
+        let mut all = vec![0u64; self.n_processes * self.n_processes];
         world.all_gather_into(&own[..], &mut all[..]);
-        let to_here = all.chunks(self.n_ranks).map(|to| to[self.rank]);
+        let to_here = all.chunks(self.n_processes).map(|to| to[self.process]);
         let to_here: Vec<u64> = to_here.collect();
         let mut told = empty(&to_here);
         for piece in self.pieces(&all) {
@@ -126,7 +129,7 @@ impl Ranks for MpiRank {
 impl MpiRank {
     /// The pieces in which messages of these lengths go.
     fn pieces(&self, lengths: &[u64]) -> impl Iterator<Item = Piece> + use<> {
-        let size = MOST_BYTES / self.n_ranks;
+        let size = MOST_BYTES / self.n_processes;
         let longest = lengths.iter().copied().max().unwrap_or(0) as usize;
         (0..longest)
             .step_by(size)

@@ -41,7 +41,7 @@ pub(crate) struct Train {
     /// Number of models in the ensemble
     #[arg(long, value_name = "N", hide_short_help = true)]
     members: Option<usize>,
-    /// Re-rank the answers with a sparse ranker
+    /// Re-process the answers with a sparse ranker
     #[arg(long, value_name = "on|off", hide_short_help = true)]
     ranker: Option<Switch>,
     /// Calibrate scores on held-out training points
@@ -115,8 +115,8 @@ impl Train {
         let interrupt = Interrupt::listen(console)?;
         let progress = TrainingProgress::new(console, &config, interrupt);
         let mut trainer = Trainer::new(config).observer(&progress);
-        if let Some(ranks) = process.ranks() {
-            trainer = trainer.ranks(ranks);
+        if let Some(communicator) = process.communicator() {
+            trainer = trainer.communicator(communicator);
         }
         if let Some(test) = &test {
             trainer = trainer.validate_on(test);

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::communicator::Alone;
+use crate::communicator::SingleProcess;
 use crate::config::RankerLoss;
 use crate::ids::LabelId;
 use crate::matrix::{CsrBuilder, CsrMatrix, Matrix};
@@ -73,7 +73,7 @@ impl Problem {
             dense: Some(&self.dense),
             labels: &self.labels,
             negatives: Negatives::Candidates(&self.candidates),
-            ranks: &Alone,
+            communicator: &SingleProcess,
         }
     }
 

@@ -54,7 +54,11 @@ impl Head<'_> {
         });
         let of_ranges = self.ranges.iter().map(|range| &range.d_embeddings[..]);
         let of_ranges: Vec<&[f32]> = of_ranges.collect();
-        sum_in_order(self.ranks, &of_ranges, gradients.embeddings.values_mut());
+        sum_in_order(
+            self.communicator,
+            &of_ranges,
+            gradients.embeddings.values_mut(),
+        );
 
         gradients.cluster_weights.resize(n_clusters * dim, 0.0);
         gradients.cluster_bias.resize(n_clusters, 0.0);

@@ -1,20 +1,20 @@
-//! The end of part 1: the K best labels of each point, where several ranks have found some.
+//! The end of part 1: the K best labels of each point, where several processes have found some.
 //!
-//! Each rank has cut its own labels at K already. Of a point with more than K labels left, the keys that may be among the
-//! K best go to one rank, which finds the best key that is out; then every rank drops what is not better. Which keys may
-//! be follows from some of them, at fixed places in each rank's order, that all ranks tell first.
+//! Each process has cut its own labels at K already. Of a point with more than K labels left, the keys that may be among the
+//! K best go to one process, which finds the best key that is out; then every process drops what is not better. Which keys may
+//! be follows from some of them, at fixed places in each process's order, that all processes tell first.
 
 use rayon::prelude::*;
 
 use super::Head;
 use super::search::{Pair, ShardBuffers};
-use crate::communicator::{Ranks, gather, share};
+use crate::communicator::{Communicator, gather, share};
 use crate::index::{ShortlistOptions, descending_key};
 
 impl Head<'_> {
     /// Leaves the K best pairs of each point, and positives if they stay.
     pub(super) fn cut(&mut self, n_points: usize, options: &ShortlistOptions) {
-        if self.ranks.n_ranks() == 1 {
+        if self.communicator.n_processes() == 1 {
             return;
         }
         let mut keys = vec![Vec::new(); n_points];
@@ -25,7 +25,7 @@ impl Head<'_> {
         {
             keys[pair.point as usize].push(key(pair));
         }
-        let first_out = cut_together(self.ranks, keys, options.shortlist_size);
+        let first_out = cut_together(self.communicator, keys, options.shortlist_size);
         let shards = self.shards.par_iter_mut();
         shards.for_each(|shard| shard.drop_worse(&first_out, options.keeps_positives));
     }
@@ -53,10 +53,10 @@ fn key(pair: &Pair) -> u64 {
     descending_key(pair.score, pair.label)
 }
 
-/// Keys of each point that a rank tells first.
+/// Keys of each point that a process tells first.
 const N_MARKS: usize = 8;
 
-/// What a rank tells of a point first: how many keys it has, and every (K+1)/8-th of them in descending order.
+/// What a process tells of a point first: how many keys it has, and every (K+1)/8-th of them in descending order.
 #[derive(Clone, Copy, Default, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 struct Sketch {
@@ -83,26 +83,26 @@ fn lower_bound<'a>(
 ) -> u64 {
     let mut marks: Vec<u64> = sketches.flat_map(|sketch| sketch.marks).collect();
     marks.sort_unstable_by(|a, b| b.cmp(a));
-    // Each mark stands for as many keys of its rank as lie between two marks.
+    // Each mark stands for as many keys of its process as lie between two marks.
     marks[shortlist_size / stride]
 }
 
-/// The best key that is out of each point's K best among those of all ranks; none where there are no more than K.
+/// The best key that is out of each point's K best among those of all processes; none where there are no more than K.
 ///
-/// keys: this rank's, a list each point
+/// keys: this process's, a list each point
 pub(crate) fn cut_together(
-    ranks: &dyn Ranks,
+    communicator: &dyn Communicator,
     mut keys: Vec<Vec<u64>>,
     shortlist_size: usize,
 ) -> Vec<Option<u64>> {
-    let (rank, n_ranks) = (ranks.rank(), ranks.n_ranks());
+    let (process, n_processes) = (communicator.process(), communicator.n_processes());
     let stride = (shortlist_size + 1).div_ceil(N_MARKS);
     let sketch = |keys: &mut Vec<u64>| {
         keys.sort_unstable_by(|a, b| b.cmp(a));
         Sketch::of(keys, stride)
     };
     let own: Vec<Sketch> = keys.par_iter_mut().map(sketch).collect();
-    let sketches = gather(ranks, &own);
+    let sketches = gather(communicator, &own);
     let of_point = |point: usize| sketches.iter().map(move |sketches| &sketches[point]);
     let totals: Vec<usize> = (0..keys.len())
         .map(|point| of_point(point).map(|sketch| sketch.n_keys as usize).sum())
@@ -120,23 +120,23 @@ pub(crate) fn cut_together(
         keys[point].truncate(n_kept);
     }
 
-    let points_of = |rank| &crowded[share(crowded.len(), rank, n_ranks)];
+    let points_of = |process| &crowded[share(crowded.len(), process, n_processes)];
     // The number of keys before them.
     let message = |&point: &usize| {
         let keys = &keys[point];
         std::iter::once(keys.len() as u64).chain(keys.iter().copied())
     };
-    let outgoing: Vec<Vec<u64>> = (0..n_ranks)
+    let outgoing: Vec<Vec<u64>> = (0..n_processes)
         .map(|to| points_of(to).iter().flat_map(message).collect())
         .collect();
     let bytes = outgoing.iter().map(|keys| bytemuck::cast_slice(keys));
-    let incoming = ranks.all_to_all(&bytes.collect::<Vec<_>>());
+    let incoming = communicator.all_to_all(&bytes.collect::<Vec<_>>());
     let incoming = incoming.iter();
     let incoming: Vec<Vec<u64>> = incoming
         .map(|bytes| bytemuck::pod_collect_to_vec(bytes))
         .collect();
     let mut incoming: Vec<_> = incoming.iter().map(|told| told.iter().copied()).collect();
-    let decided = points_of(rank).iter().map(|_| {
+    let decided = points_of(process).iter().map(|_| {
         let mut keys = Vec::new();
         for told in &mut incoming {
             let n_keys = told.next().unwrap_or(0) as usize;
@@ -146,7 +146,7 @@ pub(crate) fn cut_together(
         first_out
     });
     let decided: Vec<u64> = decided.collect();
-    let decided = gather(ranks, &decided).concat();
+    let decided = gather(communicator, &decided).concat();
     for (&point, key) in crowded.iter().zip(decided) {
         first_out[point] = Some(key);
     }
@@ -161,16 +161,16 @@ mod tests {
 
     #[test]
     fn what_stays_is_what_one_rank_would_keep() {
-        for (n_ranks, k, n_keys) in [(1, 3, 9), (2, 0, 9), (2, 5, 9), (4, 7, 9), (3, 40, 80)] {
+        for (n_processes, k, n_keys) in [(1, 3, 9), (2, 0, 9), (2, 5, 9), (4, 7, 9), (3, 40, 80)] {
             let mut random = Random::new(k as u64, "keys", 0);
-            let lists: Vec<Vec<Vec<u64>>> = (0..n_ranks)
+            let lists: Vec<Vec<Vec<u64>>> = (0..n_processes)
                 .map(|_| {
                     let mut list = || (0..random.below(n_keys)).map(|_| random.u64()).collect();
                     (0..20).map(|_| list()).collect()
                 })
                 .collect();
-            let cuts = threads::run(n_ranks, |ranks| {
-                cut_together(ranks, lists[ranks.rank()].clone(), k)
+            let cuts = threads::run(n_processes, |communicator| {
+                cut_together(communicator, lists[communicator.process()].clone(), k)
             });
             for point in 0..20 {
                 let mut all: Vec<u64> = lists.iter().flat_map(|l| l[point].clone()).collect();
@@ -184,13 +184,13 @@ mod tests {
 
     #[test]
     fn keys_that_cannot_stay_are_not_sent() {
-        let n_bytes = threads::run(4, |ranks| {
-            let counted = Counted::new(ranks);
-            let keys = (0..800).map(|key| 4 * key + ranks.rank() as u64 + 1);
+        let n_bytes = threads::run(4, |communicator| {
+            let counted = Counted::new(communicator);
+            let keys = (0..800).map(|key| 4 * key + communicator.process() as u64 + 1);
             cut_together(&counted, vec![keys.collect(); 100], 800);
             counted.n_bytes()
         });
-        // Of 800 keys per rank some 200 stay, and three of four points are cut by others.
+        // Of 800 keys per process some 200 stay, and three of four points are cut by others.
         let all_keys = 8 * 800 * 75;
         assert!(n_bytes.iter().all(|&n| n < all_keys / 2), "{n_bytes:?}");
     }

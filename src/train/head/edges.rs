@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::LossWeights;
 use super::labels::{RangeBuffers, take};
 use super::search::ShardBuffers;
-use crate::communicator::{N_RANGES, Ranks, gather, gather_ranges, own_ranges};
+use crate::communicator::{Communicator, N_RANGES, gather, gather_ranges, own_ranges};
 use crate::config::SecondMoments;
 use crate::ids::LabelRow;
 use crate::index::{
@@ -74,19 +74,19 @@ impl EdgeState {
 
     /// Updates the touched rows, refreshes their scores and clears their gradients.
     ///
-    /// A rank holds the edges into its own labels; what a row's softmax needs of the others is gathered.
+    /// A process holds the edges into its own labels; what a row's softmax needs of the others is gathered.
     pub(crate) fn apply(
         &mut self,
         adjacency: &mut Adjacency,
         rates: &StepRates,
-        ranks: &dyn Ranks,
+        communicator: &dyn Communicator,
     ) {
-        let ranges = own_ranges(ranks);
+        let ranges = own_ranges(communicator);
         let (mut rows, beta) = self.touched_rows(adjacency);
         let totals = rows.par_iter_mut().flat_map_iter(|row| {
             passed_gradients(row.scores, row.gradient, row.segments(ranges.clone()))
         });
-        let totals = gather_ranges(ranks, totals.collect());
+        let totals = gather_ranges(communicator, totals.collect());
 
         let update = |softmax: &mut Vec<f32>, (row, totals): (&mut EdgeRow<'_>, &[f32])| {
             let total = totals.iter().sum();
@@ -102,8 +102,8 @@ impl EdgeState {
         for (at, row) in rows.iter_mut().enumerate() {
             row.norm.highest = tops[at];
         }
-        if ranks.n_ranks() > 1 {
-            for tops in gather(ranks, &tops) {
+        if communicator.n_processes() > 1 {
+            for tops in gather(communicator, &tops) {
                 for (row, top) in rows.iter_mut().zip(tops) {
                     row.norm.highest = row.norm.highest.max(top);
                 }
@@ -114,7 +114,7 @@ impl EdgeState {
             let segments = row.segments(ranges.clone());
             exponentials(row.weights, row.norm.highest, segments, row.scores)
         });
-        let sums = gather_ranges(ranks, sums.collect());
+        let sums = gather_ranges(communicator, sums.collect());
         let refreshed = rows.par_iter_mut().zip(sums.par_chunks(N_RANGES));
         refreshed.for_each(|(row, sums)| {
             row.norm.sum = sums.iter().sum();

@@ -2,15 +2,15 @@
 //!
 //! The step runs in four parts, each parallel over pieces whose bounds do not depend on the number of threads:
 //! 1. `search`: shards of points find their clusters and shortlists, sorted into ranges of labels; `cut` leaves the K
-//!    best where ranks found them together;
+//!    best where processes found them together;
 //! 2. `labels`: ranges of labels; each shortlisted row of W_L is read once a batch, scored against all points
 //!    that shortlisted it, and its gradient is handed on or applied at once;
 //! 3. `clusters`: shards of points collect the gradients of embeddings and cluster logits;
 //! 4. `edges`: rows of A.
 //!
-//! A rank does parts 2 and 4 for the labels it owns, and of part 1 what leads to them. Every rank scores and updates
+//! A process does parts 2 and 4 for the labels it owns, and of part 1 what leads to them. Every process scores and updates
 //! all clusters, or, where they are shared, its own (`together`). The large buffers are kept from step to step; what
-//! ranks tell each other, and short lists of slices, are allocated in each.
+//! processes tell each other, and short lists of slices, are allocated in each.
 
 mod clusters;
 mod cut;
@@ -28,7 +28,7 @@ use rayon::prelude::*;
 
 use crate::classifiers::LabelClassifiers;
 use crate::communicator::{
-    Ranks, gather, labels_of_range, own_ranges, shares_clusters, sum_in_order,
+    Communicator, gather, labels_of_range, own_ranges, shares_clusters, sum_in_order,
 };
 use crate::ids::ClusterId;
 use crate::index::{Adjacency, ClusterClassifiers, ShortlistOptions, Shortlister};
@@ -125,10 +125,10 @@ pub(crate) struct HeadGradients {
 
 /// The head's buffers.
 pub(crate) struct Head<'r> {
-    ranks: &'r dyn Ranks,
+    communicator: &'r dyn Communicator,
     n_labels: usize,
     shards: Vec<ShardBuffers>,
-    /// The ranges of labels that this rank owns.
+    /// The ranges of labels that this process owns.
     ranges: Vec<RangeBuffers>,
     /// Most selections per point: the stride of per-selection arrays.
     n_slots: usize,
@@ -140,14 +140,14 @@ pub(crate) struct Head<'r> {
 }
 
 impl<'r> Head<'r> {
-    /// Buffers for this many labels, of which the rank owns its part.
-    pub(crate) fn new(n_labels: usize, ranks: &'r dyn Ranks) -> Self {
+    /// Buffers for this many labels, of which the process owns its part.
+    pub(crate) fn new(n_labels: usize, communicator: &'r dyn Communicator) -> Self {
         let labels = |range| labels_of_range(n_labels, range);
         Head {
-            ranks,
+            communicator,
             n_labels,
             shards: Vec::new(),
-            ranges: own_ranges(ranks)
+            ranges: own_ranges(communicator)
                 .map(|range| RangeBuffers::new(range, labels(range)))
                 .collect(),
             n_slots: 0,
@@ -198,7 +198,7 @@ impl<'r> Head<'r> {
         self.d_slots.clear();
         self.d_slots.resize(batch.rows.len() * n_slots, 0.0);
         let of_ranges: Vec<&[f32]> = self.ranges.iter().map(|range| &range.d_slots[..]).collect();
-        sum_in_order(self.ranks, &of_ranges, &mut self.d_slots);
+        sum_in_order(self.communicator, &of_ranges, &mut self.d_slots);
         for (point, slot) in found.dropped {
             self.d_slots[point * n_slots + slot] -= weights.shortlist;
         }
@@ -216,7 +216,7 @@ impl<'r> Head<'r> {
     /// The losses of all ranges, added up in their order.
     fn loss(&self, counts: BatchCounts) -> HeadLoss {
         let own: Vec<[f64; 2]> = self.ranges.iter().map(|range| range.losses).collect();
-        let all = gather(self.ranks, &own).concat();
+        let all = gather(self.communicator, &own).concat();
         HeadLoss {
             classification: all.iter().map(|losses| losses[0]).sum(),
             shortlist: all.iter().map(|losses| losses[1]).sum(),

@@ -190,14 +190,14 @@ impl Case {
         let (mut classification_loss, mut shortlist_loss) = (0.0, 0.0);
         for point in 0..self.phi.len() {
             let phi = &self.phi[point];
-            for (rank, label) in self.reached(point, true).into_iter().enumerate() {
+            for (process, label) in self.reached(point, true).into_iter().enumerate() {
                 let is_positive = self.positives[point].contains(&label.label);
                 let mut d_path = 0.0; // ∂L/∂ŷ
                 if is_positive {
                     shortlist_loss -= label.shortlist_score.ln();
                     d_path -= shortlist / label.shortlist_score;
                 }
-                if rank < self.shortlist_size || self.keeps_positives && is_positive {
+                if process < self.shortlist_size || self.keeps_positives && is_positive {
                     let sigma = label.score / label.shortlist_score;
                     let (loss, d_score) = if is_positive {
                         (-label.score.ln(), -1.0 / label.score)

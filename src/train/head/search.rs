@@ -55,9 +55,9 @@ impl Pair {
 /// What one shard of points found.
 #[derive(Default)]
 pub(super) struct ShardBuffers {
-    /// softmax of the cluster logits, points×C; not used where ranks share the clusters.
+    /// softmax of the cluster logits, points×C; not used where processes share the clusters.
     pub(super) probabilities: Vec<f32>,
-    /// The same of the clusters that the rank owns, where ranks share them.
+    /// The same of the clusters that the process owns, where processes share them.
     pub(super) own_scores: OwnScores,
     /// Shortlisted labels, by range.
     pub(super) pairs: Vec<Vec<Pair>>,
@@ -81,7 +81,7 @@ struct SearchInputs<'a> {
     options: &'a ShortlistOptions,
 }
 
-/// What the search of a batch found, on all ranks together.
+/// What the search of a batch found, on all processes together.
 pub(super) struct Found {
     pub(super) counts: BatchCounts,
     /// Point and slot of positives that the cut at K dropped.
@@ -147,7 +147,7 @@ impl Head<'_> {
             },
             dropped: Vec::new(),
         };
-        for told in gather(self.ranks, &own) {
+        for told in gather(self.communicator, &own) {
             found.counts.n_positives += told[0] as usize;
             found.counts.n_pairs += told[1] as usize;
             let marks = told[2..].iter();
@@ -188,7 +188,7 @@ impl ShardBuffers {
         }
     }
 
-    /// Follows the clusters that ranks have selected together.
+    /// Follows the clusters that processes have selected together.
     fn search_selected(
         &mut self,
         inputs: SearchInputs<'_>,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::labels::LabelGradients;
 use super::reference::{Case, Gradients};
 use super::*;
-use crate::communicator::{Alone, MIN_SHARED_CLUSTERS};
+use crate::communicator::{MIN_SHARED_CLUSTERS, SingleProcess};
 use crate::ids::LabelRow;
 use crate::index::{self, Edges};
 use crate::matrix::CsrBuilder;
@@ -60,7 +60,7 @@ impl Case {
     fn random(seed: u64, dim: usize, is_learned: bool) -> Self {
         let mut random = Random::new(seed, "head case", 0);
         // With fewer clusters or points ∂W_C may vanish by chance, and errors are measured by its largest entry.
-        // Some have so many that ranks would share them.
+        // Some have so many that processes would share them.
         let n_clusters = MIN_SHARED_CLUSTERS * usize::from(seed % 3 == 2) + 3 + random.below(6);
         let n_labels = 3 + random.below(40);
         let n_points = 4 + random.below(SHARD);
@@ -186,7 +186,7 @@ impl Case {
             gradient_floor: 0.0,
             weights: &|_| weights,
         };
-        let mut head = Head::new(self.n_labels, &Alone);
+        let mut head = Head::new(self.n_labels, &SingleProcess);
         let parts = HeadMut {
             clusters: &clusters,
             adjacency: &adjacency,

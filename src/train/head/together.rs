@@ -1,11 +1,11 @@
-//! Parts 1 and 3 where ranks share the clusters, range by range of clusters.
+//! Parts 1 and 3 where processes share the clusters, range by range of clusters.
 //!
 //! Where there are enough of them ([`shares_clusters`](crate::communicator::shares_clusters)), clusters are cut into as many
-//! ranges as labels, and a rank scores those that it owns. Softmax: each range has its highest logit m_r and
-//! s_r = Σ exp(logit − m_r); with the m_r and s_r of all ranges, every rank knows M = max m_r and
-//! S = Σ s_r·exp(m_r − M), summed in the order of ranges. The best clusters of a point are among the best of each rank.
-//! ∂L/∂φ of a range of clusters is added to that of the range of labels with the same number. A rank has up-to-date rows
-//! of W_C for its own ranges only. Ranges and their chunks run in parallel; only what ranks tell each other waits.
+//! ranges as labels, and a process scores those that it owns. Softmax: each range has its highest logit m_r and
+//! s_r = Σ exp(logit − m_r); with the m_r and s_r of all ranges, every process knows M = max m_r and
+//! S = Σ s_r·exp(m_r − M), summed in the order of ranges. The best clusters of a point are among the best of each process.
+//! ∂L/∂φ of a range of clusters is added to that of the range of labels with the same number. A process has up-to-date rows
+//! of W_C for its own ranges only. Ranges and their chunks run in parallel; only what processes tell each other waits.
 
 use std::ops::Range;
 
@@ -15,25 +15,26 @@ use super::clusters::cluster_gradients;
 use super::search::ShardBuffers;
 use super::{Batch, Head, SHARD};
 use crate::communicator::{
-    N_RANGES, Ranks, gather, gather_ranges, own_clusters, range_of_label, share, sum_in_order,
+    Communicator, N_RANGES, gather, gather_ranges, own_clusters, range_of_label, share,
+    sum_in_order,
 };
 use crate::ids::ClusterId;
 use crate::index::{ClusterClassifiers, Selection, descending_key};
 use crate::kernels::Kernels;
 use crate::matrix::{Output, View, product, ranges_mut};
 
-/// What a shard of points knows of the clusters that the rank owns.
+/// What a shard of points knows of the clusters that the process owns.
 #[derive(Default)]
 pub(super) struct OwnScores {
     /// Exponentials, then probabilities: the ranges one after the other, each points×clusters.
     values: Vec<f32>,
     /// The highest logit of each range, then the sums of exponentials, point after point.
     sums: Vec<f32>,
-    /// Keys of a point: of all clusters, or of the best of every rank.
+    /// Keys of a point: of all clusters, or of the best of every process.
     scratch: Vec<u64>,
     /// The best clusters of each point, equally many.
     keys: Vec<u64>,
-    /// ŝ_c of those parents of positives that the rank owns.
+    /// ŝ_c of those parents of positives that the process owns.
     parents: Vec<f32>,
 }
 
@@ -45,7 +46,7 @@ impl Head<'_> {
         batch: Batch<'_>,
         beam_size: usize,
     ) {
-        let ranges = own_clusters(clusters.n_clusters(), self.ranks);
+        let ranges = own_clusters(clusters.n_clusters(), self.communicator);
         let n_points = batch.rows.len();
         let points_of = |shard| points_of(shard, n_points);
         let shards = self.shards.par_iter_mut().enumerate();
@@ -54,7 +55,7 @@ impl Head<'_> {
             scores.exponentials(clusters, batch, points_of(at), &ranges);
         });
         let own = self.shards.iter().flat_map(|shard| &shard.own_scores.sums);
-        let sums = gather_ranges(self.ranks, own.copied().collect());
+        let sums = gather_ranges(self.communicator, own.copied().collect());
         let shards = self.shards.par_iter_mut().enumerate();
         shards.for_each(|(at, shard)| {
             let scores = &mut shard.own_scores;
@@ -66,7 +67,7 @@ impl Head<'_> {
         self.merge_selections(clusters, batch, beam_size);
     }
 
-    /// From what each rank found to the clusters of each point.
+    /// From what each process found to the clusters of each point.
     fn merge_selections(
         &mut self,
         clusters: &ClusterClassifiers,
@@ -75,19 +76,19 @@ impl Head<'_> {
     ) {
         let n_points = batch.rows.len();
         let own = self.shards.iter().flat_map(|shard| &shard.own_scores.keys);
-        let keys = gather(self.ranks, &own.copied().collect::<Vec<_>>());
+        let keys = gather(self.communicator, &own.copied().collect::<Vec<_>>());
         let own = self
             .shards
             .iter()
             .flat_map(|shard| &shard.own_scores.parents);
-        let parents = gather(self.ranks, &own.copied().collect::<Vec<_>>());
-        let owners = owners(self.ranks);
+        let parents = gather(self.communicator, &own.copied().collect::<Vec<_>>());
+        let owners = owners(self.communicator);
         let owner_of = |cluster: ClusterId| {
             let range = range_of_label(cluster.0, clusters.n_clusters());
             owners[range]
         };
-        // Where the parents of each shard begin among those that each rank told.
-        let mut next = vec![0; self.ranks.n_ranks()];
+        // Where the parents of each shard begin among those that each process told.
+        let mut next = vec![0; self.communicator.n_processes()];
         let starts = (0..self.shards.len()).map(|shard| {
             let starts = next.clone();
             for point in points_of(shard, n_points) {
@@ -116,14 +117,14 @@ impl Head<'_> {
         });
     }
 
-    /// As `collect_point_gradients`, of the clusters that this rank owns.
+    /// As `collect_point_gradients`, of the clusters that this process owns.
     pub(super) fn collect_shared_gradients(
         &mut self,
         clusters: &ClusterClassifiers,
         batch: Batch<'_>,
     ) {
         let (n_points, dim) = (batch.rows.len(), batch.embeddings.n_cols());
-        let ranges = own_clusters(clusters.n_clusters(), self.ranks);
+        let ranges = own_clusters(clusters.n_clusters(), self.communicator);
         let first = ranges[0].start;
         let n_own: usize = ranges.iter().map(Range::len).sum();
         let (d_slots, n_slots) = (&self.d_slots, self.n_slots);
@@ -163,7 +164,11 @@ impl Head<'_> {
         gradients.embeddings.values_mut().fill(0.0);
         let of_ranges = self.ranges.iter().map(|range| &range.d_embeddings[..]);
         let of_ranges: Vec<&[f32]> = of_ranges.collect();
-        sum_in_order(self.ranks, &of_ranges, gradients.embeddings.values_mut());
+        sum_in_order(
+            self.communicator,
+            &of_ranges,
+            gradients.embeddings.values_mut(),
+        );
 
         gradients
             .cluster_weights
@@ -190,7 +195,7 @@ fn points_of(shard: usize, n_points: usize) -> Range<usize> {
     shard * SHARD..((shard + 1) * SHARD).min(n_points)
 }
 
-/// A range of clusters among those that a rank owns, the first of which is `first`.
+/// A range of clusters among those that a process owns, the first of which is `first`.
 #[derive(Clone, Copy)]
 struct RangePlace<'a> {
     range: &'a Range<usize>,
@@ -204,10 +209,11 @@ impl RangePlace<'_> {
     }
 }
 
-/// The rank that owns each range.
-fn owners(ranks: &dyn Ranks) -> Vec<usize> {
-    let of_rank = |rank| share(N_RANGES, rank, ranks.n_ranks()).map(move |_| rank);
-    (0..ranks.n_ranks()).flat_map(of_rank).collect()
+/// The process that owns each range.
+fn owners(communicator: &dyn Communicator) -> Vec<usize> {
+    let of_rank =
+        |process| share(N_RANGES, process, communicator.n_processes()).map(move |_| process);
+    (0..communicator.n_processes()).flat_map(of_rank).collect()
 }
 
 impl OwnScores {
@@ -309,7 +315,7 @@ impl OwnScores {
 }
 
 impl ShardBuffers {
-    /// The clusters of the next point: the best that any rank found, then parents of positives that are not among them.
+    /// The clusters of the next point: the best that any process found, then parents of positives that are not among them.
     fn select<'k>(
         &mut self,
         keys: impl Iterator<Item = &'k [u64]>,

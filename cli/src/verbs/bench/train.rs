@@ -13,7 +13,7 @@ use clap::Args;
 use elias::bench::{Sgemm, clusters_per_rank, median, train_stages};
 use elias::config::Plan;
 use elias::data::Part;
-use elias::tools::{Counted, Ranks};
+use elias::tools::{Communicator, Counted};
 use elias::{Config, Event, Observer, Phase, Trainer};
 
 use super::{Figures, Group, read, write_groups};
@@ -31,7 +31,7 @@ const SGEMM_EVERY: usize = 10;
 ///
 /// Trains one epoch of stage 1 and two of stage 2, unless --set changes stage1.epochs or stage2.epochs.
 /// gflops counts 6·B·(K_used + C)·d per step, where K_used is the number of labels scored per point. Under mpirun each
-/// rank is a group: K_used is then its share, and C too where clusters are shared, and what it sends to other ranks is
+/// process is a group: K_used is then its share, and C too where clusters are shared, and what it sends to other processes is
 /// counted.
 #[derive(Args)]
 pub(super) struct BenchTrain {
@@ -62,11 +62,11 @@ impl BenchTrain {
         (base.stage1.epochs, base.stage2.epochs) = (1, 2);
         let config = self.settings.over(base)?;
         let data = read(self.data.as_deref(), Part::Train, console)?;
-        let counted = process.ranks().map(Counted::new);
+        let counted = process.communicator().map(Counted::new);
         let watch = Watch::new(counted.as_ref());
         let mut trainer = Trainer::new(config).observer(&watch);
-        if let Some(ranks) = &counted {
-            trainer = trainer.ranks(ranks);
+        if let Some(communicator) = &counted {
+            trainer = trainer.communicator(communicator);
         }
         let prepared = trainer.prepare(&data)?;
         let plan = prepared.plan().clone();
@@ -75,18 +75,20 @@ impl BenchTrain {
             .state
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        let n_ranks = process.ranks().map_or(1, |ranks| ranks.n_ranks());
+        let n_processes = process
+            .communicator()
+            .map_or(1, |communicator| communicator.n_processes());
         let measured = stages.stages.iter();
         let measured = measured.filter(|stage| !stage.step_ms.is_empty());
         let groups = measured.map(|stage| Group {
             name: stage.name.to_string(),
-            figures: stage.figures(&plan, n_ranks),
+            figures: stage.figures(&plan, n_processes),
         });
         let groups: Vec<Group> = groups.collect();
-        let Some(ranks) = process.ranks() else {
+        let Some(communicator) = process.communicator() else {
             return write_groups(&groups, self.json);
         };
-        let groups = of_all_ranks(&groups, ranks);
+        let groups = of_all_ranks(&groups, communicator);
         if process.is_first() {
             write_groups(&groups, self.json)?;
         }
@@ -94,18 +96,18 @@ impl BenchTrain {
     }
 }
 
-/// The same figures of every rank.
-fn of_all_ranks(groups: &[Group], ranks: &dyn Ranks) -> Vec<Group> {
+/// The same figures of every process.
+fn of_all_ranks(groups: &[Group], communicator: &dyn Communicator) -> Vec<Group> {
     let values = groups.iter().flat_map(|group| &group.figures);
     let own: Vec<u8> = values.flat_map(|(_, value)| value.to_le_bytes()).collect();
     let mut all = Vec::new();
-    for (rank, bytes) in ranks.all_gather(&own).iter().enumerate() {
+    for (process, bytes) in communicator.all_gather(&own).iter().enumerate() {
         let values = bytes.as_chunks().0.iter();
         let mut values = values.map(|bytes| f64::from_le_bytes(*bytes));
         all.extend(groups.iter().map(|group| {
             let names = group.figures.iter().map(|(name, _)| *name);
             Group {
-                name: format!("{} rank {rank}", group.name),
+                name: format!("{} process {process}", group.name),
                 figures: names.zip(values.by_ref()).collect(),
             }
         }));
@@ -115,7 +117,7 @@ fn of_all_ranks(groups: &[Group], ranks: &dyn Ranks) -> Vec<Group> {
 
 /// An observer that times steps.
 struct Watch<'a> {
-    ranks: Option<&'a Counted<'a>>,
+    communicator: Option<&'a Counted<'a>>,
     state: Mutex<State>,
 }
 
@@ -135,19 +137,19 @@ struct StageTimes {
     sgemm: Vec<f64>,
     labels_scored: f64,
     peak: Option<u64>,
-    /// What was told to other ranks, step by step.
+    /// What was told to other processes, step by step.
     calls: Vec<f64>,
     bytes: Vec<f64>,
 }
 
 impl<'a> Watch<'a> {
-    fn new(ranks: Option<&'a Counted<'a>>) -> Self {
+    fn new(communicator: Option<&'a Counted<'a>>) -> Self {
         let stage = |name| StageTimes {
             name,
             ..StageTimes::default()
         };
         Watch {
-            ranks,
+            communicator,
             state: Mutex::new(State {
                 sgemm: Sgemm::new(),
                 stages: [stage("stage1"), stage("stage2")],
@@ -168,9 +170,9 @@ impl Observer for Watch<'_> {
             last,
             told,
         } = &mut *guard;
-        let counts = self
-            .ranks
-            .map_or((0, 0), |ranks| (ranks.n_calls(), ranks.n_bytes()));
+        let counts = self.communicator.map_or((0, 0), |communicator| {
+            (communicator.n_calls(), communicator.n_bytes())
+        });
         let stage_of = |phase: Phase| match phase {
             Phase::Stage1 => Some(0),
             Phase::Stage2 => Some(1),
@@ -223,11 +225,11 @@ impl Observer for Watch<'_> {
 }
 
 impl StageTimes {
-    fn figures(&self, plan: &Plan, n_ranks: usize) -> Figures {
+    fn figures(&self, plan: &Plan, n_processes: usize) -> Figures {
         let ms_per_step = median(&self.step_ms);
         let n_points = median(&self.points);
-        let n_clusters = clusters_per_rank(plan.n_clusters(), n_ranks);
-        let n_scored = self.labels_scored / n_ranks as f64 + n_clusters;
+        let n_clusters = clusters_per_rank(plan.n_clusters(), n_processes);
+        let n_scored = self.labels_scored / n_processes as f64 + n_clusters;
         let n_flops = 6.0 * n_points * n_scored * plan.config().encoder.dim as f64;
         let gflops = n_flops / ms_per_step / 1e6;
         let sgemm_gflops = median(&self.sgemm);

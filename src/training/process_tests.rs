@@ -1,4 +1,4 @@
-//! A training of several ranks ends in the bytes of one process: with and without checkpoints, stopped and resumed.
+//! A training of several processes ends in the bytes of one process: with and without checkpoints, stopped and resumed.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::Trainer;
-use crate::communicator::{MIN_SHARED_CLUSTERS, Ranks, threads};
+use crate::communicator::{Communicator, MIN_SHARED_CLUSTERS, threads};
 use crate::config::Config;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -33,7 +33,7 @@ fn data(n_points: usize) -> Dataset {
     }))
 }
 
-/// Small sizes; the shortlist is shorter than what the clusters lead to, so that it is cut on all ranks together.
+/// Small sizes; the shortlist is shorter than what the clusters lead to, so that it is cut on all processes together.
 fn config(settings: &[&str]) -> Config {
     let small = [
         "encoder.dim=12",
@@ -63,26 +63,26 @@ fn contents(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     entries.collect()
 }
 
-/// Trains on these ranks; rank 0 stops after this many steps of a phase.
+/// Trains on these processes; process 0 stops after this many steps of a phase.
 fn train(
     directory: &Path,
-    n_ranks: usize,
+    n_processes: usize,
     config: &Config,
     stop: Option<(Phase, usize)>,
 ) -> Vec<Result<()>> {
-    train_on(&data(400), directory, n_ranks, config, stop)
+    train_on(&data(400), directory, n_processes, config, stop)
 }
 
 /// As [`train`], on these points.
 fn train_on(
     points: &Dataset,
     directory: &Path,
-    n_ranks: usize,
+    n_processes: usize,
     config: &Config,
     stop: Option<(Phase, usize)>,
 ) -> Vec<Result<()>> {
     let test = data(90);
-    threads::run(n_ranks, |ranks: &dyn Ranks| {
+    threads::run(n_processes, |communicator: &dyn Communicator| {
         let n_events = AtomicUsize::new(0);
         let observer = |event: &Event| {
             n_events.fetch_add(1, Ordering::Relaxed);
@@ -98,9 +98,9 @@ fn train_on(
         let silent = |_: &Event| ControlFlow::Continue(());
         let mut trainer = Trainer::new(config.clone())
             .validate_on(&test)
-            .ranks(ranks)
+            .communicator(communicator)
             .resume();
-        if ranks.rank() == 0 {
+        if communicator.process() == 0 {
             trainer = trainer.observer(&observer);
         } else {
             trainer = trainer.observer(&silent);
@@ -134,13 +134,13 @@ fn check_ranks_on(points: &Dataset, settings: &[&str], all_ranks: &[usize]) {
     let alone = directory.path().join("alone");
     assert_trained(train_on(points, &alone, 1, &config, None));
     let expected = contents(&alone);
-    for &n_ranks in all_ranks {
-        let model = directory.path().join(format!("of-{n_ranks}"));
-        assert_trained(train_on(points, &model, n_ranks, &config, None));
+    for &n_processes in all_ranks {
+        let model = directory.path().join(format!("of-{n_processes}"));
+        assert_trained(train_on(points, &model, n_processes, &config, None));
         let found = contents(&model);
         let names: Vec<_> = found.keys().collect();
-        assert_eq!(names, expected.keys().collect::<Vec<_>>(), "{n_ranks}");
-        assert!(found == expected, "{n_ranks} ranks");
+        assert_eq!(names, expected.keys().collect::<Vec<_>>(), "{n_processes}");
+        assert!(found == expected, "{n_processes} communicator");
     }
 }
 
@@ -186,7 +186,7 @@ fn so_does_a_ranker_that_asks_the_network() {
 #[test]
 fn so_does_one_whose_last_chunk_is_a_single_point() {
     // A single point is encoded and searched by other arithmetic than several. 386 points cut in half would leave one
-    // on each of two ranks.
+    // on each of two processes.
     for n_points in [385, 386] {
         let settings = [
             "encoder.residual=true",
@@ -225,7 +225,7 @@ fn so_is_one_whose_ranks_share_clusters() {
 
 #[test]
 fn so_is_one_that_was_stopped_while_the_ranker_was_trained() {
-    // Of 60 labels rank 0 has trained 15, 30 or all when it is asked.
+    // Of 60 labels process 0 has trained 15, 30 or all when it is asked.
     check_resumed(
         &["ranker.use_embedding=true"],
         &[
@@ -245,22 +245,22 @@ fn a_stop_that_is_asked_of_another_rank_than_the_first_does_not_count() {
         "train.batch_size=200",
         "calibration.enabled=false",
     ];
-    // Enough points that a rank takes more than one block of them.
+    // Enough points that a process takes more than one block of them.
     let (config, points, test) = (config(&settings), data(2100), data(90));
     let directory = tempfile::tempdir().unwrap();
     let alone = directory.path().join("alone");
     assert_trained(train_on(&points, &alone, 1, &config, None));
     let model = directory.path().join("of-2");
-    let trained = threads::run(2, |ranks| {
+    let trained = threads::run(2, |communicator| {
         let observer = |event: &Event| {
             let phase = Phase::Features;
-            let is_first = ranks.rank() == 0;
+            let is_first = communicator.process() == 0;
             if is_first || *event == (Event::PhaseStarted { phase, n_steps: 0 }) {
                 return ControlFlow::Continue(());
             }
             ControlFlow::Break(())
         };
-        let trainer = Trainer::new(config.clone()).ranks(ranks);
+        let trainer = Trainer::new(config.clone()).communicator(communicator);
         let trainer = trainer.observer(&observer).validate_on(&test);
         trainer.train_to(&model, &points).map(|_| ())
     });
@@ -268,7 +268,7 @@ fn a_stop_that_is_asked_of_another_rank_than_the_first_does_not_count() {
     assert!(contents(&model) == contents(&alone));
 }
 
-/// Trainings of so many ranks that are stopped, then resumed by so many.
+/// Trainings of so many processes that are stopped, then resumed by so many.
 #[track_caller]
 fn check_resumed(settings: &[&str], cases: &[(usize, usize, (Phase, usize))]) {
     let config = config(settings);
@@ -291,19 +291,19 @@ fn check_resumed(settings: &[&str], cases: &[(usize, usize, (Phase, usize))]) {
 #[test]
 fn what_ranks_cannot_do_is_said() {
     let data = data(400);
-    let problems = |settings: &[&str], n_ranks| -> Vec<String> {
+    let problems = |settings: &[&str], n_processes| -> Vec<String> {
         let config = config(settings);
-        threads::run(n_ranks, |ranks| {
-            let trainer = Trainer::new(config.clone()).ranks(ranks);
+        threads::run(n_processes, |communicator| {
+            let trainer = Trainer::new(config.clone()).communicator(communicator);
             trainer.train(&data).err().unwrap().to_string()
         })
     };
-    for (settings, n_ranks, expected) in [
-        (&[][..], 17, "17 ranks"),
+    for (settings, n_processes, expected) in [
+        (&[][..], 17, "17 communicator"),
         (&["train.keep_stage1=true"], 2, "train.keep_stage1"),
         (&[], 2, "directory"),
     ] {
-        for problem in problems(settings, n_ranks) {
+        for problem in problems(settings, n_processes) {
             assert!(problem.contains(expected), "{problem}");
         }
     }
