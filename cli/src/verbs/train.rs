@@ -41,7 +41,7 @@ pub(crate) struct Train {
     /// Number of models in the ensemble
     #[arg(long, value_name = "N", hide_short_help = true)]
     members: Option<usize>,
-    /// Re-process the answers with a sparse ranker
+    /// Re-rank the answers with a sparse ranker
     #[arg(long, value_name = "on|off", hide_short_help = true)]
     ranker: Option<Switch>,
     /// Calibrate scores on held-out training points
