@@ -356,7 +356,7 @@ fn members_trained_one_by_one_make_the_model_of_one_training() {
     let (train, validation) = (data(300, "train"), data(40, "validation"));
     let config = config(&["ensemble.members=2"]);
     let expected = models.path("expected");
-    let trainer = Trainer::new(config.clone()).validate_on(&validation);
+    let trainer = Trainer::new(config.clone()).validation(&validation);
     trainer.train_to(&expected, &train).unwrap();
 
     // Two members, each trained again on all points; there is no fifth run.

@@ -120,7 +120,7 @@ fn a_test_label_that_training_never_saw_counts_as_missed() {
     };
     let (test, summary) = elias::data::read_bytes("test", test, &options).unwrap();
     assert_eq!(summary.n_new_labels, 1);
-    let trainer = Trainer::new(tiny(&[])).validate_on(&test);
+    let trainer = Trainer::new(tiny(&[])).validation(&test);
     let predictor = trainer.train(&train_set).unwrap();
     let rankings = predictor.rank(&test, 100).unwrap();
     let metrics = evaluate(test.labels(), &rankings, MetricsOptions::default());
@@ -252,7 +252,8 @@ fn a_prepared_training_knows_how_much_there_is_to_do() {
     let (n_points, n_passes) = {
         let trainer = Trainer::new(config.clone());
         let prepared = trainer.prepare(&data).unwrap();
-        (prepared.points_per_epoch(), prepared.n_passes())
+        let workload = prepared.workload();
+        (workload.points_per_epoch, workload.n_passes)
     };
     recorder.train(config, &data).unwrap();
     let n_steps = |event| match event {
@@ -431,7 +432,7 @@ fn validation_data_that_lacks_what_the_model_reads_is_an_error() {
         (&texts, &features, "trained on texts"),
         (&features, &texts, "sparse features"),
     ] {
-        let trainer = Trainer::new(tiny(&[])).validate_on(validation);
+        let trainer = Trainer::new(tiny(&[])).validation(validation);
         let error = trainer.train(data).err().expect("it must be refused");
         assert!(error.to_string().contains(part_of_message), "{error}");
         let directory = tempfile::tempdir().unwrap();

@@ -41,7 +41,7 @@ pub(super) fn waiting_config() -> Config {
 
 fn train_to(directory: &Path, how: How, observer: &dyn Observer) -> Result<Predictor> {
     let validation = dataset(40);
-    let trainer = Trainer::new(waiting_config()).validate_on(&validation);
+    let trainer = Trainer::new(waiting_config()).validation(&validation);
     how(trainer.observer(observer)).train_to(directory, &dataset(120))
 }
 
@@ -261,7 +261,7 @@ fn what_changed_since_the_interruption_is_named() {
         let validation = n_validation.map(dataset);
         let mut trainer = Trainer::new(config).resume();
         if let Some(validation) = &validation {
-            trainer = trainer.validate_on(validation);
+            trainer = trainer.validation(validation);
         }
         let error = trainer
             .train_to(directory.path(), &dataset(n_points))

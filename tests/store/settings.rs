@@ -15,7 +15,7 @@ fn check(settings: &[&str]) {
     });
     let (data, validation) = (dataset(120), dataset(40));
     let train_to = |config: &Config, directory: &Path, how: How, observer: &dyn Observer| {
-        let trainer = Trainer::new(config.clone()).validate_on(&validation);
+        let trainer = Trainer::new(config.clone()).validation(&validation);
         let trainer = how(trainer.observer(observer));
         trainer.train_to(directory, &data).unwrap();
         contents(directory)

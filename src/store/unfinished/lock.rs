@@ -7,11 +7,59 @@ use std::fs::{self, File, TryLockError};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
+use super::folder::folder_in;
 use crate::error::{Error, Result};
+
+/// The file that the writer holds, in the folder of an unfinished training.
+const LOCK: &str = "lock";
+
+/// Checks that no process is writing into a directory.
+///
+/// # Errors
+/// [`Error::BadFile`] naming the lock of the process that is.
+pub fn check_not_in_use(directory: &Path) -> Result<()> {
+    let path = folder_in(directory).join(LOCK);
+    if path.exists() {
+        Lock::take(&path)?;
+    }
+    Ok(())
+}
+
+/// The right to write into a directory, which one process has at a time.
+#[derive(Debug)]
+pub(crate) struct WriteLock {
+    folder: PathBuf,
+    lock: Lock,
+}
+
+impl WriteLock {
+    /// Takes the right; the directory is made if need be.
+    ///
+    /// # Errors
+    /// [`Error::BadFile`] if another process has it; [`Error::Io`].
+    pub(crate) fn take(directory: &Path) -> Result<Self> {
+        let is_new = !directory.exists();
+        let folder = folder_in(directory);
+        fs::create_dir_all(&folder).map_err(|error| {
+            if is_new {
+                let _ = fs::remove_dir(directory);
+            }
+            Error::io(&folder, "create", error)
+        })?;
+        let lock = Lock::take(&folder.join(LOCK))?;
+        Ok(WriteLock { folder, lock })
+    }
+
+    /// Gives it back, and removes the folder if nothing else is in it.
+    pub(crate) fn release(self) {
+        self.lock.remove();
+        let _ = fs::remove_dir(&self.folder);
+    }
+}
 
 /// A lock that is held until this is dropped.
 #[derive(Debug)]
-pub(super) struct Lock {
+struct Lock {
     path: PathBuf,
     _file: File,
 }
@@ -21,7 +69,7 @@ impl Lock {
     ///
     /// # Errors
     /// [`Error::BadFile`] if another process holds it, [`Error::Io`].
-    pub(super) fn take(path: &Path) -> Result<Lock> {
+    fn take(path: &Path) -> Result<Lock> {
         let io = |action| move |error| Error::io(path, action, error);
         loop {
             let mut file = File::options()
@@ -49,7 +97,7 @@ impl Lock {
     }
 
     /// Removes the file, then lets go.
-    pub(super) fn remove(self) {
+    fn remove(self) {
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -9,69 +9,69 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::files::{FileRecord, is_plain_name, sha256};
-use super::v1_history::WireEvent;
+use super::history::WireEvent;
 use crate::config::{Config, Decided, RankerLoss, migrate};
 use crate::data::DataSummary;
 use crate::error::{Error, Result, in_plain_words, shortened};
 
 /// The `format` of a model's manifest.
-pub(super) const FORMAT: &str = "elias-model";
+pub(crate) const FORMAT: &str = "elias-model";
 /// The `version` this module reads and writes.
-pub(super) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 
 /// `manifest.json`, without its checksum.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Manifest {
-    pub(super) format: String,
-    pub(super) version: u32,
-    pub(super) written_by: String,
-    pub(super) seed: u64,
-    pub(super) data: Data,
-    pub(super) n_features: usize,
+pub(crate) struct Manifest {
+    pub(crate) format: String,
+    pub(crate) version: u32,
+    pub(crate) written_by: String,
+    pub(crate) seed: u64,
+    pub(crate) data: Data,
+    pub(crate) n_features: usize,
     /// Absent where there are none, as in models that predate them.
     #[serde(default, skip_serializing_if = "is_none")]
-    pub(super) n_pairs: usize,
+    pub(crate) n_pairs: usize,
     /// Points that were trained on: those that have a label.
-    pub(super) n_training_points: usize,
-    pub(super) plan: WirePlan,
-    pub(super) labels: Labels,
+    pub(crate) n_training_points: usize,
+    pub(crate) plan: WirePlan,
+    pub(crate) labels: Labels,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) features: Option<Features>,
+    pub(crate) features: Option<Features>,
     /// File of the pairs of words that the rankers read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) pairs: Option<String>,
+    pub(crate) pairs: Option<String>,
     /// Files of a transformer besides its tensors.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) transformer: Option<Transformer>,
-    pub(super) members: Vec<Member>,
+    pub(crate) transformer: Option<Transformer>,
+    pub(crate) members: Vec<Member>,
     /// File of the calibration of all members together.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) calibration: Option<String>,
+    pub(crate) calibration: Option<String>,
     /// File of the training points by their words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) neighbours: Option<String>,
+    pub(crate) neighbours: Option<String>,
     /// File of the labels by their names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) names: Option<String>,
-    pub(super) history: Vec<WireEvent>,
+    pub(crate) names: Option<String>,
+    pub(crate) history: Vec<WireEvent>,
     #[serde(deserialize_with = "read_config")]
-    pub(super) config: Config,
-    pub(super) files: BTreeMap<String, WireFile>,
+    pub(crate) config: Config,
+    pub(crate) files: BTreeMap<String, WireFile>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Data {
-    pub(super) n_points: usize,
-    pub(super) n_labels: usize,
-    pub(super) n_positives: usize,
-    pub(super) sha256: String,
+pub(crate) struct Data {
+    pub(crate) n_points: usize,
+    pub(crate) n_labels: usize,
+    pub(crate) n_positives: usize,
+    pub(crate) sha256: String,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct WirePlan {
+pub(crate) struct WirePlan {
     n_clusters: usize,
     beta: f32,
     kappa: usize,
@@ -82,83 +82,83 @@ pub(super) struct WirePlan {
 /// Files of the label names and of the number of training points per label.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Labels {
-    pub(super) names: String,
-    pub(super) counts: String,
+pub(crate) struct Labels {
+    pub(crate) names: String,
+    pub(crate) counts: String,
 }
 
 /// Files of the vocabulary and of its weights.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Features {
-    pub(super) vocabulary: String,
-    pub(super) weights: String,
+pub(crate) struct Features {
+    pub(crate) vocabulary: String,
+    pub(crate) weights: String,
 }
 
 /// Files of a transformer's sizes and of its tokeniser, as Hugging Face has them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Transformer {
-    pub(super) config: String,
-    pub(super) tokenizer: String,
+pub(crate) struct Transformer {
+    pub(crate) config: String,
+    pub(crate) tokenizer: String,
 }
 
 /// One encoder with its index and classifiers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Member {
-    pub(super) alpha: f32,
+pub(crate) struct Member {
+    pub(crate) alpha: f32,
     /// Absent where edges are fixed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) beta: Option<f32>,
-    pub(super) encoder: String,
-    pub(super) index: String,
-    pub(super) classifiers: String,
+    pub(crate) beta: Option<f32>,
+    pub(crate) encoder: String,
+    pub(crate) index: String,
+    pub(crate) classifiers: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) ranker: Option<Ranker>,
+    pub(crate) ranker: Option<Ranker>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) calibrator: Option<Calibrator>,
+    pub(crate) calibrator: Option<Calibrator>,
     /// File of the judge, where it takes the place of the calibrator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) judge: Option<String>,
+    pub(crate) judge: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) stage1: Option<Stage1>,
+    pub(crate) stage1: Option<Stage1>,
 }
 
 /// Files of a member as it was after stage 1.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Stage1 {
-    pub(super) encoder: String,
-    pub(super) clusters: String,
-    pub(super) classifiers: String,
+pub(crate) struct Stage1 {
+    pub(crate) encoder: String,
+    pub(crate) clusters: String,
+    pub(crate) classifiers: String,
 }
 
 /// The ranker of a member and the file of its weights.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Ranker {
-    pub(super) loss: RankerLoss,
+pub(crate) struct Ranker {
+    pub(crate) loss: RankerLoss,
     /// Whether it reads the embedding besides the words.
-    pub(super) uses_embedding: bool,
-    pub(super) weights: String,
+    pub(crate) uses_embedding: bool,
+    pub(crate) weights: String,
 }
 
 /// The calibration of a member and the file of its tree.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Calibrator {
-    pub(super) tree_weight: f32,
-    pub(super) product_weight: f32,
+pub(crate) struct Calibrator {
+    pub(crate) tree_weight: f32,
+    pub(crate) product_weight: f32,
     #[serde(default = "one")]
-    pub(super) model_power: f32,
+    pub(crate) model_power: f32,
     #[serde(default = "one")]
-    pub(super) ranker_power: f32,
-    pub(super) tree: String,
+    pub(crate) ranker_power: f32,
+    pub(crate) tree: String,
 }
 
 /// Reads a configuration, also one of an earlier version with keys that are gone.
-pub(super) fn read_config<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Config, D::Error> {
+pub(crate) fn read_config<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Config, D::Error> {
     let mut value = serde_json::Value::deserialize(deserializer)?;
     migrate(&mut value).map_err(D::Error::custom)?;
     serde_json::from_value(value).map_err(D::Error::custom)
@@ -170,7 +170,7 @@ fn one() -> f32 {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct WireFile {
+pub(crate) struct WireFile {
     bytes: u64,
     sha256: String,
 }
@@ -186,7 +186,7 @@ const BEFORE_CHECKSUM: &str = ",\n  \"checksum\": \"";
 const AFTER_CHECKSUM: &str = "\"\n}\n";
 
 /// A manifest as text, with its checksum.
-pub(super) fn to_text(manifest: &impl Serialize) -> String {
+pub(crate) fn to_text(manifest: &impl Serialize) -> String {
     let text = serde_json::to_string_pretty(manifest).expect("a manifest has only string keys");
     let body = text.strip_suffix("\n}").unwrap_or(&text);
     let checksum = sha256(body.as_bytes());
@@ -197,7 +197,7 @@ pub(super) fn to_text(manifest: &impl Serialize) -> String {
 ///
 /// # Errors
 /// [`Error::BadFile`] if it is of another format or version, damaged, or does not follow the format.
-pub(super) fn from_text<T: for<'de> Deserialize<'de>>(
+pub(crate) fn from_text<T: for<'de> Deserialize<'de>>(
     path: &Path,
     bytes: &[u8],
     format: &str,
@@ -245,7 +245,7 @@ pub(super) fn from_text<T: for<'de> Deserialize<'de>>(
 ///
 /// # Errors
 /// [`Error::BadFile`].
-pub(super) fn check_names(
+pub(crate) fn check_names(
     path: &Path,
     files: &BTreeMap<String, WireFile>,
     referenced: &[&str],
@@ -275,7 +275,7 @@ fn is_none(count: &usize) -> bool {
 
 impl Manifest {
     /// Every file the manifest uses.
-    pub(super) fn referenced(&self) -> Vec<&str> {
+    pub(crate) fn referenced(&self) -> Vec<&str> {
         let mut names = vec![&self.labels.names[..], &self.labels.counts];
         if let Some(features) = &self.features {
             names.extend([&features.vocabulary[..], &features.weights]);
@@ -292,7 +292,7 @@ impl Manifest {
     }
 
     /// Size and hash of every file.
-    pub(super) fn records(&self) -> BTreeMap<String, FileRecord> {
+    pub(crate) fn records(&self) -> BTreeMap<String, FileRecord> {
         let records = self.files.iter().map(|(name, file)| {
             let (bytes, sha256) = (file.bytes, file.sha256.clone());
             (name.clone(), FileRecord { bytes, sha256 })
@@ -303,7 +303,7 @@ impl Manifest {
 
 impl Member {
     /// Every file the member uses.
-    pub(super) fn referenced(&self) -> Vec<&str> {
+    pub(crate) fn referenced(&self) -> Vec<&str> {
         let mut names = vec![&self.encoder[..], &self.index, &self.classifiers];
         if let Some(stage1) = &self.stage1 {
             names.extend([&stage1.encoder[..], &stage1.clusters, &stage1.classifiers]);
@@ -320,7 +320,7 @@ impl Member {
 }
 
 /// Size and hash of files, as a manifest lists them.
-pub(super) fn wire_files(files: &BTreeMap<String, FileRecord>) -> BTreeMap<String, WireFile> {
+pub(crate) fn wire_files(files: &BTreeMap<String, FileRecord>) -> BTreeMap<String, WireFile> {
     let files = files.iter();
     files
         .map(|(name, record)| (name.clone(), record.into()))
@@ -329,12 +329,12 @@ pub(super) fn wire_files(files: &BTreeMap<String, FileRecord>) -> BTreeMap<Strin
 
 impl WireFile {
     /// The listed size.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// Whether a file of this size and hash is the one listed.
-    pub(super) fn is_of(&self, bytes: u64, sha256: &str) -> bool {
+    pub(crate) fn is_of(&self, bytes: u64, sha256: &str) -> bool {
         self.bytes == bytes && self.sha256 == sha256
     }
 }

@@ -26,7 +26,7 @@ const MAX_HEADER: u64 = 1 << 20;
 
 /// Values of a tensor to write.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Values<'a> {
+pub(crate) enum Values<'a> {
     U64(&'a [u64]),
     F64(&'a [f64]),
     F32(&'a [f32]),
@@ -37,19 +37,19 @@ pub(super) enum Values<'a> {
 }
 
 /// Row offsets as they are written.
-pub(super) fn offsets(indptr: &[usize]) -> Vec<u64> {
+pub(crate) fn offsets(indptr: &[usize]) -> Vec<u64> {
     indptr.iter().map(|&end| end as u64).collect()
 }
 
 /// Some values of a list.
-pub(super) struct Excerpt<'a> {
+pub(crate) struct Excerpt<'a> {
     /// Values of the whole list.
-    pub(super) n_values: usize,
-    pub(super) places: Places<'a>,
+    pub(crate) n_values: usize,
+    pub(crate) places: Places<'a>,
 }
 
 /// Where the values of an excerpt are.
-pub(super) enum Places<'a> {
+pub(crate) enum Places<'a> {
     /// One after the other, from this one on.
     From(usize),
     /// At these places.
@@ -76,15 +76,15 @@ impl Excerpt<'_> {
 
 /// A tensor to write.
 #[derive(Clone, Debug)]
-pub(super) struct Tensor<'a> {
-    pub(super) name: String,
-    pub(super) shape: Vec<usize>,
-    pub(super) values: Values<'a>,
+pub(crate) struct Tensor<'a> {
+    pub(crate) name: String,
+    pub(crate) shape: Vec<usize>,
+    pub(crate) values: Values<'a>,
 }
 
 impl<'a> Tensor<'a> {
     /// A matrix of floats.
-    pub(super) fn matrix(name: &str, (n_rows, n_cols): (usize, usize), values: &'a [f32]) -> Self {
+    pub(crate) fn matrix(name: &str, (n_rows, n_cols): (usize, usize), values: &'a [f32]) -> Self {
         debug_assert_eq!(values.len(), n_rows * n_cols, "{name}");
         Tensor {
             name: name.into(),
@@ -94,7 +94,7 @@ impl<'a> Tensor<'a> {
     }
 
     /// A list.
-    pub(super) fn list(name: &str, values: Values<'a>) -> Self {
+    pub(crate) fn list(name: &str, values: Values<'a>) -> Self {
         Tensor {
             name: name.into(),
             shape: vec![values.len()],
@@ -116,7 +116,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    pub(super) fn bytes(&self) -> &'a [u8] {
+    pub(crate) fn bytes(&self) -> &'a [u8] {
         match self {
             Values::U64(values) => bytemuck::cast_slice(values),
             Values::F64(values) => bytemuck::cast_slice(values),
@@ -142,7 +142,7 @@ impl<'a> Values<'a> {
 }
 
 /// Writes tensors as one safetensors file.
-pub(super) fn write(mut tensors: Vec<Tensor<'_>>, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write(mut tensors: Vec<Tensor<'_>>, out: &mut dyn Write) -> io::Result<()> {
     sort(&mut tensors);
     let shapes = tensors.iter().map(|tensor| tensor.shape.clone());
     write_header(&tensors, &shapes.collect::<Vec<_>>(), out)?;
@@ -153,12 +153,12 @@ pub(super) fn write(mut tensors: Vec<Tensor<'_>>, out: &mut dyn Write) -> io::Re
 }
 
 /// Puts tensors in the order of a file: each is then aligned to its elements without gaps between tensors.
-pub(super) fn sort(tensors: &mut [Tensor<'_>]) {
+pub(crate) fn sort(tensors: &mut [Tensor<'_>]) {
     tensors.sort_by_key(|tensor| std::cmp::Reverse(tensor.values.dtype().1));
 }
 
 /// Writes what comes before the data, for tensors that have these shapes in the file.
-pub(super) fn write_header(
+pub(crate) fn write_header(
     tensors: &[Tensor<'_>],
     shapes: &[Vec<usize>],
     out: &mut dyn Write,
@@ -185,7 +185,7 @@ pub(super) fn write_header(
 
 /// How thoroughly values are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scan {
+pub(crate) enum Scan {
     /// Every value of every matrix is looked at: none may be infinite or not a number.
     Everything,
     /// Matrices are not looked at; lists are.
@@ -193,7 +193,7 @@ pub(super) enum Scan {
 }
 
 /// A mapped safetensors file.
-pub(super) struct TensorFile {
+pub(crate) struct TensorFile {
     path: PathBuf,
     map: Arc<Mmap>,
     metadata: Metadata,
@@ -207,7 +207,7 @@ impl TensorFile {
     ///
     /// # Errors
     /// [`Error::BadFile`] if it is not safetensors or its parts do not fill the file exactly.
-    pub(super) fn new(path: &Path, map: Arc<Mmap>, scan: Scan) -> Result<Self> {
+    pub(crate) fn new(path: &Path, map: Arc<Mmap>, scan: Scan) -> Result<Self> {
         let bad = |problem: String| Error::BadFile {
             path: path.into(),
             problem,
@@ -233,12 +233,12 @@ impl TensorFile {
     }
 
     /// How thoroughly it is read.
-    pub(super) fn scan(&self) -> Scan {
+    pub(crate) fn scan(&self) -> Scan {
         self.scan
     }
 
     /// The same file, with every value looked at.
-    pub(super) fn scanning_everything(self) -> Self {
+    pub(crate) fn scanning_everything(self) -> Self {
         let scan = Scan::Everything;
         TensorFile { scan, ..self }
     }
@@ -247,7 +247,7 @@ impl TensorFile {
     ///
     /// # Errors
     /// [`Error::BadFile`] if it is missing, of another shape, not aligned, or holds a value that is not finite.
-    pub(super) fn matrix(&mut self, name: &str, shape: (usize, usize)) -> Result<Matrix> {
+    pub(crate) fn matrix(&mut self, name: &str, shape: (usize, usize)) -> Result<Matrix> {
         let bytes = self.bytes(name, Dtype::F32, &[shape.0, shape.1])?;
         let matrix = Matrix::from_map(Arc::clone(&self.map), bytes.start, shape.0, shape.1)
             .map_err(|error| self.bad(name, &error.to_string()))?;
@@ -261,7 +261,7 @@ impl TensorFile {
     ///
     /// # Errors
     /// As [`TensorFile::matrix`].
-    pub(super) fn label_weights(
+    pub(crate) fn label_weights(
         &mut self,
         name: &str,
         shape: (usize, usize),
@@ -288,7 +288,7 @@ impl TensorFile {
     ///
     /// # Errors
     /// As [`TensorFile::matrix`].
-    pub(super) fn whole_matrix(&mut self, name: &str, shape: (usize, usize)) -> Result<Matrix<i8>> {
+    pub(crate) fn whole_matrix(&mut self, name: &str, shape: (usize, usize)) -> Result<Matrix<i8>> {
         let bytes = self.bytes(name, Dtype::I8, &[shape.0, shape.1])?;
         Matrix::from_map(Arc::clone(&self.map), bytes.start, shape.0, shape.1)
             .map_err(|error| self.bad(name, &error.to_string()))
@@ -298,7 +298,7 @@ impl TensorFile {
     ///
     /// # Errors
     /// As [`TensorFile::matrix`].
-    pub(super) fn number_matrix(
+    pub(crate) fn number_matrix(
         &mut self,
         name: &str,
         shape: (usize, usize),
@@ -312,7 +312,7 @@ impl TensorFile {
     ///
     /// # Errors
     /// As [`TensorFile::matrix`].
-    pub(super) fn floats(&mut self, name: &str, n_values: usize) -> Result<Vec<f32>> {
+    pub(crate) fn floats(&mut self, name: &str, n_values: usize) -> Result<Vec<f32>> {
         let values = self.list::<f32>(name, Dtype::F32, n_values)?;
         self.check_finite(name, &values)?;
         Ok(values)
@@ -322,7 +322,7 @@ impl TensorFile {
     ///
     /// # Errors
     /// As [`TensorFile::matrix`].
-    pub(super) fn numbers(&mut self, name: &str, n_values: usize) -> Result<Vec<u32>> {
+    pub(crate) fn numbers(&mut self, name: &str, n_values: usize) -> Result<Vec<u32>> {
         self.list(name, Dtype::U32, n_values)
     }
 
@@ -330,7 +330,7 @@ impl TensorFile {
     ///
     /// # Errors
     /// As [`TensorFile::matrix`].
-    pub(super) fn large_numbers(&mut self, name: &str, n_values: usize) -> Result<Vec<u64>> {
+    pub(crate) fn large_numbers(&mut self, name: &str, n_values: usize) -> Result<Vec<u64>> {
         self.list(name, Dtype::U64, n_values)
     }
 
@@ -338,7 +338,7 @@ impl TensorFile {
     ///
     /// # Errors
     /// As [`TensorFile::matrix`].
-    pub(super) fn doubles(&mut self, name: &str, n_values: usize) -> Result<Vec<f64>> {
+    pub(crate) fn doubles(&mut self, name: &str, n_values: usize) -> Result<Vec<f64>> {
         self.list(name, Dtype::F64, n_values)
     }
 
@@ -346,7 +346,7 @@ impl TensorFile {
     ///
     /// # Errors
     /// As [`TensorFile::matrix`].
-    pub(super) fn copy_floats(
+    pub(crate) fn copy_floats(
         &mut self,
         name: &str,
         from: &Excerpt<'_>,
@@ -361,7 +361,7 @@ impl TensorFile {
     ///
     /// # Errors
     /// As [`TensorFile::matrix`].
-    pub(super) fn copy_numbers(
+    pub(crate) fn copy_numbers(
         &mut self,
         name: &str,
         from: &Excerpt<'_>,
@@ -376,7 +376,7 @@ impl TensorFile {
     ///
     /// # Errors
     /// As [`TensorFile::matrix`].
-    pub(super) fn copy_flags(
+    pub(crate) fn copy_flags(
         &mut self,
         name: &str,
         from: &Excerpt<'_>,
@@ -394,7 +394,7 @@ impl TensorFile {
     ///
     /// # Errors
     /// [`Error::BadFile`] if there is no such tensor or it is not a list.
-    pub(super) fn len(&self, name: &str) -> Result<usize> {
+    pub(crate) fn len(&self, name: &str) -> Result<usize> {
         match self.metadata.info(name).map(|info| &info.shape[..]) {
             Some([n_values]) => Ok(*n_values),
             Some(_) => Err(self.bad(name, "it is not a list")),
@@ -403,7 +403,7 @@ impl TensorFile {
     }
 
     /// Whether there is a tensor of this name.
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.metadata.info(name).is_some()
     }
 
@@ -411,7 +411,7 @@ impl TensorFile {
     ///
     /// # Errors
     /// [`Error::BadFile`] if there is.
-    pub(super) fn finish(self) -> Result<()> {
+    pub(crate) fn finish(self) -> Result<()> {
         let n_tensors = self.metadata.tensors().len();
         if n_tensors == self.n_taken {
             return Ok(());

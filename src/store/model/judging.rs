@@ -1,13 +1,13 @@
 //! Judges, and rows by their words, as tensors.
 
-use super::tensors::{Tensor, TensorFile, Values};
 use crate::error::Result;
 use crate::judge::{DEPTH, Judge, Tree};
 use crate::matrix::CsrMatrix;
 use crate::neighbours::Postings;
+use crate::store::format::tensors::{Tensor, TensorFile, Values};
 
 /// A judge, column by column.
-pub(super) struct JudgeColumns {
+pub(crate) struct JudgeColumns {
     start: [f32; 1],
     columns: Vec<u32>,
     thresholds: Vec<f32>,
@@ -28,7 +28,7 @@ impl From<&Judge> for JudgeColumns {
 
 impl JudgeColumns {
     /// As tensors.
-    pub(super) fn tensors(&self) -> Vec<Tensor<'_>> {
+    pub(crate) fn tensors(&self) -> Vec<Tensor<'_>> {
         vec![
             Tensor::list("judge.start", Values::F32(&self.start)),
             Tensor::list("judge.columns", Values::U32(&self.columns)),
@@ -42,7 +42,7 @@ impl JudgeColumns {
 ///
 /// # Errors
 /// [`crate::Error::BadFile`]; others if the parts do not fit each other.
-pub(super) fn read_judge(file: &mut TensorFile) -> Result<Judge> {
+pub(crate) fn read_judge(file: &mut TensorFile) -> Result<Judge> {
     let n_trees = file.len("judge.columns")? / DEPTH;
     let start = file.floats("judge.start", 1)?[0];
     let columns = file.numbers("judge.columns", n_trees * DEPTH)?;
@@ -63,7 +63,7 @@ pub(super) fn read_judge(file: &mut TensorFile) -> Result<Judge> {
 }
 
 /// Rows by their words, as tensors with a prefix; the rows themselves are `matrix`, with `ends` as its offsets.
-pub(super) fn posting_tensors<'a>(
+pub(crate) fn posting_tensors<'a>(
     prefix: &str,
     postings: &'a Postings,
     matrix: &'a CsrMatrix,
@@ -89,7 +89,7 @@ pub(super) fn posting_tensors<'a>(
 ///
 /// # Errors
 /// [`crate::Error::BadFile`]; others if the parts do not fit each other.
-pub(super) fn read_postings(
+pub(crate) fn read_postings(
     file: &mut TensorFile,
     prefix: &str,
     n_words: usize,

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use crate::error::{Error, Result};
 
 /// The file whose arrival makes a directory a model.
-pub(super) const MANIFEST: &str = "manifest.json";
+pub(crate) const MANIFEST: &str = "manifest.json";
 /// Ending of files that are being written.
 const PARTIAL: &str = ".partial";
 /// Hexadecimal digits of the hash in a file's name.
@@ -31,7 +31,7 @@ pub struct FileRecord {
 }
 
 /// Files on their way into a directory.
-pub(super) struct Writer {
+pub(crate) struct Writer {
     directory: PathBuf,
     files: BTreeMap<String, FileRecord>,
 }
@@ -41,7 +41,7 @@ impl Writer {
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub(super) fn new(directory: &Path) -> Result<Self> {
+    pub(crate) fn new(directory: &Path) -> Result<Self> {
         fs::create_dir_all(directory).map_err(|error| Error::io(directory, "create", error))?;
         Ok(Writer {
             directory: directory.into(),
@@ -53,7 +53,7 @@ impl Writer {
     ///
     /// # Errors
     /// [`Error::Io`]; nothing of the file is left then.
-    pub(super) fn write(
+    pub(crate) fn write(
         &mut self,
         stem: &str,
         ending: &str,
@@ -68,7 +68,7 @@ impl Writer {
     }
 
     /// Size and hash of what was written so far.
-    pub(super) fn files(&self) -> &BTreeMap<String, FileRecord> {
+    pub(crate) fn files(&self) -> &BTreeMap<String, FileRecord> {
         &self.files
     }
 
@@ -76,7 +76,7 @@ impl Writer {
     ///
     /// # Errors
     /// [`Error::Io`]; the earlier manifest is then still in place.
-    pub(super) fn commit(self, manifest: &str, obsolete: &[String]) -> Result<()> {
+    pub(crate) fn commit(self, manifest: &str, obsolete: &[String]) -> Result<()> {
         let partial = self.directory.join(format!("{MANIFEST}{PARTIAL}"));
         write_synced(&partial, |out| out.write_all(manifest.as_bytes()))?;
         // The names of the files must reach the disk before the name of the manifest does.
@@ -93,7 +93,7 @@ impl Writer {
     }
 
     /// Removes what was written, save for what an earlier manifest names.
-    pub(super) fn abandon(self, in_use: &[String]) {
+    pub(crate) fn abandon(self, in_use: &[String]) {
         for name in self.files.keys() {
             if !in_use.contains(name) {
                 let _ = fs::remove_file(self.directory.join(name));
@@ -135,7 +135,7 @@ fn rename(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// Makes renames in a directory durable, where the system can.
-pub(super) fn sync_directory(directory: &Path) -> Result<()> {
+pub(crate) fn sync_directory(directory: &Path) -> Result<()> {
     if cfg!(unix) {
         let synced = File::open(directory).and_then(|directory| directory.sync_all());
         return synced.map_err(|error| Error::io(directory, "sync", error));
@@ -164,12 +164,12 @@ impl Write for Hashing {
 }
 
 /// SHA-256 of bytes, in hexadecimal digits.
-pub(super) fn sha256(bytes: &[u8]) -> String {
+pub(crate) fn sha256(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
 }
 
 /// Hexadecimal digits of bytes.
-pub(super) fn hexadecimal(bytes: &[u8]) -> String {
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     use std::fmt::Write;
     bytes.iter().fold(String::new(), |mut digits, byte| {
         let _ = write!(digits, "{byte:02x}");
@@ -179,7 +179,7 @@ pub(super) fn hexadecimal(bytes: &[u8]) -> String {
 
 /// Whether a manifest may name a file so: lower-case letters, digits, hyphens and single dots, nothing that leads
 /// out of the directory.
-pub(super) fn is_plain_name(name: &str) -> bool {
+pub(crate) fn is_plain_name(name: &str) -> bool {
     let is_plain = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.');
     (1..=128).contains(&name.len())
         && name.bytes().all(is_plain)
@@ -192,7 +192,7 @@ pub(super) fn is_plain_name(name: &str) -> bool {
 ///
 /// # Errors
 /// [`Error::Io`], and [`Error::BadFile`] if it is longer or not a regular file.
-pub(super) fn read_bounded(path: &Path, most: u64) -> Result<Vec<u8>> {
+pub(crate) fn read_bounded(path: &Path, most: u64) -> Result<Vec<u8>> {
     let read = || -> io::Result<Option<Vec<u8>>> {
         let metadata = fs::metadata(path)?;
         if !metadata.is_file() || most < metadata.len() {
@@ -210,7 +210,7 @@ pub(super) fn read_bounded(path: &Path, most: u64) -> Result<Vec<u8>> {
 }
 
 /// A name beside a directory that nothing has yet.
-pub(super) fn free_sibling(directory: &Path) -> PathBuf {
+pub(crate) fn free_sibling(directory: &Path) -> PathBuf {
     let name = directory.file_name().unwrap_or_default().to_string_lossy();
     let numbered = |number: u32| directory.with_file_name(format!("{name}-{number}"));
     let mut candidates = (1..).map(numbered);

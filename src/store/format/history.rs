@@ -7,7 +7,7 @@ use crate::events::{Event, Phase};
 /// An event worth keeping.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum WireEvent {
+pub(crate) enum WireEvent {
     Epoch {
         phase: WirePhase,
         epoch: usize,
@@ -42,7 +42,7 @@ pub(super) enum WireEvent {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum WirePhase {
+pub(crate) enum WirePhase {
     #[serde(rename = "features")]
     Features,
     #[serde(rename = "embeddings")]
@@ -100,7 +100,7 @@ impl From<WirePhase> for Phase {
 }
 
 /// The events worth keeping.
-pub(super) fn wire_history(history: &[Event]) -> Vec<WireEvent> {
+pub(crate) fn wire_history(history: &[Event]) -> Vec<WireEvent> {
     let keep = |event: &Event| match *event {
         Event::Epoch {
             phase,

@@ -6,15 +6,15 @@
 
 use std::io::{self, Write};
 
-use super::tensors::{self, Tensor};
 use crate::communicator::{Communicator, gather};
+use crate::store::format::tensors::{self, Tensor};
 use crate::train::Spread;
 
 /// Most bytes of a piece.
 const PIECE: usize = 4 << 20;
 
 /// Row offsets of the edges of all processes together, from those of each.
-pub(super) fn sum_offsets(own: &[u64], communicator: &dyn Communicator) -> Vec<u64> {
+pub(crate) fn sum_offsets(own: &[u64], communicator: &dyn Communicator) -> Vec<u64> {
     let all = gather(communicator, own);
     let sum = |row: usize| all.iter().map(|indptr| indptr[row]).sum();
     (0..own.len()).map(sum).collect()
@@ -26,7 +26,7 @@ pub(super) fn sum_offsets(own: &[u64], communicator: &dyn Communicator) -> Vec<u
 ///
 /// # Errors
 /// Those of `out`.
-pub(super) fn write(
+pub(crate) fn write(
     mut tensors: Vec<Tensor<'_>>,
     spread_of: impl Fn(&str) -> Spread,
     indptr: &[u64],
@@ -138,10 +138,10 @@ fn send_to_first(bytes: &[u8], communicator: &dyn Communicator) -> Vec<Vec<u8>> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::tensors::Values;
     use super::*;
     use crate::communicator::{own_labels, threads};
     use crate::random::Random;
+    use crate::store::format::tensors::Values;
 
     /// Edges of 9 clusters to 50 labels with a weight each, and two numbers a label.
     #[test]
@@ -188,7 +188,7 @@ mod tests {
         for n_processes in [2, 5, 16] {
             assert!(
                 files(n_processes)[0] == alone[0],
-                "{n_processes} communicator"
+                "{n_processes} processes"
             );
         }
     }

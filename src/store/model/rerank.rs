@@ -2,7 +2,6 @@
 
 use bytemuck::allocation::cast_vec;
 
-use super::tensors::{Tensor, TensorFile, Values, offsets};
 use crate::calibration::{DecisionTree, Isotonic, TreeNode};
 use crate::config::RankerLoss;
 use crate::error::Result;
@@ -10,12 +9,13 @@ use crate::ids::ClusterId;
 use crate::matrix::{CsrMatrix, Matrix};
 use crate::predict::EnsembleCalibration;
 use crate::ranker::{ClusterTree, Ranker, RankerParts};
+use crate::store::format::tensors::{Tensor, TensorFile, Values, offsets};
 
 /// Features of a calibration tree: p, q, p·q and f.
 const N_TREE_FEATURES: usize = 4;
 
 /// What of a ranker is not held as it is stored: its weights by label, row offsets, and the parents of its clusters.
-pub(super) struct StoredRanker {
+pub(crate) struct StoredRanker {
     words: CsrMatrix,
     offsets: Vec<u64>,
     clusters: Vec<u64>,
@@ -42,7 +42,7 @@ impl From<&Ranker> for StoredRanker {
 }
 
 /// Writes a ranker.
-pub(super) fn ranker_tensors<'a>(ranker: &'a Ranker, stored: &'a StoredRanker) -> Vec<Tensor<'a>> {
+pub(crate) fn ranker_tensors<'a>(ranker: &'a Ranker, stored: &'a StoredRanker) -> Vec<Tensor<'a>> {
     let StoredRanker { words, .. } = stored;
     let (dense, intercepts) = (ranker.dense(), ranker.intercepts());
     let mut tensors = vec![
@@ -72,18 +72,18 @@ pub(super) fn ranker_tensors<'a>(ranker: &'a Ranker, stored: &'a StoredRanker) -
 
 /// Sizes of a ranker.
 #[derive(Clone, Copy)]
-pub(super) struct RankerShape {
-    pub(super) n_labels: usize,
-    pub(super) n_words: usize,
+pub(crate) struct RankerShape {
+    pub(crate) n_labels: usize,
+    pub(crate) n_words: usize,
     /// Dimensions of the embedding it reads; 0 if it reads none.
-    pub(super) n_dense: usize,
+    pub(crate) n_dense: usize,
 }
 
 /// Reads a ranker.
 ///
 /// # Errors
 /// [`crate::Error::BadFile`]; others if the parts do not fit each other.
-pub(super) fn read_ranker(
+pub(crate) fn read_ranker(
     file: &mut TensorFile,
     loss: RankerLoss,
     shape: RankerShape,
@@ -140,7 +140,7 @@ fn read_clusters(file: &mut TensorFile, shape: RankerShape) -> Result<ClusterTre
 
 /// A tree, column by column.
 #[derive(Default)]
-pub(super) struct TreeColumns {
+pub(crate) struct TreeColumns {
     thresholds: Vec<f64>,
     features: Vec<u32>,
     rights: Vec<u32>,
@@ -171,7 +171,7 @@ impl From<&DecisionTree> for TreeColumns {
 
 impl TreeColumns {
     /// As tensors.
-    pub(super) fn tensors(&self) -> Vec<Tensor<'_>> {
+    pub(crate) fn tensors(&self) -> Vec<Tensor<'_>> {
         vec![
             Tensor::list("tree.threshold", Values::F64(&self.thresholds)),
             Tensor::list("tree.feature", Values::U32(&self.features)),
@@ -185,7 +185,7 @@ impl TreeColumns {
 ///
 /// # Errors
 /// [`crate::Error::BadFile`]; others if the parts do not fit each other.
-pub(super) fn read_tree(file: &mut TensorFile) -> Result<DecisionTree> {
+pub(crate) fn read_tree(file: &mut TensorFile) -> Result<DecisionTree> {
     let n_nodes = file.len("tree.right")?;
     let thresholds = file.doubles("tree.threshold", n_nodes)?;
     let features = file.numbers("tree.feature", n_nodes)?;
@@ -205,7 +205,7 @@ pub(super) fn read_tree(file: &mut TensorFile) -> Result<DecisionTree> {
 }
 
 /// The calibration of all members together, as tensors.
-pub(super) fn calibration_tensors(calibration: &EnsembleCalibration) -> Vec<Tensor<'_>> {
+pub(crate) fn calibration_tensors(calibration: &EnsembleCalibration) -> Vec<Tensor<'_>> {
     let (scores, probabilities) = calibration.probabilities.parts();
     vec![
         Tensor::list("frequencies", Values::U32(&calibration.frequencies)),
@@ -218,7 +218,7 @@ pub(super) fn calibration_tensors(calibration: &EnsembleCalibration) -> Vec<Tens
 ///
 /// # Errors
 /// [`crate::Error::BadFile`]; others if the parts do not fit each other.
-pub(super) fn read_calibration(
+pub(crate) fn read_calibration(
     file: &mut TensorFile,
     n_labels: usize,
 ) -> Result<EnsembleCalibration> {

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 ///
 /// # Errors
 /// [`Error::Io`] if it cannot be opened, [`Error::BadFile`] if it is not a regular file.
-pub(super) fn open(path: &Path) -> Result<Arc<Mmap>> {
+pub(crate) fn open(path: &Path) -> Result<Arc<Mmap>> {
     let file = open_regular(path)?;
     #[allow(unsafe_code)]
     // SAFETY: the map is read-only and private to this process's view of the file; it is read as plain bytes or
@@ -30,7 +30,7 @@ pub(super) fn open(path: &Path) -> Result<Arc<Mmap>> {
 ///
 /// # Errors
 /// As [`open`], and [`Error::Io`] if it becomes shorter while it is read.
-pub(super) fn read(path: &Path) -> Result<Arc<Mmap>> {
+pub(crate) fn read(path: &Path) -> Result<Arc<Mmap>> {
     let mut file = open_regular(path)?;
     let mut read = || {
         let n_bytes = usize::try_from(file.metadata()?.len()).map_err(std::io::Error::other)?;

@@ -4,46 +4,46 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::v1::WireFile;
-use super::v1_history::{WireEvent, WirePhase};
+use super::history::{WireEvent, WirePhase};
+use super::manifest::WireFile;
 use crate::config::Config;
 use crate::train::{EpochSums, Position};
 
 /// The `format` of a snapshot's manifest.
-pub(super) const FORMAT: &str = "elias-checkpoint";
+pub(crate) const FORMAT: &str = "elias-checkpoint";
 
 /// `manifest.json` of a snapshot, without its checksum.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Snapshot {
-    pub(super) format: String,
-    pub(super) version: u32,
-    pub(super) written_by: String,
+pub(crate) struct Snapshot {
+    pub(crate) format: String,
+    pub(crate) version: u32,
+    pub(crate) written_by: String,
     /// Snapshots of the training before this one.
-    pub(super) generation: u64,
+    pub(crate) generation: u64,
     /// SHA-256 of the data set.
-    pub(super) data: String,
+    pub(crate) data: String,
     /// SHA-256 of the validation data.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) validation: Option<String>,
+    pub(crate) validation: Option<String>,
     /// SHA-256 of the pretrained encoder.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) encoder: Option<String>,
+    pub(crate) encoder: Option<String>,
     /// Which member of the ensemble is being trained.
-    pub(super) member: usize,
-    pub(super) position: WirePosition,
+    pub(crate) member: usize,
+    pub(crate) position: WirePosition,
     /// Absent where edges are fixed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) beta: Option<f32>,
-    pub(super) state: String,
-    pub(super) history: Vec<WireEvent>,
-    pub(super) config: Config,
-    pub(super) files: BTreeMap<String, WireFile>,
+    pub(crate) beta: Option<f32>,
+    pub(crate) state: String,
+    pub(crate) history: Vec<WireEvent>,
+    pub(crate) config: Config,
+    pub(crate) files: BTreeMap<String, WireFile>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct WirePosition {
+pub(crate) struct WirePosition {
     phase: WirePhase,
     step: usize,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -12,7 +12,7 @@ use crate::data::Texts;
 use crate::error::{Error, Result};
 
 /// Writes texts, one per line.
-pub(super) fn write(texts: &Texts, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write(texts: &Texts, out: &mut dyn Write) -> io::Result<()> {
     for text in texts.iter() {
         let is_plain = !text.contains(['\\', '\n']);
         if is_plain {
@@ -30,7 +30,7 @@ pub(super) fn write(texts: &Texts, out: &mut dyn Write) -> io::Result<()> {
 ///
 /// # Errors
 /// [`Error::BadFile`] for bytes that are not UTF-8 or not terminated, [`Error::Malformed`] for an unknown escape.
-pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Texts> {
+pub(crate) fn read(path: &Path, bytes: &[u8]) -> Result<Texts> {
     let bad = |problem: String| Error::BadFile {
         path: path.into(),
         problem,

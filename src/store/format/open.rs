@@ -7,9 +7,9 @@ use std::sync::Arc;
 use memmap2::Mmap;
 
 use super::files::{MANIFEST, sha256};
+use super::manifest::WireFile;
 use super::map;
 use super::tensors::{Scan, TensorFile};
-use super::v1::WireFile;
 use crate::error::{Error, Result};
 
 /// Files up to this size are read and hashed whenever they are loaded.
@@ -17,7 +17,7 @@ const SMALL_FILE: u64 = 16 << 20;
 
 /// How much of a model is read before it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Depth {
+pub(crate) enum Depth {
     /// All but the matrices of large files.
     Quick,
     /// Every byte.
@@ -26,7 +26,7 @@ pub(super) enum Depth {
 
 /// Where the bytes of a model are while it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Residence {
+pub(crate) enum Residence {
     /// In its files.
     Mapped,
     /// In memory of this process.
@@ -35,24 +35,24 @@ pub(super) enum Residence {
 
 /// A file whose hash was not compared when it was opened.
 #[derive(Clone, Debug)]
-pub(super) struct Unchecked {
-    pub(super) path: PathBuf,
-    pub(super) record: WireFile,
+pub(crate) struct Unchecked {
+    pub(crate) path: PathBuf,
+    pub(crate) record: WireFile,
 }
 
 /// The files that a manifest lists.
 #[derive(Clone, Copy)]
-pub(super) struct ListedFiles<'a> {
-    pub(super) directory: &'a Path,
-    pub(super) records: &'a BTreeMap<String, WireFile>,
-    pub(super) depth: Depth,
-    pub(super) residence: Residence,
+pub(crate) struct ListedFiles<'a> {
+    pub(crate) directory: &'a Path,
+    pub(crate) records: &'a BTreeMap<String, WireFile>,
+    pub(crate) depth: Depth,
+    pub(crate) residence: Residence,
 }
 
 /// A file that is mapped, and how much of it was checked.
-pub(super) struct OpenFile {
-    pub(super) path: PathBuf,
-    pub(super) map: Arc<Mmap>,
+pub(crate) struct OpenFile {
+    pub(crate) path: PathBuf,
+    pub(crate) map: Arc<Mmap>,
     checked: Depth,
 }
 
@@ -81,7 +81,7 @@ impl ListedFiles<'_> {
     }
 
     /// The listed files that are too large to be checked when they are opened.
-    pub(super) fn unchecked(&self) -> Vec<Unchecked> {
+    pub(crate) fn unchecked(&self) -> Vec<Unchecked> {
         let is_unchecked =
             |file: &&WireFile| self.depth == Depth::Quick && file.bytes() > SMALL_FILE;
         let files = self.records.iter();
@@ -95,12 +95,12 @@ impl ListedFiles<'_> {
     }
 
     /// A file that is checked in full, whatever its size.
-    pub(super) fn whole(&self, name: &str) -> Result<OpenFile> {
+    pub(crate) fn whole(&self, name: &str) -> Result<OpenFile> {
         self.open(name, Depth::Full)
     }
 
     /// A text file.
-    pub(super) fn text(&self, name: &str) -> Result<String> {
+    pub(crate) fn text(&self, name: &str) -> Result<String> {
         let OpenFile { path, map, .. } = self.whole(name)?;
         match std::str::from_utf8(&map) {
             Ok(text) => Ok(text.to_owned()),
@@ -109,7 +109,7 @@ impl ListedFiles<'_> {
     }
 
     /// A file of tensors.
-    pub(super) fn tensors(&self, name: &str) -> Result<TensorFile> {
+    pub(crate) fn tensors(&self, name: &str) -> Result<TensorFile> {
         let OpenFile { path, map, checked } = self.open(name, self.depth)?;
         let scan = match checked {
             Depth::Full => Scan::Everything,
@@ -119,7 +119,7 @@ impl ListedFiles<'_> {
     }
 
     /// Parses a file of tensors that must form a whole; an error names the file.
-    pub(super) fn parse<T>(
+    pub(crate) fn parse<T>(
         &self,
         name: &str,
         parse: impl FnOnce(&mut TensorFile) -> Result<T>,
@@ -131,7 +131,7 @@ impl ListedFiles<'_> {
     }
 
     /// An error of parts that do not fit together, with the name of the file they come from.
-    pub(super) fn in_file(&self, name: &str, error: Error) -> Error {
+    pub(crate) fn in_file(&self, name: &str, error: Error) -> Error {
         match error {
             Error::InvalidMatrix(problem) | Error::InvalidModel(problem) => {
                 bad(self.directory.join(name), problem)
@@ -141,12 +141,12 @@ impl ListedFiles<'_> {
     }
 
     /// A problem of the manifest itself.
-    pub(super) fn bad_manifest(&self, problem: String) -> Error {
+    pub(crate) fn bad_manifest(&self, problem: String) -> Error {
         bad(self.directory.join(MANIFEST), problem)
     }
 }
 
 /// A problem of a file.
-pub(super) fn bad(path: PathBuf, problem: String) -> Error {
+pub(crate) fn bad(path: PathBuf, problem: String) -> Error {
     Error::BadFile { path, problem }
 }

@@ -2,9 +2,7 @@
 
 use bytemuck::allocation::cast_vec;
 
-use super::open::{ListedFiles, bad};
-use super::tensors::{Scan, TensorFile};
-use super::{judging, rerank, v1};
+use super::{judging, rerank};
 use crate::calibration::{Calibrator, Mixing};
 use crate::classifiers::{CoarseRows, LabelClassifiers};
 use crate::config::{EncoderKind, Plan};
@@ -15,13 +13,16 @@ use crate::index::{Adjacency, ClusterClassifiers, Edges};
 use crate::model::{Model, Numbering, Stage1, Stage1Model};
 use crate::predict::{Member, Verdict};
 use crate::ranker::Ranker;
+use crate::store::format::manifest;
+use crate::store::format::open::{ListedFiles, bad};
+use crate::store::format::tensors::{Scan, TensorFile};
 
 /// Reads members.
-pub(super) struct MemberLoader<'a> {
-    pub(super) files: ListedFiles<'a>,
-    pub(super) plan: &'a Plan,
+pub(crate) struct MemberLoader<'a> {
+    pub(crate) files: ListedFiles<'a>,
+    pub(crate) plan: &'a Plan,
     /// The file of a transformer's architecture.
-    pub(super) architecture: Option<&'a str>,
+    pub(crate) architecture: Option<&'a str>,
 }
 
 /// An index and the edges of stage 1 where they are known.
@@ -37,7 +38,7 @@ impl MemberLoader<'_> {
     ///
     /// # Errors
     /// [`Error::BadFile`], [`Error::Io`].
-    pub(super) fn member(&self, member: &v1::Member) -> Result<Member> {
+    pub(crate) fn member(&self, member: &manifest::Member) -> Result<Member> {
         let is_positive = |value: f32| value > 0.0 && value.is_finite();
         if !is_positive(member.alpha) || !member.beta.is_none_or(is_positive) {
             return Err(self
@@ -71,7 +72,7 @@ impl MemberLoader<'_> {
     }
 
     /// The member after stage 1, if it was kept.
-    fn stage1(&self, member: &v1::Member, index: &Index) -> Result<Option<Stage1Model>> {
+    fn stage1(&self, member: &manifest::Member, index: &Index) -> Result<Option<Stage1Model>> {
         let Some(stage1) = &member.stage1 else {
             return Ok(None);
         };
@@ -93,7 +94,7 @@ impl MemberLoader<'_> {
         }))
     }
 
-    fn ranker(&self, member: &v1::Member) -> Result<Option<Ranker>> {
+    fn ranker(&self, member: &manifest::Member) -> Result<Option<Ranker>> {
         let Some(ranker) = &member.ranker else {
             return Ok(None);
         };
@@ -108,7 +109,7 @@ impl MemberLoader<'_> {
         self.files.parse(&ranker.weights, read).map(Some)
     }
 
-    fn verdict(&self, member: &v1::Member) -> Result<Option<Verdict>> {
+    fn verdict(&self, member: &manifest::Member) -> Result<Option<Verdict>> {
         if let Some(judge) = &member.judge {
             let judge = self.files.parse(judge, judging::read_judge)?;
             return Ok(Some(Verdict::Judge(judge)));
@@ -171,7 +172,7 @@ impl MemberLoader<'_> {
         })
     }
 
-    fn index(&self, member: &v1::Member) -> Result<Index> {
+    fn index(&self, member: &manifest::Member) -> Result<Index> {
         let n_clusters = self.plan.n_clusters();
         let n_labels = self.plan.counts().n_labels;
         let mut file = self.files.tensors(&member.index)?.scanning_everything();

@@ -12,11 +12,11 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
-use super::files::{FileRecord, MANIFEST, hexadecimal};
-use super::load::read_manifest;
-use super::open::Unchecked;
+use super::describe::read_manifest;
 use crate::error::{Error, Result};
 use crate::predict::Integrity;
+use crate::store::format::files::{FileRecord, MANIFEST, hexadecimal};
+use crate::store::format::open::Unchecked;
 
 /// How a file compares with its entry in the manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,7 +134,7 @@ fn sha256_while(path: &Path, is_wanted: impl Fn() -> bool) -> io::Result<Option<
 }
 
 /// Checks files in the background; where no thread can be started, at once.
-pub(super) fn check_in_background(files: Vec<Unchecked>) -> Arc<Integrity> {
+pub(crate) fn check_in_background(files: Vec<Unchecked>) -> Arc<Integrity> {
     if files.is_empty() {
         return Arc::default();
     }

@@ -2,10 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::files::Writer;
 use super::judging::JudgeColumns;
-use super::tensors::{self, Tensor, Values, offsets};
-use super::{rerank, spread, v1};
+use super::rerank;
 use crate::calibration::{Calibrator, Mixing};
 use crate::classifiers::{LabelClassifiers, LabelWeights};
 use crate::communicator::Communicator;
@@ -15,23 +13,27 @@ use crate::index::ClusterClassifiers;
 use crate::model::Stage1Model;
 use crate::predict::{Member, Verdict};
 use crate::ranker::Ranker;
+use crate::store::format::files::Writer;
+use crate::store::format::manifest;
+use crate::store::format::tensors::{self, Tensor, Values, offsets};
+use crate::store::processes::spread;
 use crate::train::Spread;
 
-/// Writes the files of a member; their names end in its number. The other processes [`tell`] their parts meanwhile.
+/// Writes the files of a member; their names end in its number. The other processes [`send_member`] their parts meanwhile.
 ///
 /// # Errors
 /// [`crate::Error::Io`].
-pub(super) fn write_member(
+pub(crate) fn write_member(
     writer: &mut Writer,
     member_idx: usize,
     member: &Member,
     communicator: &dyn Communicator,
-) -> Result<v1::Member> {
+) -> Result<manifest::Member> {
     let model = &member.model;
     let clusters = &model.clusters;
     let encoder = encoder_tensors(member.encoder.as_ref());
     let named = |part: &str| format!("{part}-{member_idx}");
-    Ok(v1::Member {
+    Ok(manifest::Member {
         alpha: clusters.alpha,
         beta: model.adjacency.beta(),
         encoder: write_tensors(writer, &named("encoder"), encoder)?,
@@ -63,12 +65,12 @@ pub(super) fn write_member(
     })
 }
 
-/// Tells the process that writes a member what this one has of it.
-pub(super) fn tell(member: &Member, communicator: &dyn Communicator) {
+/// Sends the process that writes a member what this one has of it.
+pub(crate) fn send_member(member: &Member, communicator: &dyn Communicator) {
     let out = &mut io::sink();
-    let told = write_index(member, communicator, out)
+    let sent = write_index(member, communicator, out)
         .and_then(|()| write_classifiers(&member.model.classifiers, communicator, out));
-    told.expect("what is thrown away can be written");
+    sent.expect("what is thrown away can be written");
 }
 
 fn write_index(
@@ -121,13 +123,13 @@ fn write_classifiers(
     )
 }
 
-fn write_stage1(writer: &mut Writer, stem: &str, stage1: &Stage1Model) -> Result<v1::Stage1> {
+fn write_stage1(writer: &mut Writer, stem: &str, stage1: &Stage1Model) -> Result<manifest::Stage1> {
     let named = |part: &str| format!("{stem}-{part}");
     let Stage1Model { encoder, model } = stage1;
     let encoder = encoder_tensors(encoder.as_ref());
     let clusters = cluster_tensors(&model.clusters).into();
     let classifiers = classifier_tensors(&model.classifiers);
-    Ok(v1::Stage1 {
+    Ok(manifest::Stage1 {
         encoder: write_tensors(writer, &named("encoder"), encoder)?,
         clusters: write_tensors(writer, &named("clusters"), clusters)?,
         classifiers: write_tensors(writer, &named("classifiers"), classifiers)?,
@@ -183,9 +185,9 @@ fn classifier_tensors(classifiers: &LabelClassifiers) -> Vec<Tensor<'_>> {
     tensors
 }
 
-fn write_ranker(writer: &mut Writer, stem: &str, ranker: &Ranker) -> Result<v1::Ranker> {
+fn write_ranker(writer: &mut Writer, stem: &str, ranker: &Ranker) -> Result<manifest::Ranker> {
     let stored = rerank::StoredRanker::from(ranker);
-    Ok(v1::Ranker {
+    Ok(manifest::Ranker {
         loss: ranker.loss(),
         uses_embedding: ranker.n_dense() > 0,
         weights: write_tensors(writer, stem, rerank::ranker_tensors(ranker, &stored))?,
@@ -196,7 +198,7 @@ fn write_calibrator(
     writer: &mut Writer,
     stem: &str,
     calibrator: &Calibrator,
-) -> Result<v1::Calibrator> {
+) -> Result<manifest::Calibrator> {
     let Mixing {
         tree_weight,
         product_weight,
@@ -204,7 +206,7 @@ fn write_calibrator(
         ranker_power,
     } = calibrator.mixing();
     let columns = rerank::TreeColumns::from(calibrator.tree());
-    Ok(v1::Calibrator {
+    Ok(manifest::Calibrator {
         tree_weight,
         product_weight,
         model_power,
@@ -214,7 +216,7 @@ fn write_calibrator(
 }
 
 /// Writes one file of tensors and returns its name.
-pub(super) fn write_tensors(
+pub(crate) fn write_tensors(
     writer: &mut Writer,
     stem: &str,
     all: Vec<Tensor<'_>>,

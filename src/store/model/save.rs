@@ -2,17 +2,19 @@
 
 use std::path::Path;
 
-use super::files::{MANIFEST, Writer};
 use super::save_member::{write_member, write_tensors};
-use super::tensors::{Tensor, Values, offsets};
-use super::training::WriteLock;
-use super::{Existing, judging, lines, load, rerank, v1, v1_history, written_by};
+use super::{describe, judging, rerank};
 use crate::communicator::SingleProcess;
 use crate::error::{Error, Result};
 use crate::features::{Pairs, Vectorizer};
 use crate::matrix::CsrMatrix;
 use crate::neighbours::Postings;
 use crate::predict::Predictor;
+use crate::store::format::files::{MANIFEST, Writer};
+use crate::store::format::tensors::{Tensor, Values, offsets};
+use crate::store::format::{history, lines, manifest};
+use crate::store::unfinished::WriteLock;
+use crate::store::{Existing, written_by};
 
 impl Predictor {
     /// Saves the model into a directory that holds none yet.
@@ -42,7 +44,7 @@ fn save(predictor: &Predictor, directory: &Path, existing: Existing) -> Result<(
 }
 
 /// Saves into a directory whose lock the caller holds.
-pub(super) fn save_locked(
+pub(crate) fn save_locked(
     predictor: &Predictor,
     directory: &Path,
     existing: Existing,
@@ -54,12 +56,12 @@ pub(super) fn save_locked(
         });
     }
     // A damaged manifest may be replaced as well; its files are then unknown and stay.
-    let earlier: Vec<String> = load::read_manifest(directory)
+    let earlier: Vec<String> = describe::read_manifest(directory)
         .map(|manifest| manifest.files.into_keys().collect())
         .unwrap_or_default();
     let mut writer = Writer::new(directory)?;
     match write_files(predictor, &mut writer) {
-        Ok(manifest) => writer.commit(&v1::to_text(&manifest), &earlier),
+        Ok(manifest) => writer.commit(&manifest::to_text(&manifest), &earlier),
         Err(error) => {
             writer.abandon(&earlier);
             Err(error)
@@ -67,12 +69,12 @@ pub(super) fn save_locked(
     }
 }
 
-fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<v1::Manifest> {
+fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::Manifest> {
     let plan = predictor.plan();
     let names = predictor.labels().names();
     let counts = Values::U32(predictor.label_counts());
     let counts = vec![Tensor::list("label_counts", counts)];
-    let labels = v1::Labels {
+    let labels = manifest::Labels {
         names: writer.write("labels", "txt", |out| lines::write(names, out))?,
         counts: write_tensors(writer, "label-counts", counts)?,
     };
@@ -123,9 +125,9 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<v1::Manifes
         None => None,
     };
     let record = predictor.record();
-    Ok(v1::Manifest {
-        format: v1::FORMAT.into(),
-        version: v1::VERSION,
+    Ok(manifest::Manifest {
+        format: manifest::FORMAT.into(),
+        version: manifest::VERSION,
         written_by: written_by(),
         seed: plan.config().train.seed,
         data: (&record.data).into(),
@@ -141,16 +143,16 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<v1::Manifes
         calibration,
         neighbours,
         names,
-        history: v1_history::wire_history(&record.history),
+        history: history::wire_history(&record.history),
         config: plan.config().clone(),
-        files: v1::wire_files(writer.files()),
+        files: manifest::wire_files(writer.files()),
     })
 }
 
-fn write_words(writer: &mut Writer, words: &Vectorizer) -> Result<v1::Features> {
+fn write_words(writer: &mut Writer, words: &Vectorizer) -> Result<manifest::Features> {
     let vocabulary = words.vocabulary();
     let idf = vec![Tensor::list("idf", Values::F32(words.idf()))];
-    Ok(v1::Features {
+    Ok(manifest::Features {
         vocabulary: writer.write("vocabulary", "txt", |out| lines::write(vocabulary, out))?,
         weights: write_tensors(writer, "features", idf)?,
     })
@@ -178,14 +180,14 @@ fn write_postings(
 fn write_transformer(
     writer: &mut Writer,
     predictor: &Predictor,
-) -> Result<Option<v1::Transformer>> {
+) -> Result<Option<manifest::Transformer>> {
     let config = predictor.members()[0].encoder.architecture();
     let Some((config, pieces)) = config.zip(predictor.featurizer().pieces()) else {
         return Ok(None);
     };
     let mut text =
         |stem, text: &str| writer.write(stem, "json", |out| out.write_all(text.as_bytes()));
-    Ok(Some(v1::Transformer {
+    Ok(Some(manifest::Transformer {
         config: text("config", config)?,
         tokenizer: text("tokenizer", &pieces.to_json())?,
     }))

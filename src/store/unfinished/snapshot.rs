@@ -3,13 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::files::{MANIFEST, Writer, read_bounded, sha256};
 use super::identity::Identity;
-use super::tensors::{Excerpt, Places, Scan, Tensor, TensorFile, Values, offsets};
-use super::v1::{self, VERSION};
-use super::v1_history::wire_history;
-use super::v1_training::{FORMAT, Snapshot};
-use super::{map, spread, written_by};
 use crate::clustering::Clustering;
 use crate::communicator::{Communicator, own_labels};
 use crate::config::Plan;
@@ -17,6 +11,14 @@ use crate::encoder::EncoderOrigin;
 use crate::error::{Error, Result};
 use crate::ids::{ClusterId, LabelRow};
 use crate::index::{Adjacency, Edges};
+use crate::store::format::files::{MANIFEST, Writer, is_plain_name, read_bounded, sha256};
+use crate::store::format::history::wire_history;
+use crate::store::format::manifest::{self, VERSION};
+use crate::store::format::map;
+use crate::store::format::snapshot_manifest::{FORMAT, Snapshot};
+use crate::store::format::tensors::{Excerpt, Places, Scan, Tensor, TensorFile, Values, offsets};
+use crate::store::processes::spread;
+use crate::store::written_by;
 use crate::train::{Array, NamedArray, Spread, StateParts, TrainState};
 
 /// No manifest of a snapshot is longer.
@@ -24,15 +26,15 @@ const MAX_MANIFEST: u64 = 64 << 20;
 
 /// Which snapshot of a training it is.
 #[derive(Clone, Copy)]
-pub(super) struct Turn {
+pub(crate) struct Turn {
     /// Snapshots written before it.
-    pub(super) generation: u64,
+    pub(crate) generation: u64,
     /// The member that is being trained.
-    pub(super) member: usize,
+    pub(crate) member: usize,
 }
 
-/// Writes a snapshot into a directory of its own; the other processes [`tell`] theirs meanwhile.
-pub(super) fn write(
+/// Writes a snapshot into a directory of its own; the other processes [`send`] theirs meanwhile.
+pub(crate) fn write(
     directory: &Path,
     turn: Turn,
     identity: &Identity,
@@ -59,15 +61,15 @@ pub(super) fn write(
         state,
         history,
         config: identity.config.clone(),
-        files: v1::wire_files(writer.files()),
+        files: manifest::wire_files(writer.files()),
     };
-    writer.commit(&v1::to_text(&snapshot), &[])
+    writer.commit(&manifest::to_text(&snapshot), &[])
 }
 
-/// Tells the process that writes a snapshot what this one has.
-pub(super) fn tell(state: &mut TrainState, communicator: &dyn Communicator) {
-    let told = write_state(state, communicator, &mut io::sink());
-    told.expect("what is thrown away can be written");
+/// Sends the process that writes a snapshot what this one has.
+pub(crate) fn send(state: &mut TrainState, communicator: &dyn Communicator) {
+    let sent = write_state(state, communicator, &mut io::sink());
+    sent.expect("what is thrown away can be written");
 }
 
 fn write_state(
@@ -107,17 +109,17 @@ fn write_state(
 }
 
 /// The manifest of a snapshot, if there is one.
-pub(super) fn read_manifest(directory: &Path) -> Result<Option<Snapshot>> {
+pub(crate) fn read_manifest(directory: &Path) -> Result<Option<Snapshot>> {
     let path = directory.join(MANIFEST);
     if !path.exists() {
         return Ok(None);
     }
     let bytes = read_bounded(&path, MAX_MANIFEST)?;
-    v1::from_text(&path, &bytes, FORMAT).map(Some)
+    manifest::from_text(&path, &bytes, FORMAT).map(Some)
 }
 
 /// The state of a snapshot, after every byte of it was checked.
-pub(super) fn read(
+pub(crate) fn read(
     directory: &Path,
     snapshot: &Snapshot,
     plan: &Plan,
@@ -129,7 +131,7 @@ pub(super) fn read(
         path: path.clone(),
         problem: problem.into(),
     };
-    let is_plain = super::files::is_plain_name(&snapshot.state);
+    let is_plain = is_plain_name(&snapshot.state);
     let file = snapshot.files.get(&snapshot.state).filter(|_| is_plain);
     let record = file.ok_or_else(|| bad("it is not listed in the manifest"))?;
     let map = map::open(&path)?;

@@ -1,10 +1,10 @@
 //! What must be the same when a training is resumed.
 
-use super::v1_training::Snapshot;
-use super::written_by;
 use crate::config::Config;
 use crate::data::{DataSummary, Dataset};
 use crate::error::shortened;
+use crate::store::format::snapshot_manifest::Snapshot;
+use crate::store::written_by;
 
 /// Differing settings that are listed when a training cannot be resumed.
 const MAX_LISTED: usize = 6;
@@ -26,20 +26,20 @@ impl Identity {
     /// The identity of a training; `encoder` is the SHA-256 of a pretrained one.
     pub(crate) fn new(
         config: &Config,
-        data: &Dataset,
+        data: DataSummary,
         validation: Option<&Dataset>,
         encoder: Option<String>,
     ) -> Self {
         Identity {
             config: config.clone(),
-            data: DataSummary::of(data),
+            data,
             validation: validation.map(|data| DataSummary::of(data).sha256),
             encoder,
         }
     }
 
     /// The differences from a snapshot, as phrases.
-    pub(super) fn differences(&self, snapshot: &Snapshot) -> Vec<String> {
+    pub(crate) fn differences(&self, snapshot: &Snapshot) -> Vec<String> {
         let mut differences = Vec::new();
         let program = written_by();
         if snapshot.written_by != program {

@@ -5,18 +5,17 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::files::{MANIFEST, Writer, read_bounded};
-use super::load_member::MemberLoader;
-use super::open::{Depth, ListedFiles, Residence};
-use super::save_member::write_member;
-use super::v1::{self, VERSION, WireFile};
-use super::v1_history::{WireEvent, wire_history};
-use super::written_by;
 use crate::communicator::Communicator;
 use crate::config::Plan;
 use crate::error::Result;
 use crate::events::Event;
 use crate::predict::Member;
+use crate::store::format::files::{MANIFEST, Writer, read_bounded};
+use crate::store::format::history::{WireEvent, wire_history};
+use crate::store::format::manifest::{self, VERSION, WireFile};
+use crate::store::format::open::{Depth, ListedFiles, Residence};
+use crate::store::model::{MemberLoader, write_member};
+use crate::store::written_by;
 
 /// The `format` of a member's manifest.
 const FORMAT: &str = "elias-member";
@@ -36,7 +35,7 @@ struct Manifest {
     format: String,
     version: u32,
     written_by: String,
-    member: v1::Member,
+    member: manifest::Member,
     /// File of a transformer's architecture.
     #[serde(skip_serializing_if = "Option::is_none")]
     architecture: Option<String>,
@@ -48,7 +47,7 @@ struct Manifest {
 ///
 /// # Errors
 /// [`crate::Error::Io`].
-pub(super) fn write(
+pub(crate) fn write(
     directory: &Path,
     finished: &FinishedMember,
     communicator: &dyn Communicator,
@@ -66,22 +65,22 @@ pub(super) fn write(
         member,
         architecture,
         history: wire_history(&finished.history),
-        files: v1::wire_files(writer.files()),
+        files: manifest::wire_files(writer.files()),
     };
-    writer.commit(&v1::to_text(&manifest), &[])
+    writer.commit(&manifest::to_text(&manifest), &[])
 }
 
 /// Reads a member after checking every byte of it.
 ///
 /// # Errors
 /// [`crate::Error::BadFile`], [`crate::Error::Io`].
-pub(super) fn read(directory: &Path, plan: &Plan) -> Result<FinishedMember> {
+pub(crate) fn read(directory: &Path, plan: &Plan) -> Result<FinishedMember> {
     let path = directory.join(MANIFEST);
     let bytes = read_bounded(&path, MAX_MANIFEST)?;
-    let manifest: Manifest = v1::from_text(&path, &bytes, FORMAT)?;
+    let manifest: Manifest = manifest::from_text(&path, &bytes, FORMAT)?;
     let mut referenced = manifest.member.referenced();
     referenced.extend(manifest.architecture.as_deref());
-    v1::check_names(&path, &manifest.files, &referenced)?;
+    manifest::check_names(&path, &manifest.files, &referenced)?;
     let loader = MemberLoader {
         files: ListedFiles {
             directory,

@@ -5,22 +5,20 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use super::check::check_in_background;
-use super::files::{MANIFEST, read_bounded};
+use super::describe::{plan_of, read_manifest};
 use super::load_member::MemberLoader;
-use super::open::{Depth, ListedFiles, OpenFile, Residence, Unchecked, bad};
-use super::tensors::TensorFile;
-use super::v1::Manifest;
-use super::{Description, judging, lines, rerank, v1};
-use crate::config::{DataCounts, Plan};
+use super::{judging, rerank};
+use crate::config::Plan;
 use crate::data::LabelSet;
 use crate::error::Result;
 use crate::features::{Featurizer, Pairs, Vectorizer, WordPieces};
 use crate::matrix::CsrMatrix;
 use crate::neighbours::{Names, Neighbours};
 use crate::predict::{EnsembleCalibration, Member, Predictor, PredictorParts, TrainingRecord};
-
-/// No manifest is longer.
-const MAX_MANIFEST: u64 = 64 << 20;
+use crate::store::format::lines;
+use crate::store::format::manifest::Manifest;
+use crate::store::format::open::{Depth, ListedFiles, OpenFile, Residence, Unchecked, bad};
+use crate::store::format::tensors::TensorFile;
 
 impl Predictor {
     /// Loads a model. Its large matrices are mapped and read when they are used, and checked in the background;
@@ -53,49 +51,13 @@ pub fn verify(directory: &Path) -> Result<Predictor> {
     load(directory, Depth::Full, Residence::Mapped)
 }
 
-/// Reads the manifest alone.
-///
-/// # Errors
-/// As [`Predictor::load`], for the manifest.
-pub fn describe(directory: &Path) -> Result<Description> {
-    let manifest = read_manifest(directory)?;
-    Ok(Description {
-        version: manifest.version,
-        plan: plan_of(&manifest)?,
-        data: (&manifest.data).into(),
-        history: manifest.history.iter().map(Into::into).collect(),
-        n_members: manifest.members.len(),
-        takes_texts: manifest.features.is_some(),
-        files: manifest.records(),
-        written_by: manifest.written_by,
-    })
-}
-
-pub(super) fn read_manifest(directory: &Path) -> Result<Manifest> {
-    let path = directory.join(MANIFEST);
-    let bytes = read_bounded(&path, MAX_MANIFEST)?;
-    let manifest: Manifest = v1::from_text(&path, &bytes, v1::FORMAT)?;
-    v1::check_names(&path, &manifest.files, &manifest.referenced())?;
-    Ok(manifest)
-}
-
-fn plan_of(manifest: &Manifest) -> Result<Plan> {
-    let counts = DataCounts {
-        n_points: manifest.n_training_points,
-        n_labels: manifest.data.n_labels,
-        n_features: manifest.n_features,
-        n_pairs: manifest.n_pairs,
-    };
-    manifest.config.restore(counts, (&manifest.plan).into())
-}
-
 fn load(directory: &Path, depth: Depth, residence: Residence) -> Result<Predictor> {
     let (parts, unchecked) = load_parts(directory, depth, residence)?;
     Predictor::with_integrity(parts, check_in_background(unchecked))
 }
 
 /// The parts of a model, and the files that were not read in full.
-pub(super) fn load_parts(
+pub(crate) fn load_parts(
     directory: &Path,
     depth: Depth,
     residence: Residence,

@@ -9,14 +9,15 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::load::{load_parts, read_manifest};
-use super::open::{Depth, Residence, bad};
+use super::describe::read_manifest;
+use super::load::load_parts;
 use crate::config::{Change, Plan};
 use crate::data::LabelSet;
 use crate::error::{Error, Result, shortened};
 use crate::events::Event;
 use crate::features::Featurizer;
 use crate::predict::{Member, Predictor, PredictorParts, Verdict};
+use crate::store::format::open::{Depth, Residence, bad};
 
 /// Settings of which each member may have its own: only its training reads them, or the member itself holds their
 /// result. A name with a dot at its end is a section.
