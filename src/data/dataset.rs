@@ -19,7 +19,7 @@ pub struct Dataset {
     label_texts: Option<Texts>,
 }
 
-/// What was noticed while reading a data set, and how it was handled.
+/// Counts of what a reader found in a data set, and how it was handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Points read.
@@ -99,8 +99,8 @@ impl Dataset {
         let mut rows = CsrBuilder::default();
         for (text, names) in points {
             texts.push(text.as_ref());
-            let names = names.into_iter();
             let mut labels: Vec<u32> = names
+                .into_iter()
                 .map(|name| label_set.intern(name.as_ref()).0)
                 .collect();
             labels.sort_unstable();
@@ -199,7 +199,7 @@ impl Dataset {
         })
     }
 
-    /// The same points with what is known about their labels: names, synonyms, descriptions; one text per label, in the
+    /// The same points with texts about their labels: names, synonyms, descriptions; one text per label, in the
     /// order of their ids, empty where nothing is known. Training learns from them besides the points.
     ///
     /// # Errors
@@ -216,7 +216,7 @@ impl Dataset {
         })
     }
 
-    /// What is known about the labels besides their names, where it was given.
+    /// Texts about the labels, if [`Dataset::with_label_texts`] gave them.
     pub(crate) fn label_texts(&self) -> Option<&Texts> {
         self.label_texts.as_ref()
     }

@@ -1,6 +1,6 @@
 //! A: the labels of each cluster, and how strongly they belong to it.
 //!
-//! Stage 1 has fixed edges, each of score 1. Stage 2 learns a weight a(c,ℓ) an edge; the edge score is
+//! Stage 1 has fixed edges, each of score 1. Stage 2 learns a weight a(c,ℓ) per edge; the edge score is
 //! ŝ(c,ℓ) = min(1, β·softmax over the row's own edges of a) (paper, eq. 5). Rows hold their own edges only: there
 //! is no padding and no sentinel. Scores are cached; code that changes weights refreshes the rows it touched.
 
@@ -44,7 +44,7 @@ impl Edges {
         for cluster_idx in 0..edges.n_clusters() {
             let row = &edges.labels[edges.range(ClusterId(cluster_idx as u32))];
             let sorted = row.windows(2).all(|pair| pair[0] < pair[1]);
-            if !sorted || row.last().is_some_and(|label| n_labels <= label.idx()) {
+            if !sorted || row.last().is_some_and(|label| label.idx() >= n_labels) {
                 let problem = format!(
                     "edges of cluster {cluster_idx} are not ascending labels below {n_labels}"
                 );
@@ -119,11 +119,11 @@ impl Edges {
 pub(crate) struct Adjacency {
     edges: Edges,
     kind: Kind,
-    /// ŝ(c,ℓ), an edge each.
+    /// ŝ(c,ℓ), per edge.
     scores: Vec<f32>,
     /// The best edge score of each cluster.
     best: Vec<f32>,
-    /// What the softmax of each cluster's weights is computed from; empty where edges are fixed.
+    /// Maximum and sum of each cluster's softmax; empty where edges are fixed.
     norms: Vec<Norm>,
 }
 
@@ -169,7 +169,7 @@ impl Adjacency {
     /// Learned edges (stage 2).
     ///
     /// # Errors
-    /// [`Error::InvalidMatrix`] if there is not one finite weight an edge or β is not positive.
+    /// [`Error::InvalidMatrix`] if there is not one finite weight per edge or β is not positive.
     pub(crate) fn learned(edges: Edges, weights: Vec<f32>, beta: f32) -> Result<Self> {
         let valid =
             weights.len() == edges.len() && weights.iter().all(|a| a.is_finite()) && beta > 0.0;
@@ -195,12 +195,12 @@ impl Adjacency {
         Ok(adjacency)
     }
 
-    /// These learned edges as what is left after others were removed, which had this share of each cluster's softmax.
+    /// These learned edges as the rest after others were removed, which had this share of each cluster's softmax.
     ///
     /// The edges left keep the scores they had then: ŝ(c,ℓ) = min(1, β·(1 − removed)·softmax over the edges left).
     ///
     /// # Errors
-    /// [`Error::InvalidMatrix`] if the edges are fixed, or there is not one share of 0 to below 1 a cluster.
+    /// [`Error::InvalidMatrix`] if the edges are fixed, or there is not one share of 0 to below 1 per cluster.
     pub(crate) fn with_removed(mut self, shares: Vec<f32>) -> Result<Self> {
         let n_clusters = self.edges.n_clusters();
         let is_valid = shares.len() == n_clusters && shares.iter().all(|s| (0.0..1.0).contains(s));
@@ -318,7 +318,7 @@ impl Adjacency {
         }
     }
 
-    /// Everything a row-wise update of learned weights needs.
+    /// The parts of learned edges that a row-wise update of their weights needs.
     ///
     /// For edges of which none were removed: training begins with those.
     pub(crate) fn learned_mut(&mut self) -> Option<LearnedRows<'_>> {
@@ -335,7 +335,7 @@ impl Adjacency {
         }
     }
 
-    /// For every label the cluster with the strongest edge to it, ties to the lowest cluster, and that edge.
+    /// The strongest edge to each label and its cluster, ties to the lowest cluster.
     ///
     /// A label that no cluster leads to has none.
     pub(crate) fn parents(&self) -> Vec<Option<ClusterId>> {
@@ -345,7 +345,7 @@ impl Adjacency {
             let cluster = ClusterId(cluster_idx as u32);
             for edge in self.edges.range(cluster) {
                 let label = self.edges.labels[edge].idx();
-                if best[label] < self.scores[edge] {
+                if self.scores[edge] > best[label] {
                     best[label] = self.scores[edge];
                     parents[label] = Some(cluster);
                 }

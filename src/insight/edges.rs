@@ -50,7 +50,7 @@ pub fn assignments(predictor: &Predictor, n_labels: usize) -> Assignments {
     }
 }
 
-/// What pruning did to one member.
+/// The result of pruning one member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PruneFigures {
     /// Edges before.

@@ -1,5 +1,5 @@
 //! Maps of the training points of single labels, with several clusters or with one (paper, Figs. multimodal and
-//! unimodal), and how compact the points of both kinds of labels are.
+//! unimodal), and the compactness of the points of both kinds of labels.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use crate::matrix::{CsrMatrix, Matrix};
 use crate::predict::{Member, Predictor};
 use crate::random::Random;
 
-/// The number of maps and of their points.
+/// Options of the maps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MapOptions {
     /// Maps per kind.
@@ -144,10 +144,12 @@ fn lay_out(
     seed: u64,
 ) -> LabelMap {
     let dim = points.embeddings.n_cols();
-    let rows = chosen
+    let values = chosen
         .iter()
-        .flat_map(|(point, _)| points.embeddings.row(*point as usize));
-    let rows = Matrix::from_vec(rows.copied().collect(), chosen.len(), dim);
+        .flat_map(|(point, _)| points.embeddings.row(*point as usize))
+        .copied()
+        .collect();
+    let rows = Matrix::from_vec(values, chosen.len(), dim);
     let options = TsneOptions {
         perplexity: 30.0,
         n_steps: 300,
@@ -176,7 +178,7 @@ fn lay_out(
     }
 }
 
-/// How compact the training points of labels are, for labels with one cluster and with several.
+/// Compactness of the training points of labels, for labels with one cluster and with several.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Compactness {
     /// Fewest training points of a label.
@@ -185,7 +187,7 @@ pub struct Compactness {
     pub most_points: usize,
     /// Labels with one cluster, and with several.
     pub n_labels: [usize; 2],
-    /// For both: the norm of the mean of a label's normalised embeddings, averaged; 1 if they are all the same.
+    /// For both, the norm of the mean of a label's normalised embeddings, averaged; 1 if they are all the same.
     pub mean_length: [f64; 2],
 }
 

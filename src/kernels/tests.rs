@@ -114,8 +114,8 @@ fn every_method_has_a_check() {
 #[test]
 fn not_a_number_is_in_no_range() {
     for kernels in implementations() {
-        let x = [f32::NAN, 1.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
-        let x = [&x[..]; 4].concat();
+        let special = [f32::NAN, 1.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
+        let x = [&special[..]; 4].concat();
         let mut found = vec![7];
         kernels.find_between(1.0, &x, f32::NEG_INFINITY..f32::INFINITY, &mut found);
         assert_eq!(found, [1, 3, 6, 8, 11, 13, 16, 18], "{kernels:?}");

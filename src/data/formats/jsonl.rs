@@ -94,7 +94,7 @@ pub(in crate::data) fn json_error(
     line.malformed(json_problem(line.text, error), expected)
 }
 
-/// What is wrong with a text that is not the JSON it should be.
+/// Describes the error in a text that is not the JSON it should be.
 pub(in crate::data) fn json_problem(text: &str, error: &serde_json::Error) -> String {
     let message = error.to_string();
     // The parser sees one line, so its line number would mislead.

@@ -1,6 +1,6 @@
 //! XC Repository sparse text: header `N D L`, then `l1,l2 f:v f:v …` per point, all numbers from zero.
 //!
-//! A line without labels starts with a space, or directly with a feature. Label names may be in a file beside it.
+//! A line without labels starts with a space, or directly with a feature. Label names may be in a file next to it.
 
 use std::io::{self, Write};
 
@@ -14,7 +14,7 @@ use crate::data::formats::sparse_text::{
 use crate::data::io::source::{Lines, excerpt};
 use crate::error::Result;
 
-/// How many features and labels the header declares.
+/// The numbers of features and labels that the header declares.
 pub(in crate::data) struct Shape {
     pub(in crate::data) n_features: usize,
     pub(in crate::data) n_labels: usize,

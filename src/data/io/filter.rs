@@ -24,8 +24,8 @@ pub fn read_filter_pairs(path: &Path) -> Result<Vec<(usize, LabelId)>> {
         let row = parse_integer(row.as_bytes()).and_then(|row| usize::try_from(row).ok());
         let label = fields
             .next()
-            .and_then(|label| parse_integer(label.as_bytes()));
-        let label = label.and_then(|label| u32::try_from(label).ok());
+            .and_then(|label| parse_integer(label.as_bytes()))
+            .and_then(|label| u32::try_from(label).ok());
         match (row, label, fields.next()) {
             (Some(row), Some(label), None) => pairs.push((row, LabelId(label))),
             _ => return Err(line.malformed(excerpt(line.text), "`row label`, two numbers")),

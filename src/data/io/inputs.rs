@@ -141,11 +141,11 @@ impl Iterator for TextInputs<'_> {
     }
 }
 
-/// What an input is.
+/// The kind of an input.
 enum Kind {
     Plain,
     Json,
-    /// With what separates its fields.
+    /// A table, with the separator of its fields.
     Table(u8),
 }
 
@@ -282,10 +282,10 @@ mod tests {
     use super::*;
 
     fn check(input: &str, expected: &[(Option<&str>, &str)]) {
-        let inputs: Result<Vec<TextInput>> = TextInputs::new("input", input.as_bytes())
+        let inputs: Vec<TextInput> = TextInputs::new("input", input.as_bytes())
             .unwrap()
+            .map(Result::unwrap)
             .collect();
-        let inputs = inputs.unwrap();
         let ids: Vec<Option<String>> = inputs
             .iter()
             .map(|input| input.id.as_ref().map(InputId::to_string))

@@ -10,7 +10,7 @@ use crate::data::io::sink::Sink;
 use crate::data::io::source::{Progress, Source};
 use crate::error::{Error, Result};
 
-/// What stands between the name of a file of numbered predictions and the ending of the file of probabilities.
+/// Part of a file's name between that of the numbered predictions and the ending of the file of probabilities.
 const PROBABILITIES: &str = ".probabilities";
 
 /// The list that belongs to a file of numbered predictions, or to its probabilities: the file's name with

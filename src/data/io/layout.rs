@@ -1,4 +1,4 @@
-//! Which files make up a part of a data set.
+//! The files that make up a part of a data set.
 //!
 //! A data set is a file or a directory. In a directory a part is found by file names (`train.jsonl.gz`,
 //! `trn_X_Xf.txt`, `X.tst.npz`, …), the format of a single file by its content. Several formats side by side are

@@ -96,12 +96,12 @@ enum Output<W: Write> {
     Plain(W),
     Csv {
         writer: Box<csv::Writer<W>>,
-        /// How points are named, once the header is written.
+        /// The naming of points, once the header is written.
         key: Option<Key>,
     },
 }
 
-/// How the rows of a CSV file name their point.
+/// The way in which the rows of a CSV file name their point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Key {
     Id,
@@ -172,8 +172,8 @@ impl<'a, W: Write> PredictionWriter<'a, W> {
                 PredictionFormat::Jsonl => point.write_json(out, label_set, probability)?,
                 PredictionFormat::Tsv => point.write_tsv(out, label_set, probability)?,
                 _ => {
-                    let answers = answers.iter();
                     let mut row: Vec<(u32, f32)> = answers
+                        .iter()
                         .map(|answer| (answer.label.0, answer.score))
                         .collect();
                     keep_highest(&mut row);
@@ -220,8 +220,10 @@ impl<'a, W: Write> PredictionWriter<'a, W> {
             }
         };
         if is_matrix(self.format) {
-            let scores = self.kept.finish(self.label_set.len());
-            let scores = scores.map_err(io::Error::other)?;
+            let scores = self
+                .kept
+                .finish(self.label_set.len())
+                .map_err(io::Error::other)?;
             write_matrix(&mut out, &scores, self.format)?;
             if let (Some(mut out), Some(probability)) =
                 (self.matrix_of_probabilities, self.probability)
@@ -326,8 +328,9 @@ impl Point<'_> {
             Key::Row => self.row.to_string(),
         };
         for (answer_idx, answer) in self.answers.iter().enumerate() {
-            let probability = probability.and_then(|of| of(answer.score));
-            let probability = probability.map_or(String::new(), |value| value.to_string());
+            let probability = probability
+                .and_then(|of| of(answer.score))
+                .map_or(String::new(), |value| value.to_string());
             writer.write_record([
                 &key,
                 &(answer_idx + 1).to_string(),

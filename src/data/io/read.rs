@@ -13,16 +13,16 @@ use crate::data::io::source::{Line, Progress, Source};
 use crate::data::{Columns, Dataset, Format, LabelSet, Part, Summary, Texts};
 use crate::error::{Error, Result};
 
-/// How to read a data set.
+/// Options for reading a data set.
 #[derive(Clone, Copy, Default)]
 pub struct ReadOptions<'a> {
     /// The format, if it is not to be recognised by content.
     pub format: Option<Format>,
-    /// Which part of a directory; a single file can be read as either.
+    /// The part of a directory; a single file can be read as either.
     pub part: Part,
     /// Labels that are already known: they keep their ids, others are appended.
     pub known_labels: Option<&'a LabelSet>,
-    /// Which columns of a CSV or TSV file to read.
+    /// The columns of a CSV or TSV file to read.
     pub columns: Columns<'a>,
     /// Called with the bytes read so far and in total, as they are on disk.
     pub on_progress: Option<&'a (dyn Fn(u64, u64) + Sync)>,
@@ -57,7 +57,7 @@ pub fn read(path: &Path, options: &ReadOptions<'_>) -> Result<(Dataset, Summary)
 /// Reads a data set of a single-file format from memory; errors refer to it as `name`.
 ///
 /// # Errors
-/// As [`read`].
+/// Those of [`read`].
 pub fn read_bytes(
     name: &str,
     bytes: &[u8],
@@ -283,7 +283,7 @@ impl Reader<'_> {
         }
         let fits = match declared {
             Some(n_labels) => names.len() == n_labels,
-            None => n_seen <= names.len(),
+            None => names.len() >= n_seen,
         };
         if !fits {
             let problem = format!(
@@ -301,7 +301,7 @@ impl Reader<'_> {
     }
 }
 
-/// That columns are named only for a format that has them.
+/// Checks that columns are named only for a format that has them.
 fn check_columns(layout: &Layout, columns: &Columns<'_>) -> Result<()> {
     let format = layout.format;
     if !columns.are_given() || format.has_columns() {
@@ -339,7 +339,7 @@ fn push_labels(builder: &mut Builder, row: impl Iterator<Item = (u32, f32)>) -> 
 /// Drops blank lines after the last name, which many editors leave.
 fn drop_blank_tail(names: &mut Texts, n_names: usize) {
     let is_tail_blank = names.iter().skip(n_names).all(str::is_empty);
-    if n_names < names.len() && is_tail_blank {
+    if names.len() > n_names && is_tail_blank {
         *names = names.iter().take(n_names).collect();
     }
 }

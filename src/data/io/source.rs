@@ -16,10 +16,10 @@ use crate::error::{Error, Result};
 
 const READ_BYTES: usize = 256 * 1024;
 
-/// A longer line is refused: no document is that long, but a binary file is, or a small archive of one endless line.
+/// Upper bound of a line's bytes: no document is that long, but a binary file is, or a small archive of one endless line.
 pub(in crate::data) const MAX_LINE_BYTES: usize = 64 << 20;
 
-/// Where bytes come from.
+/// A source of bytes.
 #[derive(Clone, Debug)]
 pub(in crate::data) struct Source<'a> {
     path: PathBuf,
@@ -134,7 +134,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Whether a path leads to a pipe, a socket or a device: what can be read only once.
+/// Whether a path leads to a pipe, a socket or a device, which can be read only once.
 pub(in crate::data) fn is_stream(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
@@ -293,7 +293,7 @@ impl<'a> Lines<'a> {
         })
     }
 
-    /// The next line without its end, or nothing at the end of the file.
+    /// The next line without its end; `None` at the end of the file.
     ///
     /// # Errors
     /// If the file cannot be read or decompressed, or the line is too long or not UTF-8. After
@@ -301,8 +301,8 @@ impl<'a> Lines<'a> {
     pub(in crate::data) fn next(&mut self) -> Result<Option<Line<'_>>> {
         let line = self.next_with_end()?;
         Ok(line.map(|line| {
-            let text = line.text.strip_suffix('\n').unwrap_or(line.text);
-            let text = text.strip_suffix('\r').unwrap_or(text);
+            let before_feed = line.text.strip_suffix('\n').unwrap_or(line.text);
+            let text = before_feed.strip_suffix('\r').unwrap_or(before_feed);
             Line { text, ..line }
         }))
     }
@@ -310,7 +310,7 @@ impl<'a> Lines<'a> {
     /// The next line with its end, for formats in which a line break can be part of a value.
     ///
     /// # Errors
-    /// As [`Lines::next`].
+    /// Those of [`Lines::next`].
     pub(in crate::data) fn next_with_end(&mut self) -> Result<Option<Line<'_>>> {
         let Some(range) = self.next_range()? else {
             return Ok(None);

@@ -88,8 +88,8 @@ impl Reference {
             &self.tensors[&format!("{name}.bias")],
         );
         let one = |x: &Vec<f64>| {
-            let rows = weight.chunks_exact(x.len()).zip(bias);
-            rows.map(|(w, b)| b + w.iter().zip(x).map(|(w, x)| w * x).sum::<f64>())
+            (weight.chunks_exact(x.len()).zip(bias))
+                .map(|(w, b)| b + w.iter().zip(x).map(|(w, x)| w * x).sum::<f64>())
                 .collect()
         };
         x.iter().map(one).collect()
@@ -105,8 +105,7 @@ impl Reference {
             let mean = x.iter().sum::<f64>() / n;
             let variance = x.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n;
             let root = (variance + f64::from(self.shape.epsilon)).sqrt();
-            let scaled = x.iter().zip(gamma).zip(beta);
-            scaled
+            (x.iter().zip(gamma).zip(beta))
                 .map(|((x, gamma), beta)| gamma * (x - mean) / root + beta)
                 .collect()
         };

@@ -139,10 +139,13 @@ impl Layer {
     }
 
     fn all(&self) -> impl Iterator<Item = &Weight> {
-        let linear = [&self.qkv, &self.attention, &self.inner, &self.outer];
-        let linear = linear.into_iter().flat_map(|l| [&l.weight, &l.bias]);
-        let norms = [&self.attention_norm, &self.output_norm];
-        linear.chain(norms.into_iter().flat_map(|n| [&n.gamma, &n.beta]))
+        let linear = [&self.qkv, &self.attention, &self.inner, &self.outer]
+            .into_iter()
+            .flat_map(|l| [&l.weight, &l.bias]);
+        let norms = [&self.attention_norm, &self.output_norm]
+            .into_iter()
+            .flat_map(|n| [&n.gamma, &n.beta]);
+        linear.chain(norms)
     }
 
     /// Every weight, in the order of [`Layer::all`].
@@ -155,10 +158,13 @@ impl Layer {
             outer,
             output_norm,
         } = self;
-        let linear = [qkv, attention, inner, outer].into_iter();
-        let linear = linear.flat_map(|l| [&mut l.weight, &mut l.bias]);
-        let norms = [attention_norm, output_norm].into_iter();
-        linear.chain(norms.flat_map(|n| [&mut n.gamma, &mut n.beta]))
+        let linear = [qkv, attention, inner, outer]
+            .into_iter()
+            .flat_map(|l| [&mut l.weight, &mut l.bias]);
+        let norms = [attention_norm, output_norm]
+            .into_iter()
+            .flat_map(|n| [&mut n.gamma, &mut n.beta]);
+        linear.chain(norms)
     }
 }
 
@@ -263,12 +269,14 @@ impl Weight {
     pub(super) fn tensors(&self) -> impl Iterator<Item = NamedTensor<'_>> {
         let shape = self.tensor_shape();
         let parts = self.values.values().chunks_exact(shape.0 * shape.1);
-        let named = self.names.iter().zip(parts);
-        named.map(move |(name, values)| NamedTensor {
-            name,
-            shape,
-            values,
-        })
+        self.names
+            .iter()
+            .zip(parts)
+            .map(move |(name, values)| NamedTensor {
+                name,
+                shape,
+                values,
+            })
     }
 
     /// Its tensors with their gradients.
@@ -289,7 +297,7 @@ impl Weight {
         })
     }
 
-    /// As a parameter of which only some rows have a gradient.
+    /// This weight as a parameter of which only some rows have a gradient.
     pub(super) fn sparse_parameter<'a>(
         &'a mut self,
         rows: &'a [u32],

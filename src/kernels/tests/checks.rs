@@ -98,8 +98,7 @@ fn run_axpy(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
 
 fn expect_axpy(inputs: &Inputs) -> Vec<Expected> {
     let (x, y) = (inputs.row("x"), inputs.row("y"));
-    let pairs = x.iter().zip(&y);
-    pairs
+    (x.iter().zip(&y))
         .map(|(&x, &y)| sum([f64::from(y), f64::from(ALPHA) * f64::from(x)]))
         .collect()
 }
@@ -125,8 +124,9 @@ fn run_integer_dots(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
     let rows = inputs.rows();
     let mut out = Unaligned::new(&vec![7; rows.len()], inputs.offset, 7);
     kernels.integer_dots(x.get(), matrix.get(), &rows, out.get_mut());
-    let out = out.finish().into_iter();
-    out.flat_map(|dot| halves(dot.into()))
+    out.finish()
+        .into_iter()
+        .flat_map(|dot| halves(dot.into()))
         .map(|half| half as f32)
         .collect()
 }
@@ -135,8 +135,9 @@ fn expect_integer_dots(inputs: &Inputs) -> Vec<Expected> {
     let (x, matrix) = integers(inputs);
     let dots = inputs.rows().into_iter().map(|row| {
         let row = &matrix[row as usize * x.len()..][..x.len()];
-        let products = x.iter().zip(row);
-        products.map(|(&x, &w)| i64::from(x) * i64::from(w)).sum()
+        (x.iter().zip(row))
+            .map(|(&x, &w)| i64::from(x) * i64::from(w))
+            .sum()
     });
     dots.flat_map(halves)
         .map(|half| Expected::exact(half as f64))
@@ -384,8 +385,8 @@ fn run_exp_sum(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
 }
 
 fn expect_exp_sum(inputs: &Inputs) -> Vec<Expected> {
-    let exponents = exponents(inputs).into_iter();
-    let mut all: Vec<Expected> = exponents
+    let mut all: Vec<Expected> = exponents(inputs)
+        .into_iter()
         .map(|x| {
             let exponent = f64::from(x) - f64::from(SHIFT);
             let value = exponent.exp();

@@ -15,7 +15,7 @@ pub(super) const OFFSETS: [usize; 3] = [0, 1, 3];
 /// Rows of the matrices; some are used twice, some not at all.
 pub(super) const N_ROWS: usize = 5;
 
-/// How large values are.
+/// The magnitude of values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum MagnitudeRange {
     Zeros,
@@ -23,7 +23,7 @@ pub(super) enum MagnitudeRange {
     /// Ordinary values and zeros of both signs.
     Sparse,
     Denormal,
-    /// So large that products of two of them are still finite.
+    /// Large values, products of two of which are still finite.
     Large,
     /// All of the above.
     Mixed,
@@ -52,7 +52,7 @@ impl MagnitudeRange {
     }
 }
 
-/// What a kernel is run on.
+/// The inputs of a kernel.
 #[derive(Debug)]
 pub(super) struct Inputs {
     pub(super) len: usize,

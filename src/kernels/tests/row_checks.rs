@@ -57,11 +57,11 @@ fn expect_softmax(inputs: &Inputs) -> Vec<Expected> {
     let total: f64 = exponents.iter().map(|e| e.exp()).sum();
     // An error of the exponent is a relative error of its exponential, and of the sum by its share.
     let relative = |exponent: f64| 2e-6 + 3.0 * U * exponent.abs();
-    let of_total: f64 = exponents
+    let of_terms: f64 = exponents
         .iter()
         .map(|&e| e.exp() / total * relative(e))
         .sum();
-    let of_total = of_total + U * row.len() as f64;
+    let of_total = of_terms + U * row.len() as f64;
     let one = |&exponent: &f64| {
         let value = exponent.exp() / total;
         Expected {
@@ -74,8 +74,10 @@ fn expect_softmax(inputs: &Inputs) -> Vec<Expected> {
 
 /// Probabilities: a softmax, in `f32`.
 fn probabilities(inputs: &Inputs) -> Vec<f32> {
-    let expected = expect_softmax(inputs).into_iter();
-    expected.map(|p| p.value as f32).collect()
+    expect_softmax(inputs)
+        .into_iter()
+        .map(|p| p.value as f32)
+        .collect()
 }
 
 fn run_softmax_backward(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
@@ -159,8 +161,8 @@ fn expect_layer_norm(inputs: &Inputs) -> Vec<Expected> {
     }
     let [row, gamma, beta] = ["row", "gamma", "beta"].map(|name| inputs.row(name));
     let ReferenceNorm { normed, inverse } = norm(&row);
-    let out = normed.iter().zip(gamma.iter().zip(&beta));
-    let out = out.map(|(normed, (&gamma, &beta))| {
+    let terms = normed.iter().zip(gamma.iter().zip(&beta));
+    let out = terms.map(|(normed, (&gamma, &beta))| {
         let gamma = f64::from(gamma);
         let mut out = sum([gamma * normed.value, f64::from(beta)]);
         out.tolerance += gamma.abs() * normed.tolerance;
@@ -228,8 +230,10 @@ fn expect_layer_norm_backward(inputs: &Inputs) -> Vec<Expected> {
             tolerance: inverse * (of_means + 6.0 * (U * magnitude + TINY)) + TINY,
         }
     });
-    let d_gamma = d_gamma.iter().zip(gradient.iter().zip(&x));
-    let d_gamma = d_gamma.map(|(old, (d, x))| sum([*old, d * x]));
+    let d_gamma = d_gamma
+        .iter()
+        .zip(gradient.iter().zip(&x))
+        .map(|(old, (d, x))| sum([*old, d * x]));
     let d_beta = d_beta.iter().zip(&gradient).map(|(old, d)| sum([*old, *d]));
     d_x.chain(d_gamma).chain(d_beta).collect()
 }
@@ -276,8 +280,10 @@ fn expect_multiply_and_sum(inputs: &Inputs) -> Vec<Expected> {
         .zip(&factors)
         .map(|(&x, &factor)| f64::from(x) * f64::from(factor))
         .collect();
-    let new_sums = sums.iter().zip(&products);
-    let new_sums = new_sums.map(|(&old, &product)| sum([f64::from(old), product]));
+    let new_sums = sums
+        .iter()
+        .zip(&products)
+        .map(|(&old, &product)| sum([f64::from(old), product]));
     let products = products.iter().map(|&product| sum([product]));
     products.chain(new_sums).collect()
 }
