@@ -56,7 +56,7 @@ impl CoarseRows {
     /// Rows that were rounded before.
     ///
     /// # Errors
-    /// [`Error::InvalidMatrix`] if there is not one scale and one error of at least 0 per row.
+    /// [`Error::InvalidModel`] if there is not one scale and one error of at least 0 per row.
     pub(crate) fn from_parts(
         values: Matrix<i8>,
         scales: Vec<f32>,

@@ -219,7 +219,9 @@ impl LabelNumbering {
 
 fn bad_file(path: &Path, error: &Error) -> Error {
     let problem = match error {
-        Error::InvalidMatrix(problem) => format!("found {problem}, expected parts that fit"),
+        Error::InvalidMatrix(problem) | Error::InvalidDataset(problem) => {
+            format!("found {problem}, expected parts that fit")
+        }
         error => error.to_string(),
     };
     Error::BadFile {

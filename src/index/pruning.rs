@@ -41,7 +41,7 @@ impl Adjacency {
     /// This adjacency without its weak edges.
     ///
     /// # Errors
-    /// [`Error::InvalidMatrix`](crate::error::Error::InvalidMatrix) if a weight cannot be represented.
+    /// [`Error::InvalidModel`](crate::error::Error::InvalidModel) if a weight cannot be represented.
     pub(crate) fn pruned(&self, cut: Cut, lost: LostLabels) -> Result<Pruned> {
         let edges = self.edges();
         let mut stays = vec![false; edges.len()];

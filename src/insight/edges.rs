@@ -66,7 +66,7 @@ pub struct PruneFigures {
 /// Removes weak edges from every member.
 ///
 /// # Errors
-/// [`Error::InvalidMatrix`](crate::Error::InvalidMatrix) if a weight cannot be represented.
+/// [`Error::InvalidModel`](crate::Error::InvalidModel) if a weight cannot be represented.
 pub fn prune(predictor: &mut Predictor, cut: Cut, lost: LostLabels) -> Result<Vec<PruneFigures>> {
     let mut figures = Vec::new();
     for member in predictor.members_mut() {

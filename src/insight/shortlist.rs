@@ -46,7 +46,7 @@ pub struct ShortlistRecall {
 /// Measures shortlists; row `i` of `truth` belongs to point `i`.
 ///
 /// # Errors
-/// [`crate::Error::InvalidMatrix`] if the index has a weight that is not finite.
+/// [`crate::Error::InvalidModel`] if the index has a weight that is not finite.
 ///
 /// # Panics
 /// If there are fewer points than rows of `truth`.

@@ -11,7 +11,7 @@ use serde::de::DeserializeSeed;
 use crate::data::Dataset;
 use crate::data::builder::Builder;
 use crate::data::formats::annif::split_label;
-use crate::data::formats::jsonl::{Labels, json_problem, write_labels};
+use crate::data::formats::jsonl::{LabelsSeed, json_problem, write_labels};
 
 /// The separator of labels, where a cell does not show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(in crate::data) fn read_labels(
     }
     if cell.starts_with(['[', '{']) {
         let mut json = serde_json::Deserializer::from_str(cell);
-        return Labels(builder)
+        return LabelsSeed(builder)
             .deserialize(&mut json)
             .and_then(|()| json.end())
             .map_err(|error| json_problem(cell, &error));

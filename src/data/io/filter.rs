@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::data::formats::number::parse_integer;
-use crate::data::io::source::{Progress, Source, excerpt};
+use crate::data::io::source::{ReadProgress, Source, excerpt};
 use crate::error::Result;
 use crate::ids::LabelId;
 
@@ -13,7 +13,7 @@ use crate::ids::LabelId;
 /// [`crate::Error::Malformed`] for a line that is not two numbers.
 pub fn read_filter_pairs(path: &Path) -> Result<Vec<(usize, LabelId)>> {
     let source = Source::open(path)?;
-    let silent = Progress::default();
+    let silent = ReadProgress::default();
     let mut lines = source.lines(&silent)?;
     let mut pairs = Vec::new();
     while let Some(line) = lines.next()? {

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use crate::data::formats::jsonl::{Uid, json_error};
 use crate::data::formats::records::Records;
 use crate::data::formats::table::split_header;
-use crate::data::io::source::{Lines, Progress, Source};
+use crate::data::io::source::{Lines, ReadProgress, Source};
 use crate::data::label_texts::words_of_name;
 use crate::data::{LabelSet, Texts};
 use crate::error::{Error, Result};
@@ -35,7 +35,7 @@ pub struct LabelFile {
 /// [`Error::BadFile`] if it mentions none of them; [`Error::Malformed`], [`Error::Io`].
 pub fn read_label_file(path: &Path, labels: &LabelSet) -> Result<LabelFile> {
     let source = Source::open(path)?;
-    let silent = Progress::default();
+    let silent = ReadProgress::default();
     let mut descriptions = Descriptions {
         labels,
         texts: vec![String::new(); labels.len()],
@@ -87,7 +87,7 @@ struct Descriptions<'a> {
 
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
-struct Record<'a> {
+struct LabelRecord<'a> {
     #[serde(alias = "uid", alias = "uri")]
     label: Option<Uid>,
     #[serde(borrow, default)]
@@ -118,7 +118,7 @@ impl Descriptions<'_> {
             if line.text.trim_ascii().is_empty() {
                 continue;
             }
-            let record: Record<'_> = serde_json::from_str(line.text)
+            let record: LabelRecord<'_> = serde_json::from_str(line.text)
                 .map_err(|error| json_error(&line, &error, EXPECTED))?;
             if record.label.is_none() && record.title.is_none() {
                 return Err(line.malformed("neither \"label\" nor \"title\"", EXPECTED));

@@ -16,7 +16,7 @@ use crate::data::formats::number::{parse_finite, parse_integer};
 use crate::data::formats::records::Records;
 use crate::data::formats::sparse_text::{parse_header, read_rows};
 use crate::data::formats::table::split_header;
-use crate::data::io::source::{Lines, Progress, Source, excerpt, is_stream};
+use crate::data::io::source::{Lines, ReadProgress, Source, excerpt, is_stream};
 use crate::data::{Dataset, LabelSet, Texts};
 use crate::error::{Error, Result};
 use crate::ids::{LabelId, Scored};
@@ -80,7 +80,7 @@ fn first_line(head: &[u8]) -> Cow<'_, str> {
 pub fn read_predictions(path: &Path, shape: &PredictionShape<'_>) -> Result<Vec<Vec<Scored>>> {
     let source = Source::open(path)?;
     let head = source.head(4096)?;
-    let silent = Progress::default();
+    let silent = ReadProgress::default();
     let start = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head);
     let first_line = first_line(&start);
     let mut rows = Vec::new();
@@ -147,7 +147,7 @@ fn check_shape(
 }
 
 /// Collects answers that come one by one, by the key of their point.
-struct Answers<'a> {
+struct AnswerCollector<'a> {
     n_points: usize,
     /// The point of an id; `None` if several have it.
     by_id: Option<HashMap<&'a str, Option<usize>>>,
@@ -155,7 +155,7 @@ struct Answers<'a> {
     rows: Vec<Vec<(u32, f32)>>,
 }
 
-impl<'a> Answers<'a> {
+impl<'a> AnswerCollector<'a> {
     fn new(shape: &PredictionShape<'a>) -> Self {
         let by_id = shape.ids.map(|ids| {
             let mut by_id = HashMap::with_capacity(ids.len());
@@ -167,7 +167,7 @@ impl<'a> Answers<'a> {
             }
             by_id
         });
-        Answers {
+        AnswerCollector {
             n_points: shape.n_points,
             by_id,
             label_set: shape.label_set.clone(),
@@ -256,7 +256,7 @@ fn read_csv(lines: Lines<'_>, shape: &PredictionShape<'_>) -> Result<Vec<Vec<Sco
     let n_columns = records.fields().len();
     let columns = AnswerColumns::find(records.fields())
         .map_err(|problem| records.malformed(problem.found, problem.expected))?;
-    let mut answers = Answers::new(shape);
+    let mut answers = AnswerCollector::new(shape);
     while records.advance()? {
         records.check_n_fields(n_columns)?;
         let by_id = columns.id.filter(|_| shape.ids.is_some());
@@ -276,7 +276,7 @@ fn read_csv(lines: Lines<'_>, shape: &PredictionShape<'_>) -> Result<Vec<Vec<Sco
 }
 
 fn read_tsv(lines: &mut Lines<'_>, shape: &PredictionShape<'_>) -> Result<Vec<Vec<Scored>>> {
-    let mut answers = Answers::new(shape);
+    let mut answers = AnswerCollector::new(shape);
     while let Some(line) = lines.next()? {
         if line.text.is_empty() {
             continue;
@@ -327,7 +327,7 @@ fn read_json(
         if line.text.trim_ascii().is_empty() {
             continue;
         }
-        let record: Record =
+        let record: PredictionRecord =
             serde_json::from_str(line.text).map_err(|error| json_error(&line, &error, EXPECTED))?;
         let mut row = Vec::with_capacity(record.labels.0.len());
         for (name, score) in record.labels.0 {
@@ -343,7 +343,7 @@ fn read_json(
 
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
-struct Record {
+struct PredictionRecord {
     labels: Named,
 }
 

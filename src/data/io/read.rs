@@ -9,7 +9,7 @@ use crate::data::formats::{
 };
 use crate::data::io::layout::{Layout, locate};
 use crate::data::io::recognise::{first_line, recognise};
-use crate::data::io::source::{Line, Progress, Source};
+use crate::data::io::source::{Line, ReadProgress, Source};
 use crate::data::{Columns, Dataset, Format, LabelSet, Part, Summary, Texts};
 use crate::error::{Error, Result};
 
@@ -43,7 +43,7 @@ pub fn read(path: &Path, options: &ReadOptions<'_>) -> Result<(Dataset, Summary)
         .files()
         .map(|file| Source::file(file).n_bytes())
         .sum();
-    let progress = Progress::new(n_total, options.on_progress);
+    let progress = ReadProgress::new(n_total, options.on_progress);
     let reader = Reader {
         points: Source::file(&layout.points),
         layout: &layout,
@@ -82,7 +82,7 @@ pub fn read_bytes(
         texts: None,
     };
     check_columns(&layout, &options.columns)?;
-    let progress = Progress::new(source.n_bytes(), options.on_progress);
+    let progress = ReadProgress::new(source.n_bytes(), options.on_progress);
     let reader = Reader {
         points: source,
         layout: &layout,
@@ -99,7 +99,7 @@ struct Reader<'a> {
     layout: &'a Layout,
     columns: Columns<'a>,
     builder: Builder,
-    progress: &'a Progress<'a>,
+    progress: &'a ReadProgress<'a>,
 }
 
 impl Reader<'_> {
@@ -345,7 +345,7 @@ fn drop_blank_tail(names: &mut Texts, n_names: usize) {
 }
 
 /// Label names, one per line.
-fn read_names(path: &Path, progress: &Progress<'_>) -> Result<Texts> {
+fn read_names(path: &Path, progress: &ReadProgress<'_>) -> Result<Texts> {
     let source = Source::file(path);
     let mut lines = source.lines(progress)?;
     let mut names = Texts::default();

@@ -80,7 +80,10 @@ impl<'a> Source<'a> {
     }
 
     /// The lines, decompressed.
-    pub(in crate::data) fn lines<'b>(&'b self, progress: &'b Progress<'b>) -> Result<Lines<'b>> {
+    pub(in crate::data) fn lines<'b>(
+        &'b self,
+        progress: &'b ReadProgress<'b>,
+    ) -> Result<Lines<'b>> {
         let raw: Box<dyn Read + 'b> = match &self.bytes {
             Some(bytes) => Box::new(Cursor::new(&bytes[..])),
             // Sources are opened more than once: to recognise their format, then to read them.
@@ -106,7 +109,7 @@ impl<'a> Source<'a> {
     /// # Errors
     /// [`Error::BadFile`] if there is nothing at all.
     pub(in crate::data) fn head(&self, n_bytes: usize) -> Result<Vec<u8>> {
-        let silent = Progress::default();
+        let silent = ReadProgress::default();
         let mut lines = self.lines(&silent)?;
         let mut head = Vec::new();
         let mut chunk = [0u8; 8192];
@@ -141,18 +144,18 @@ pub(in crate::data) fn is_stream(path: &Path) -> bool {
 
 /// Counts the bytes read from all files of a data set and reports them to the caller.
 #[derive(Default)]
-pub(in crate::data) struct Progress<'a> {
+pub(in crate::data) struct ReadProgress<'a> {
     n_total: u64,
     n_done: Cell<u64>,
     report: Option<&'a (dyn Fn(u64, u64) + Sync)>,
 }
 
-impl<'a> Progress<'a> {
+impl<'a> ReadProgress<'a> {
     pub(in crate::data) fn new(
         n_total: u64,
         report: Option<&'a (dyn Fn(u64, u64) + Sync)>,
     ) -> Self {
-        Progress {
+        ReadProgress {
             n_total,
             n_done: Cell::new(0),
             report,
@@ -170,7 +173,7 @@ impl<'a> Progress<'a> {
 
 struct CountingReader<'a> {
     inner: Box<dyn Read + 'a>,
-    progress: &'a Progress<'a>,
+    progress: &'a ReadProgress<'a>,
 }
 
 impl Read for CountingReader<'_> {

@@ -82,7 +82,7 @@ pub struct Written {
 /// [`Error::Io`] if a file cannot be written.
 pub fn write(dataset: &Dataset, format: Format, path: &Path, part: Part) -> Result<Written> {
     let losses = check(dataset, format, path)?;
-    let mut writer = Writer {
+    let mut writer = DatasetWriter {
         dataset,
         files: Vec::new(),
     };
@@ -110,12 +110,12 @@ pub fn write(dataset: &Dataset, format: Format, path: &Path, part: Part) -> Resu
     })
 }
 
-struct Writer<'a> {
+struct DatasetWriter<'a> {
     dataset: &'a Dataset,
     files: Vec<PathBuf>,
 }
 
-impl Writer<'_> {
+impl DatasetWriter<'_> {
     fn write_single(&mut self, format: Format, path: &Path, names: &Path) -> Result<()> {
         let dataset = self.dataset;
         match format {

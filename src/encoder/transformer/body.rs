@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use super::dropout::{Dropout, Site};
 use super::layer::{LayerStep, drop_rows, norm_backward};
 use super::shape::Shape;
-use super::shard::{Shard, Sums, Tape, pack};
+use super::shard::{GradientSums, Shard, Tape, pack};
 use super::weights::{Layer, Weight, Weights};
 use crate::encoder::Parameter;
 use crate::kernels::Kernels;
@@ -223,7 +223,7 @@ impl Body {
         pass.shards_mut().par_iter_mut().for_each(|shard| {
             let mut state = std::mem::take(&mut shard.deltas.state);
             drop_rows(dropout, Site::Embedding, shard, &mut state);
-            let Sums {
+            let GradientSums {
                 output_gamma: d_gamma,
                 output_beta: d_beta,
                 ..

@@ -23,7 +23,7 @@ pub(super) struct Shard {
     pub(super) embedding: NormTape,
     pub(super) tapes: Vec<Tape>,
     pub(super) deltas: Deltas,
-    pub(super) sums: Sums,
+    pub(super) sums: GradientSums,
 }
 
 /// Values of a layer's forward pass that its backward pass needs. T tokens, h hidden, A heads
@@ -72,7 +72,7 @@ pub(super) struct Deltas {
 
 /// A shard's share of the gradients of biases and norms of a layer.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sums {
+pub(super) struct GradientSums {
     pub(super) qkv: Vec<f32>,
     pub(super) attention: Vec<f32>,
     pub(super) attention_gamma: Vec<f32>,
@@ -145,7 +145,7 @@ impl NormTape {
     }
 }
 
-impl Sums {
+impl GradientSums {
     /// Resets all sums to zero.
     pub(super) fn clear(&mut self, shape: &Shape) {
         let (h, inner) = (shape.hidden, shape.inner);

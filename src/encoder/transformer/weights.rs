@@ -27,7 +27,7 @@ pub(super) struct Linear {
 
 /// γ and β of a layer norm.
 #[derive(Clone, Debug)]
-pub(super) struct Norm {
+pub(super) struct LayerNorm {
     pub(super) gamma: Weight,
     pub(super) beta: Weight,
     pub(super) epsilon: f32,
@@ -39,10 +39,10 @@ pub(super) struct Layer {
     /// Queries, keys and values in one product.
     pub(super) qkv: Linear,
     pub(super) attention: Linear,
-    pub(super) attention_norm: Norm,
+    pub(super) attention_norm: LayerNorm,
     pub(super) inner: Linear,
     pub(super) outer: Linear,
-    pub(super) output_norm: Norm,
+    pub(super) output_norm: LayerNorm,
 }
 
 /// All weights.
@@ -52,7 +52,7 @@ pub(super) struct Weights {
     pub(super) words: Weight,
     pub(super) positions: Weight,
     pub(super) types: Option<Weight>,
-    pub(super) norm: Norm,
+    pub(super) norm: LayerNorm,
     pub(super) layers: Vec<Layer>,
 }
 
@@ -74,7 +74,7 @@ impl Weights {
                 0 => None,
                 n_types => Some(table("token_type", n_types)?),
             },
-            norm: Norm::take("embeddings.LayerNorm".into(), shape, take)?,
+            norm: LayerNorm::take("embeddings.LayerNorm".into(), shape, take)?,
             layers: (0..shape.n_layers)
                 .map(|layer_idx| Layer::take(layer_idx, shape, take))
                 .collect::<Result<_>>()?,
@@ -131,10 +131,10 @@ impl Layer {
         Ok(Layer {
             qkv: Linear::take(&qkv, h, h, take)?,
             attention: Linear::take(&[name(LayerPart::Attention)], h, h, take)?,
-            attention_norm: Norm::take(name(LayerPart::AttentionNorm), shape, take)?,
+            attention_norm: LayerNorm::take(name(LayerPart::AttentionNorm), shape, take)?,
             inner: Linear::take(&[name(LayerPart::Inner)], inner, h, take)?,
             outer: Linear::take(&[name(LayerPart::Outer)], h, inner, take)?,
-            output_norm: Norm::take(name(LayerPart::OutputNorm), shape, take)?,
+            output_norm: LayerNorm::take(name(LayerPart::OutputNorm), shape, take)?,
         })
     }
 
@@ -209,11 +209,11 @@ impl Linear {
     }
 }
 
-impl Norm {
+impl LayerNorm {
     fn take(name: String, shape: &Shape, take: &mut TakeTensor<'_>) -> Result<Self> {
         let h = shape.hidden;
         let mut one = |what: &str| Weight::take(vec![format!("{name}.{what}")], 1, h, false, take);
-        Ok(Norm {
+        Ok(LayerNorm {
             gamma: one("weight")?,
             beta: one("bias")?,
             epsilon: shape.epsilon,

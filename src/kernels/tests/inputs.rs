@@ -1,4 +1,4 @@
-//! Inputs for kernels: values of all magnitudes in slices of any length and alignment.
+//! KernelInputs for kernels: values of all magnitudes in slices of any length and alignment.
 
 use half::f16;
 
@@ -54,15 +54,15 @@ impl MagnitudeRange {
 
 /// The inputs of a kernel.
 #[derive(Debug)]
-pub(super) struct Inputs {
+pub(super) struct KernelInputs {
     pub(super) len: usize,
     pub(super) offset: usize,
     magnitudes: MagnitudeRange,
 }
 
-impl Inputs {
+impl KernelInputs {
     pub(super) fn new(len: usize, offset: usize, magnitudes: MagnitudeRange) -> Self {
-        Inputs {
+        KernelInputs {
             len,
             offset,
             magnitudes,
@@ -168,6 +168,6 @@ impl<T: Copy + PartialEq + std::fmt::Debug> Unaligned<T> {
 }
 
 /// A copy of a row, at the inputs' offset.
-pub(super) fn unaligned(inputs: &Inputs, values: &[f32]) -> Unaligned<f32> {
+pub(super) fn unaligned(inputs: &KernelInputs, values: &[f32]) -> Unaligned<f32> {
     Unaligned::new(values, inputs.offset, 7.0)
 }
