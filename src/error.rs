@@ -55,10 +55,13 @@ pub enum Error {
         problem: String,
     },
 
-    // -- matrices and models -------------------------------------------------------------------------------
+    // -- matrices and data sets ----------------------------------------------------------------------------
     /// Arrays that do not form a matrix.
-    #[error("not a valid sparse matrix: {0}")]
+    #[error("not a valid matrix: {0}")]
     InvalidMatrix(String),
+    /// Parts that do not form a data set.
+    #[error("not a valid data set: {0}")]
+    InvalidDataset(String),
     /// Words and weights that do not form a vocabulary.
     #[error("not a valid vocabulary: {0}")]
     InvalidVocabulary(String),

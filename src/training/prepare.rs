@@ -11,7 +11,7 @@ use super::split::LabelledPoints;
 use super::transformer::{self, PreparedTransformer};
 use crate::communicator::Communicator;
 use crate::config::{Config, DataCounts, EncoderKind, LabelTexts, Plan};
-use crate::data::{DataSummary, Dataset, Texts, names_say_something, texts_of_names};
+use crate::data::{DataSummary, Dataset, Texts, names_are_informative, texts_of_names};
 use crate::encoder::EncoderOrigin;
 use crate::error::Result;
 use crate::events::{Event, Observer, Phase, emit};
@@ -213,7 +213,7 @@ fn label_texts<'a>(data: &'a Dataset, config: &Config) -> Option<Cow<'a, Texts>>
         None => Cow::Owned(texts_of_names(data.label_set())),
     };
     let is_wanted = match config.train.label_texts {
-        LabelTexts::Auto => names_say_something(data, &texts, config.train.seed),
+        LabelTexts::Auto => names_are_informative(data, &texts, config.train.seed),
         LabelTexts::On => true,
         LabelTexts::Off => false,
     };

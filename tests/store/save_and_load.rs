@@ -1,4 +1,4 @@
-//! What is saved is what is loaded.
+//! Saving and loading a model.
 
 use super::*;
 use elias::tools::{FileState, check_files, describe, verify};

@@ -17,8 +17,11 @@ fn pretrained(directory: &Path) {
     let special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"].map(String::from);
     let words = |stem: &'static str, n: usize| (0..n).map(move |at| format!("{stem}{at}"));
     let labels = words("word", N_LABELS).chain(words("both", N_LABELS));
-    let pieces = special.into_iter().chain(labels).chain(words("noise", 50));
-    let pieces: Vec<String> = pieces.collect();
+    let pieces: Vec<String> = special
+        .into_iter()
+        .chain(labels)
+        .chain(words("noise", 50))
+        .collect();
     fs::write(directory.join("vocab.txt"), pieces.join("\n")).unwrap();
 }
 
@@ -35,7 +38,7 @@ fn train_to(config: &Config, directory: &Path) -> Result<Predictor> {
     trainer.train_to(directory, &dataset(120))
 }
 
-/// Trains that many steps; then it is stopped.
+/// Trains this many steps and stops.
 fn train_steps_to(config: &Config, directory: &Path, n_steps: usize) -> Result<Predictor> {
     let n_left = AtomicUsize::new(n_steps);
     let stop = |event: &Event| {

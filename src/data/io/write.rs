@@ -1,7 +1,7 @@
 //! Writing a data set in any format, and reporting what the format could not hold.
 //!
-//! What a format cannot hold is left out and reported as a [`ConversionLoss`]; where leaving it out would make the result wrong
-//! (label names that would be read as others), writing is refused.
+//! Parts that a format cannot hold are left out and reported as a [`ConversionLoss`]; where leaving them out would make
+//! the result wrong (label names that would be read as others), writing is refused.
 
 use std::fmt;
 use std::fs;
@@ -28,13 +28,13 @@ pub enum ConversionLoss {
     Texts,
     /// The sparse features.
     Features,
-    /// That many relevances other than 1.
+    /// Relevances other than 1, and their number.
     Relevances(usize),
-    /// That many labels without a point.
+    /// Labels without a point, and their number.
     UnusedLabels(usize),
-    /// The line breaks, tabs or label prefixes in that many texts, replaced by others.
+    /// Line breaks, tabs or label prefixes, replaced by others, and the number of texts.
     ChangedTexts(usize),
-    /// Nothing for this library, but other readers will split that many label names at their spaces.
+    /// Number of label names that other readers will split at their spaces; nothing is lost for this library.
     SpacedNames(usize),
 }
 
@@ -62,12 +62,12 @@ impl fmt::Display for ConversionLoss {
     }
 }
 
-/// What was written.
+/// The result of writing a data set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Written {
     /// The files.
     pub files: Vec<PathBuf>,
-    /// What they do not hold.
+    /// Parts of the data set that they do not hold.
     pub losses: Vec<ConversionLoss>,
 }
 
@@ -82,7 +82,7 @@ pub struct Written {
 /// [`Error::Io`] if a file cannot be written.
 pub fn write(dataset: &Dataset, format: Format, path: &Path, part: Part) -> Result<Written> {
     let losses = check(dataset, format, path)?;
-    let mut writer = Writer {
+    let mut writer = DatasetWriter {
         dataset,
         files: Vec::new(),
     };
@@ -110,12 +110,12 @@ pub fn write(dataset: &Dataset, format: Format, path: &Path, part: Part) -> Resu
     })
 }
 
-struct Writer<'a> {
+struct DatasetWriter<'a> {
     dataset: &'a Dataset,
     files: Vec<PathBuf>,
 }
 
-impl Writer<'_> {
+impl DatasetWriter<'_> {
     fn write_single(&mut self, format: Format, path: &Path, names: &Path) -> Result<()> {
         let dataset = self.dataset;
         match format {
@@ -214,7 +214,7 @@ impl Writer<'_> {
     }
 }
 
-/// What will be lost.
+/// The parts of the data set that will be lost.
 ///
 /// # Errors
 /// [`Error::BadFile`] if the result would be wrong.
@@ -294,7 +294,7 @@ fn check(dataset: &Dataset, format: Format, path: &Path) -> Result<Vec<Conversio
     Ok(losses)
 }
 
-/// Whether labels appear only by name in their points, so that a label without a point is lost.
+/// Whether labels appear only by name in their points: a label without a point is lost.
 fn names_only(format: Format) -> bool {
     matches!(
         format,

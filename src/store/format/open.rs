@@ -133,9 +133,9 @@ impl ListedFiles<'_> {
     /// An error of parts that do not fit together, with the name of the file they come from.
     pub(crate) fn in_file(&self, name: &str, error: Error) -> Error {
         match error {
-            Error::InvalidMatrix(problem) | Error::InvalidModel(problem) => {
-                bad(self.directory.join(name), problem)
-            }
+            Error::InvalidMatrix(problem)
+            | Error::InvalidDataset(problem)
+            | Error::InvalidModel(problem) => bad(self.directory.join(name), problem),
             error => error,
         }
     }
