@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::kept_member::{self, FinishedMember};
 use super::training::{MEMBERS, SLOTS, TrainingFolder, folder_in};
 use super::{save_member, snapshot};
-use crate::communicator::{Communicator, gather, is_told};
+use crate::communicator::Communicator;
 use crate::config::Plan;
 use crate::encoder::EncoderOrigin;
 use crate::error::{Error, Result};
@@ -40,7 +40,7 @@ fn folder_name(folder: &Path) -> String {
 
 /// Tells the other processes which snapshot was restored, as the number of snapshots up to it.
 pub(super) fn tell_restored(n_snapshots: u64, communicator: &dyn Communicator) {
-    gather(communicator, &[n_snapshots]);
+    communicator.gather(vec![n_snapshots]);
 }
 
 /// The folder as a process other than 0 sees it, on storage that all processes see.
@@ -73,7 +73,7 @@ impl Follower {
         origin: &EncoderOrigin,
         communicator: &dyn Communicator,
     ) -> Result<Option<TrainState>> {
-        let n_snapshots = gather(communicator, &[0u64])[0][0];
+        let n_snapshots = communicator.gather(vec![0u64])[0];
         if n_snapshots == 0 {
             return Ok(None);
         }
@@ -90,7 +90,7 @@ impl Follower {
 
     /// Sends the state to process 0 if that writes a snapshot; returns whether it does.
     pub(crate) fn keep(&self, state: &mut TrainState, communicator: &dyn Communicator) -> bool {
-        let is_due = is_told(communicator, false);
+        let is_due = communicator.first_says(false);
         if is_due {
             state.gather_cluster_state(communicator);
             snapshot::tell(state, communicator);

@@ -15,7 +15,7 @@ use super::save::save_locked;
 use super::snapshot::Turn;
 use super::together::tell_restored;
 use super::{Existing, describe, files, snapshot, written_by};
-use crate::communicator::{Communicator, SingleProcess, is_told};
+use crate::communicator::{Communicator, SingleProcess};
 use crate::config::Plan;
 use crate::data::DataSummary;
 use crate::encoder::EncoderOrigin;
@@ -304,7 +304,7 @@ impl TrainingFolder {
         communicator: &dyn Communicator,
     ) -> Result<Option<Duration>> {
         let is_due = self.clock.is_due(&self.destination.pace, state, boundary);
-        if !is_told(communicator, is_due) {
+        if !communicator.first_says(is_due) {
             return Ok(None);
         }
         let begun = Instant::now();

@@ -2,7 +2,7 @@
 
 use super::rerank::{ranker_sees_points, train_ranker};
 use super::split::LabelledPoints;
-use crate::communicator::{Communicator, is_told};
+use crate::communicator::Communicator;
 use crate::config::Plan;
 use crate::encoder::EncoderOrigin;
 use crate::error::Result;
@@ -10,7 +10,7 @@ use crate::events::{Event, Observer, emit};
 use crate::model::Model;
 use crate::predict::Member;
 use crate::store::{FinishedMember, Follower, TrainingFolder};
-use crate::train::{TrainState, Trained, TrainingData, ValidationPoints, agree, begin, train_from};
+use crate::train::{TrainState, Trained, TrainingData, ValidationPoints, begin, train_from};
 
 /// Where unfinished trainings are kept.
 pub(super) enum Keeping<'f> {
@@ -75,7 +75,7 @@ impl MemberTrainer<'_, '_> {
                 Keeping::Folder(folder) => folder.finished_member(run, &plan),
                 _ => None,
             };
-            let finished = if is_told(self.communicator, kept.is_some()) {
+            let finished = if self.communicator.first_says(kept.is_some()) {
                 kept
             } else {
                 self.train_member(points, run, &plan)?
@@ -107,7 +107,7 @@ impl MemberTrainer<'_, '_> {
                 n_members: self.n_runs,
             };
             history.push(event.clone());
-            agree(self.communicator, emit(self.observer, event))?;
+            self.communicator.agree(emit(self.observer, event))?;
         }
         let trained = self.train_stages(points, plan, run)?;
         history.extend(trained.history);
@@ -193,13 +193,13 @@ impl MemberTrainer<'_, '_> {
             Keeping::Folder(folder) => match folder.keep(state, boundary, communicator)? {
                 Some(duration) => {
                     let seconds = duration.as_secs_f64();
-                    agree(communicator, emit(observer, Event::Checkpoint { seconds }))
+                    communicator.agree(emit(observer, Event::Checkpoint { seconds }))
                 }
                 None => Ok(()),
             },
             Keeping::Follower(follower) => {
                 if follower.keep(state, communicator) {
-                    agree(communicator, Ok(()))?;
+                    communicator.agree(Ok(()))?;
                 }
                 Ok(())
             }

@@ -9,7 +9,7 @@ use super::memory::{self, DataSizes, MemoryEstimate};
 use super::rerank::{calibrate, find_neighbours};
 use super::split::{LabelPoints, TrainingSplit, count_labels};
 use super::transformer::{self, PreparedTransformer};
-use crate::communicator::{Communicator, MAX_PROCESSES, is_told};
+use crate::communicator::{Communicator, MAX_PROCESSES};
 use crate::config::{CalibrationKind, Config, DataCounts, EncoderKind, LabelTexts, Plan};
 use crate::data::{DataSummary, Dataset, HoldOut, Texts, names_say_something, texts_of_names};
 use crate::encoder::{EncoderOrigin, EncoderSizes};
@@ -101,7 +101,7 @@ impl<'a> PreparedTraining<'a> {
     /// As [`Trainer::train`].
     pub fn train(self) -> Result<Predictor> {
         self.check_alone(
-            "several communicator need a directory to write the model to: use train_to",
+            "several processes need a directory to write the model to: use train_to",
         )?;
         let data = DataSummary::of(self.data);
         let trained = self.run(data, Keeping::Nowhere, Runs::All)?;
@@ -135,7 +135,7 @@ impl<'a> PreparedTraining<'a> {
         let destination = self.trainer.destination(directory);
         let mut folder = TrainingFolder::open(&destination, self.identity())?;
         let finished = folder.finished()?;
-        let predictor = if is_told(communicator, finished.is_some()) {
+        let predictor = if communicator.first_says(finished.is_some()) {
             folder.remove()?;
             finished
         } else {
@@ -146,20 +146,20 @@ impl<'a> PreparedTraining<'a> {
             }
             predictor
         };
-        is_told(communicator, true);
+        communicator.first_says(true);
         Ok(predictor.expect("process 0 has the model"))
     }
 
     /// Trains this process's part of the model that process 0 saves.
     fn follow_to(self, directory: &Path) -> Result<Predictor> {
         let communicator = self.trainer.communicator;
-        let is_finished = is_told(communicator, false);
+        let is_finished = communicator.first_says(false);
         let follower = Follower::open(directory)?;
         if !is_finished {
             let data = DataSummary::of(self.data);
             self.run(data, Keeping::Follower(&follower), Runs::All)?;
         }
-        is_told(communicator, false);
+        communicator.first_says(false);
         follower.finished()
     }
 
@@ -364,7 +364,7 @@ fn check_ranks(communicator: &dyn Communicator, plan: &Plan) -> Result<()> {
         Ok(())
     } else if n_processes > MAX_PROCESSES {
         cannot(format!(
-            "{n_processes} communicator were started, labels are shared by at most {MAX_PROCESSES}"
+            "{n_processes} processes were started, labels are shared by at most {MAX_PROCESSES}"
         ))
     } else if n_labels < MAX_PROCESSES {
         cannot(format!(

@@ -140,7 +140,7 @@ fn check_ranks_on(points: &Dataset, settings: &[&str], all_ranks: &[usize]) {
         let found = contents(&model);
         let names: Vec<_> = found.keys().collect();
         assert_eq!(names, expected.keys().collect::<Vec<_>>(), "{n_processes}");
-        assert!(found == expected, "{n_processes} communicator");
+        assert!(found == expected, "{n_processes} processes");
     }
 }
 
@@ -299,7 +299,7 @@ fn what_ranks_cannot_do_is_said() {
         })
     };
     for (settings, n_processes, expected) in [
-        (&[][..], 17, "17 communicator"),
+        (&[][..], 17, "17 processes"),
         (&["train.keep_stage1=true"], 2, "train.keep_stage1"),
         (&[], 2, "directory"),
     ] {
