@@ -52,6 +52,7 @@ mod index;
 mod loss;
 mod model;
 mod optim;
+pub mod reference;
 
 mod calibration;
 mod judge;

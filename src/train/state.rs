@@ -4,11 +4,13 @@
 //! state of every random stream. A [`TrainState`] that is stored and restored continues as if nothing had happened.
 //! Buffers of a single step are not here.
 
+use std::ops::Range;
+
 use super::cluster_order;
 use super::head::{EdgeState, LabelGradients, LabelMoments};
 use crate::classifiers::LabelClassifiers;
 use crate::clustering::Clustering;
-use crate::communicator::{Communicator, gather_all, own_clusters, own_labels, shares_clusters};
+use crate::communicator::Communicator;
 use crate::config::{Config, OptimConfig, Plan};
 use crate::encoder::{EncoderOrigin, Parameter, TrainableEncoder};
 use crate::error::Result;
@@ -148,7 +150,7 @@ pub(crate) struct StateParts {
 }
 
 impl TrainState {
-    /// The state that was stored: `fill` fills each of its [`TrainState::arrays`].
+    /// The state that was stored, of these labels: `fill` fills each of its [`TrainState::arrays`].
     ///
     /// # Errors
     /// Whatever `fill` returns.
@@ -156,10 +158,9 @@ impl TrainState {
         plan: &Plan,
         origin: &EncoderOrigin,
         parts: StateParts,
-        communicator: &dyn Communicator,
+        labels: Range<usize>,
         fill: &mut dyn FnMut(NamedArray<'_>) -> Result<()>,
     ) -> Result<Self> {
-        let labels = own_labels(plan.counts().n_labels, communicator);
         let (n_labels, n_clusters) = (labels.len(), plan.n_clusters());
         let dim = plan.config().encoder.dim;
         let model = Model {
@@ -236,11 +237,11 @@ impl TrainState {
     pub(super) fn gather_clusters(&mut self, communicator: &dyn Communicator) {
         let clusters = &mut self.model.clusters;
         let n_clusters = clusters.n_clusters();
-        gather_rows(clusters.weights.values_mut(), n_clusters, communicator);
-        gather_rows(&mut clusters.bias, n_clusters, communicator);
+        communicator.refresh_clusters(n_clusters, clusters.weights.values_mut());
+        communicator.refresh_clusters(n_clusters, &mut clusters.bias);
     }
 
-    /// Brings what is stored of clusters up to date on this process, where processes share them.
+    /// Brings all that is stored of clusters up to date on this process, where processes share them.
     pub(crate) fn gather_cluster_state(&mut self, communicator: &dyn Communicator) {
         self.gather_clusters(communicator);
         let n_clusters = self.model.clusters.n_clusters();
@@ -258,7 +259,7 @@ impl TrainState {
             &mut waiting.cluster_weights,
             &mut waiting.cluster_bias,
         ] {
-            gather_rows(values, n_clusters, communicator);
+            communicator.refresh_clusters(n_clusters, values);
         }
     }
 
@@ -281,17 +282,6 @@ impl TrainState {
         parameters.extend(encoder.map(|parameter| parameter.values));
         parameters
     }
-}
-
-/// Gathers the rows of clusters that other processes own. values: C×any
-fn gather_rows(values: &mut [f32], n_clusters: usize, communicator: &dyn Communicator) {
-    if communicator.n_processes() == 1 || !shares_clusters(n_clusters) {
-        return;
-    }
-    let own = own_clusters(n_clusters, communicator);
-    let n_columns = values.len() / n_clusters;
-    let own = own[0].start * n_columns..own[own.len() - 1].end * n_columns;
-    values.copy_from_slice(&gather_all(communicator, values[own].to_vec()));
 }
 
 /// AdamW's state of everything.

@@ -10,7 +10,7 @@ use crate::model::Model;
 use crate::predict::Member;
 use crate::store::{FinishedMember, Store, Whole};
 use crate::train::{Boundary, TrainState, Trained, TrainingData, ValidationPoints};
-use crate::train::{agree, begin, train_from};
+use crate::train::{begin, train_from};
 
 /// One training of a member: every member is trained once per pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +73,8 @@ impl<S: Store> Run<'_, S> {
             member: run.number,
             n_members: run.n_runs,
         };
-        agree(self.communicator, emit(self.observer, event.clone()))?;
+        self.communicator
+            .agree(emit(self.observer, event.clone()))?;
         Ok(Some(event))
     }
 

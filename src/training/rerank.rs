@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::split::{HeldOut, LabelledPoints};
 use crate::calibration::{Calibrator, CandidateScores, Isotonic, Mixing, TREE_LIMITS};
-use crate::communicator::{Communicator, gather_all, own_blocks, share};
+use crate::communicator::Communicator;
 use crate::config::{
     CalibrationKind, Config, Plan, RankerConfig, RankerNegatives, paper_n_clusters,
 };
@@ -20,7 +20,6 @@ use crate::matrix::Matrix;
 use crate::neighbours::Neighbours;
 use crate::predict::{CHUNK, Level, Member, MemberScratch, Position, Search, Verdict, Witnesses};
 use crate::ranker::{CandidateLists, ClusterTree, Negatives, Ranker, RankerProblem};
-use crate::train::{agree, start_together};
 
 /// Whether the ranker of a member needs to know what its network makes of the training points.
 pub(super) fn ranker_sees_points(member: &Member, config: &RankerConfig) -> bool {
@@ -38,6 +37,7 @@ pub(super) fn train_ranker(
     communicator: &dyn Communicator,
 ) -> Result<Option<Ranker>> {
     let config = &plan.config().ranker;
+    let observer = &communicator.observer(observer);
     let cluster_of = match config.negatives {
         RankerNegatives::Clusters => member.cluster_of().map(joined),
         RankerNegatives::Candidates => None,
@@ -61,8 +61,8 @@ pub(super) fn train_ranker(
     let n_clusters = clusters.map(|cluster| cluster.idx() + 1).max();
     let above = n_clusters.into_iter().flat_map(ClusterTree::level_sizes);
     let levels = std::iter::once(train.labels.n_cols()).chain(above);
-    let own = levels.map(|n| share(n, communicator.process(), communicator.n_processes()).len());
-    let mut progress = start_together(Phase::Ranker, own.sum(), observer, communicator)?;
+    let own = levels.map(|n| communicator.own(n).len());
+    let mut progress = Steps::start(Phase::Ranker, own.sum(), observer)?;
     let seed = plan.config().train.seed;
     Ranker::train(&problem, &config.into(), seed, |n_trained| {
         match progress.advance(n_trained) {
@@ -107,13 +107,13 @@ fn see_points(
     } else {
         0
     };
-    let blocks = || own_blocks(n_points, CHUNK, communicator);
-    let n_own = blocks().map(|block| block.len()).sum();
+    let blocks = communicator.own_blocks(n_points, CHUNK);
+    let n_own = blocks.clone().map(|block| block.len()).sum();
     let mut embeddings = vec![0.0; n_own * dim];
     let mut candidates = CandidateLists::with_capacity(n_own, search.n_candidates);
-    let mut progress = start_together(Phase::Candidates, n_own, observer, communicator)?;
+    let mut progress = Steps::start(Phase::Candidates, n_own, observer)?;
     let mut unseen = &mut embeddings[..];
-    for block in blocks() {
+    for block in blocks {
         let rows: Vec<u32> = block.map(|row| row as u32).collect();
         let (seen, later) = unseen.split_at_mut(rows.len() * dim);
         unseen = later;
@@ -139,11 +139,11 @@ fn see_points(
             let labels = list.iter().map(|scored| scored.label);
             candidates.push(labels.filter(|_| is_labelled));
         }
-        agree(communicator, progress.advance(rows.len()))?;
+        progress.advance(rows.len())?;
     }
     Ok(PointsSeen {
         candidates: candidates.gather(communicator),
-        embeddings: Matrix::from_vec(gather_all(communicator, embeddings), n_points, dim),
+        embeddings: Matrix::from_vec(communicator.gather_many(embeddings), n_points, dim),
     })
 }
 

@@ -9,16 +9,16 @@ use super::unfinished::{
     FinishedMember, FoundSnapshot, Store, Whole, find_snapshots, folder_in, member_folder,
     read_member, read_snapshot, send_snapshot, write_member,
 };
-use crate::communicator::{Communicator, gather, is_told};
+use crate::communicator::Communicator;
 use crate::config::Plan;
 use crate::encoder::EncoderOrigin;
 use crate::error::{Error, Result};
 use crate::predict::Predictor;
-use crate::train::{Boundary, TrainState, agree};
+use crate::train::{Boundary, TrainState};
 
 /// Tells the other processes which snapshot was restored, as the number of snapshots up to it.
 pub(super) fn tell_restored(n_snapshots: u64, communicator: &dyn Communicator) {
-    gather(communicator, &[n_snapshots]);
+    communicator.gather(vec![n_snapshots]);
 }
 
 /// The whole member of which each process has trained a part. It is mapped from files in a folder, so that W_L need not fit
@@ -57,7 +57,7 @@ impl<'a> Follower<'a> {
         let follower = Follower {
             directory: directory.into(),
             communicator,
-            is_finished: is_told(communicator, false),
+            is_finished: communicator.first_says(false),
         };
         if !follower.is_finished && !folder_in(directory).exists() {
             return Err(follower.not_shared("it is not here"));
@@ -72,7 +72,7 @@ impl<'a> Follower<'a> {
 
     /// Whether process 0 has the next member from before the training was interrupted.
     pub(crate) fn is_member_finished(&self) -> bool {
-        is_told(self.communicator, false)
+        self.communicator.first_says(false)
     }
 
     /// The model, once process 0 has written it.
@@ -80,7 +80,7 @@ impl<'a> Follower<'a> {
     /// # Errors
     /// As [`Predictor::load`].
     pub(crate) fn model(self) -> Result<Predictor> {
-        is_told(self.communicator, false);
+        self.communicator.first_says(false);
         Predictor::load(&self.directory)
     }
 
@@ -100,7 +100,7 @@ impl Store for Follower<'_> {
         plan: &Plan,
         origin: &EncoderOrigin,
     ) -> Result<Option<TrainState>> {
-        let n_snapshots = gather(self.communicator, &[0u64])[0][0];
+        let n_snapshots = self.communicator.gather(vec![0u64])[0];
         if n_snapshots == 0 {
             return Ok(None);
         }
@@ -115,12 +115,12 @@ impl Store for Follower<'_> {
 
     /// Sends the state to process 0 if that writes a snapshot.
     fn keep(&mut self, state: &mut TrainState, _: Boundary) -> Result<()> {
-        if !is_told(self.communicator, false) {
+        if !self.communicator.first_says(false) {
             return Ok(());
         }
         state.gather_cluster_state(self.communicator);
         send_snapshot(state, self.communicator);
-        agree(self.communicator, Ok(()))
+        self.communicator.agree(Ok(()))
     }
 
     /// Sends the part to process 0, and reads the whole if it is needed here.

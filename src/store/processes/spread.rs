@@ -6,7 +6,7 @@
 
 use std::io::{self, Write};
 
-use crate::communicator::{Communicator, gather};
+use crate::communicator::Communicator;
 use crate::store::format::tensors::{self, Tensor};
 use crate::train::Spread;
 
@@ -15,7 +15,7 @@ const PIECE: usize = 4 << 20;
 
 /// Row offsets of the edges of all processes together, from those of each.
 pub(crate) fn sum_offsets(own: &[u64], communicator: &dyn Communicator) -> Vec<u64> {
-    let all = gather(communicator, own);
+    let all = communicator.gather_each(own);
     let sum = |row: usize| all.iter().map(|indptr| indptr[row]).sum();
     (0..own.len()).map(sum).collect()
 }
@@ -39,7 +39,7 @@ pub(crate) fn write(
     tensors::sort(&mut tensors);
     let spreads: Vec<Spread> = tensors.iter().map(|t| spread_of(&t.name)).collect();
     let own: Vec<u64> = tensors.iter().map(|t| t.shape[0] as u64).collect();
-    let n_rows = gather(communicator, &own);
+    let n_rows = communicator.gather_each(&own);
     let mut shapes: Vec<Vec<usize>> = tensors.iter().map(|t| t.shape.clone()).collect();
     for (at, shape) in shapes.iter_mut().enumerate() {
         if spreads[at] != Spread::Whole {
@@ -47,7 +47,7 @@ pub(crate) fn write(
         }
     }
     tensors::write_header(&tensors, &shapes, out)?;
-    let indptrs = gather(communicator, indptr);
+    let indptrs = communicator.gather_each(indptr);
     for (at, tensor) in tensors.iter().enumerate() {
         let bytes = tensor.values.bytes();
         let n_row_bytes = bytes.len() / tensor.shape[0].max(1);
@@ -81,7 +81,7 @@ fn write_one_after_the_other(
                 true => &bytes[start..length.min(start + PIECE)],
                 false => &[],
             };
-            for piece in send_to_first(piece, communicator) {
+            for piece in communicator.send_to_first(piece) {
                 out.write_all(&piece)?;
             }
         }
@@ -97,7 +97,7 @@ fn write_interleaved(
     communicator: &dyn Communicator,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let n_edge_bytes = gather(communicator, &[n_edge_bytes as u64]).concat();
+    let n_edge_bytes = communicator.gather(vec![n_edge_bytes as u64]);
     let n_edge_bytes = n_edge_bytes.into_iter().max().unwrap_or(0) as usize;
     let n_rows = indptrs[0].len() - 1;
     let end = |process: usize, row: usize| indptrs[process][row] as usize * n_edge_bytes;
@@ -115,7 +115,7 @@ fn write_interleaved(
         }
         let process = communicator.process();
         let own = &bytes[end(process, first)..end(process, last)];
-        let pieces = send_to_first(own, communicator);
+        let pieces = communicator.send_to_first(own);
         for row in first..last {
             for (from, piece) in pieces.iter().enumerate() {
                 if !piece.is_empty() {
@@ -129,17 +129,10 @@ fn write_interleaved(
     Ok(())
 }
 
-/// Tells process 0 something; returns what each process told this one.
-fn send_to_first(bytes: &[u8], communicator: &dyn Communicator) -> Vec<Vec<u8>> {
-    let mut parts: Vec<&[u8]> = vec![&[]; communicator.n_processes()];
-    parts[0] = bytes;
-    communicator.all_to_all(&parts)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::communicator::{own_labels, threads};
+    use crate::communicator::threads;
     use crate::random::Random;
     use crate::store::format::tensors::Values;
 
@@ -156,7 +149,7 @@ mod tests {
         let rows: Vec<f32> = (0..100).map(|value| value as f32).collect();
         let files = |n_processes| {
             threads::run(n_processes, |communicator| {
-                let own = own_labels(50, communicator);
+                let own = communicator.own_labels(50);
                 let mut indptr = vec![0u64];
                 let (mut labels, mut weights) = (Vec::new(), Vec::new());
                 for list in &lists {
@@ -186,10 +179,7 @@ mod tests {
         };
         let alone = files(1);
         for n_processes in [2, 5, 16] {
-            assert!(
-                files(n_processes)[0] == alone[0],
-                "{n_processes} processes"
-            );
+            assert!(files(n_processes)[0] == alone[0], "{n_processes} processes");
         }
     }
 }

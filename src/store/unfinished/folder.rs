@@ -16,7 +16,7 @@ use super::lock::WriteLock;
 use super::pace::{SnapshotClock, SnapshotPace};
 use super::snapshot::{self, Turn};
 use super::{MemberStore, Store, Whole};
-use crate::communicator::{Communicator, SingleProcess, is_told};
+use crate::communicator::{Communicator, SingleProcess};
 use crate::config::Plan;
 use crate::encoder::EncoderOrigin;
 use crate::error::{Error, Result};
@@ -26,7 +26,7 @@ use crate::store::format::files;
 use crate::store::format::snapshot_manifest::Snapshot;
 use crate::store::model::{describe, save_locked};
 use crate::store::{Existing, processes, written_by};
-use crate::train::{Boundary, TrainState, agree};
+use crate::train::{Boundary, TrainState};
 
 /// The folder's name inside a model's directory.
 const FOLDER: &str = "checkpoint";
@@ -176,7 +176,7 @@ impl<'a> TrainingFolder<'a> {
     pub(crate) fn finished(&self) -> Result<Option<Predictor>> {
         let load = || Predictor::load(&self.destination.directory);
         let finished = self.is_finished().then(load).transpose()?;
-        is_told(self.communicator, finished.is_some());
+        self.communicator.first_says(finished.is_some());
         Ok(finished)
     }
 
@@ -232,7 +232,7 @@ impl<'a> TrainingFolder<'a> {
     pub(crate) fn leave(self, predictor: Predictor) -> Result<Predictor> {
         let communicator = self.communicator;
         self.remove()?;
-        is_told(communicator, true);
+        communicator.first_says(true);
         Ok(predictor)
     }
 
@@ -325,7 +325,7 @@ impl Store for TrainingFolder<'_> {
     /// Writes a snapshot if one is due; if that fails, the last snapshot is unharmed.
     fn keep(&mut self, state: &mut TrainState, boundary: Boundary) -> Result<()> {
         let is_due = self.clock.is_due(state, boundary);
-        if !is_told(self.communicator, is_due) {
+        if !self.communicator.first_says(is_due) {
             return Ok(());
         }
         let begun = Instant::now();
@@ -341,7 +341,7 @@ impl Store for TrainingFolder<'_> {
         self.generation += 1;
         let seconds = self.clock.count(begun).as_secs_f64();
         let emitted = emit(self.observer, Event::Checkpoint { seconds });
-        agree(self.communicator, emitted)
+        self.communicator.agree(emitted)
     }
 
     fn join(
@@ -365,7 +365,7 @@ impl MemberStore for TrainingFolder<'_> {
         let finished = std::iter::once(&self.destination.directory)
             .chain(&self.destination.elsewhere)
             .find_map(|directory| kept_member::read(&member_folder(directory, &name), plan).ok());
-        is_told(self.communicator, finished.is_some());
+        self.communicator.first_says(finished.is_some());
         finished
     }
 

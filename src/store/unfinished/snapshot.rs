@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::identity::Identity;
 use crate::clustering::Clustering;
-use crate::communicator::{Communicator, own_labels};
+use crate::communicator::Communicator;
 use crate::config::Plan;
 use crate::encoder::EncoderOrigin;
 use crate::error::{Error, Result};
@@ -149,7 +149,7 @@ pub(crate) fn read(
     let indptr = file.large_numbers("adjacency.indptr", n_clusters + 1)?;
     let indptr = indptr.iter().map(|&end| end as usize).collect();
     let labels = file.numbers("adjacency.labels", n_edges)?;
-    let own = own_labels(n_labels, communicator);
+    let own = communicator.own_labels(n_labels);
     let own_edges: Vec<usize> = (0..n_edges)
         .filter(|&edge| own.contains(&(labels[edge] as usize)))
         .collect();
@@ -198,7 +198,7 @@ pub(crate) fn read(
             Array::Flags(values) => file.copy_flags(&name, &from, values),
         }
     };
-    let state = TrainState::restore(plan, origin, parts, communicator, &mut fill)?;
+    let state = TrainState::restore(plan, origin, parts, own.clone(), &mut fill)?;
     file.finish()?;
     Ok(state)
 }

@@ -9,14 +9,14 @@ use rayon::prelude::*;
 use super::LossWeights;
 use super::search::{Pair, ShardBuffers};
 use crate::classifiers::LabelClassifiers;
-use crate::communicator::{N_RANGES, labels_of_range};
+use crate::communicator::{N_RANGES, Ranges};
 use crate::config::SecondMoments;
 use crate::kernels::{Kernels, TILE, prefetch};
 use crate::loss;
 use crate::matrix::{Groups, Matrix};
 use crate::optim::StepRates;
 
-/// What becomes of the gradients of W_L and b_L.
+/// Destination of the gradients of W_L and b_L.
 pub(crate) enum LabelState<'a> {
     /// They are applied as soon as a row is done.
     Apply(&'a mut LabelMoments, StepRates),
@@ -81,16 +81,17 @@ impl LabelGradients {
         rates: StepRates,
     ) {
         let (n_labels, dim) = (classifiers.n_labels(), classifiers.weights.n_cols());
-        let lengths = (0..N_RANGES).map(|range| labels_of_range(n_labels, range).len());
+        let lengths = (0..N_RANGES).map(|range| Ranges::of(n_labels).get(range).len());
         let mut state = LabelState::Apply(moments, rates);
         let rows = state.split(classifiers, lengths.clone());
         let (mut weights, mut bias) = (self.weights.as_mut_slice(), self.bias.as_mut_slice());
         let mut touched = self.touched.as_mut_slice();
-        let collected = lengths.map(|n| {
-            let weights = take(&mut weights, n * dim);
-            (weights, take(&mut bias, n), take(&mut touched, n))
-        });
-        let collected: Vec<_> = collected.collect();
+        let collected: Vec<_> = lengths
+            .map(|n| {
+                let weights = take(&mut weights, n * dim);
+                (weights, take(&mut bias, n), take(&mut touched, n))
+            })
+            .collect();
         rows.into_par_iter()
             .zip(collected)
             .for_each(|(mut rows, (weights, bias, touched))| {
@@ -241,8 +242,8 @@ impl LabelRows<'_> {
     }
 }
 
-/// What scoring a range needs besides its rows.
-pub(super) struct Scoring<'a> {
+/// Inputs of a range's step besides its rows.
+pub(super) struct RangeInputs<'a> {
     pub(super) embeddings: &'a Matrix,
     pub(super) weights: LossWeights,
     pub(super) gradient_floor: f32,
@@ -258,7 +259,7 @@ pub(super) struct RangeBuffers {
     scratch: Scratch,
     /// The range's share of ∂L/∂φ, B×d.
     pub(super) d_embeddings: Vec<f32>,
-    /// The range's share of ∂L/∂log ŝ_c, a selected cluster each.
+    /// The range's share of ∂L/∂log ŝ_c, one per selected cluster.
     pub(super) d_slots: Vec<f32>,
     /// ∂L/∂log ŝ(c,ℓ) of edges, in pieces.
     pub(super) d_edges: Vec<(u32, f32)>,
@@ -304,15 +305,15 @@ impl RangeBuffers {
         &mut self,
         shards: &[ShardBuffers],
         mut rows: LabelRows<'_>,
-        scoring: &Scoring<'_>,
+        inputs: &RangeInputs<'_>,
     ) {
-        let (n_points, dim) = (scoring.embeddings.n_rows(), scoring.embeddings.n_cols());
+        let (n_points, dim) = (inputs.embeddings.n_rows(), inputs.embeddings.n_cols());
         let first = self.labels.start as u32;
         let pairs = shards.iter().flat_map(|shard| &shard.pairs[self.range_idx]);
         self.by_label
             .group(pairs.map(|pair| (pair.label - first, *pair)));
         clear_to(&mut self.d_embeddings, n_points * dim);
-        clear_to(&mut self.d_slots, n_points * scoring.n_slots);
+        clear_to(&mut self.d_slots, n_points * inputs.n_slots);
         self.d_edges.clear();
         let dropped = shards.iter().flat_map(|shard| &shard.dropped);
         let dropped = dropped.filter(|pair| self.labels.contains(&(pair.label as usize)));
@@ -324,7 +325,7 @@ impl RangeBuffers {
             self.score_tile(
                 first_group..n_groups.min(first_group + TILE),
                 &mut rows,
-                scoring,
+                inputs,
             );
         }
     }
@@ -334,12 +335,12 @@ impl RangeBuffers {
         &mut self,
         groups: std::ops::Range<usize>,
         rows: &mut LabelRows<'_>,
-        scoring: &Scoring<'_>,
+        inputs: &RangeInputs<'_>,
     ) {
         self.gather_points(groups.clone());
         let kernels = Kernels::detect();
-        let embeddings = scoring.embeddings.values();
-        let dim = scoring.embeddings.n_cols();
+        let embeddings = inputs.embeddings.values();
+        let dim = inputs.embeddings.n_cols();
         // A tile with fewer labels repeats its last; nobody reads the products.
         let label_rows: [usize; TILE] = std::array::from_fn(|at| {
             self.by_label.keys()[(groups.start + at).min(groups.end - 1)] as usize
@@ -358,13 +359,8 @@ impl RangeBuffers {
         scratch.is_touched = [false; TILE];
         let mut first_pair = 0;
         for (at, group_idx) in groups.clone().enumerate() {
-            first_pair = self.score_label(
-                at,
-                group_idx,
-                first_pair,
-                rows.bias[label_rows[at]],
-                scoring,
-            );
+            first_pair =
+                self.score_label(at, group_idx, first_pair, rows.bias[label_rows[at]], inputs);
         }
 
         let scratch = &mut self.scratch;
@@ -413,7 +409,7 @@ impl RangeBuffers {
         group_idx: usize,
         first_pair: usize,
         bias: f32,
-        scoring: &Scoring<'_>,
+        inputs: &RangeInputs<'_>,
     ) -> usize {
         let pairs = self.by_label.members(group_idx);
         let Scratch {
@@ -434,7 +430,7 @@ impl RangeBuffers {
         let LossWeights {
             classification,
             shortlist,
-        } = scoring.weights;
+        } = inputs.weights;
         let mut losses = loss::LogSum::default();
         for ((pair, &position), &e) in pairs.iter().zip(positions).zip(exponentials.iter()) {
             let (term, d_log_path) = if pair.is_positive() {
@@ -445,7 +441,7 @@ impl RangeBuffers {
             } else {
                 let term = loss::negative(e, pair.score);
                 losses.add(term.score);
-                let floor = scoring.gradient_floor;
+                let floor = inputs.gradient_floor;
                 let is_negligible = loss::is_negligible(e, pair.score, floor)
                     || term.d_log_path < floor && term.d_logit < floor;
                 if is_negligible {
@@ -457,8 +453,8 @@ impl RangeBuffers {
             d_logits[position as usize * TILE + at] = d_logit;
             bias_gradients[at] += d_logit;
             is_touched[at] = true;
-            self.d_slots[pair.point as usize * scoring.n_slots + pair.slot()] += d_log_path;
-            if scoring.wants_edges {
+            self.d_slots[pair.point as usize * inputs.n_slots + pair.slot()] += d_log_path;
+            if inputs.wants_edges {
                 self.d_edges.push((pair.edge, d_log_path));
             }
         }

@@ -6,13 +6,13 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::labels::LabelGradients;
-use super::reference::{Case, Gradients};
 use super::*;
 use crate::communicator::{MIN_SHARED_CLUSTERS, SingleProcess};
 use crate::ids::LabelRow;
 use crate::index::{self, Edges};
 use crate::matrix::CsrBuilder;
 use crate::random::Random;
+use crate::reference::{Case, Gradients};
 
 fn floats(value: &Value) -> Vec<f64> {
     let values = value.as_array().unwrap().iter();
@@ -186,7 +186,7 @@ impl Case {
             gradient_floor: 0.0,
             weights: &|_| weights,
         };
-        let mut head = Head::new(self.n_labels, &SingleProcess);
+        let mut head = Head::new(self.n_labels, self.n_clusters(), &SingleProcess);
         let parts = HeadMut {
             clusters: &clusters,
             adjacency: &adjacency,

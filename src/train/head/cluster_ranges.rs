@@ -1,130 +1,107 @@
-//! Parts 1 and 3 where processes share the clusters, range by range of clusters.
+//! Parts 1 and 3 where clusters are many: range by range of clusters.
 //!
-//! Where there are enough of them ([`shares_clusters`](crate::communicator::shares_clusters)), clusters are cut into as many
-//! ranges as labels, and a process scores those that it owns. Softmax: each range has its highest logit m_r and
-//! s_r = Σ exp(logit − m_r); with the m_r and s_r of all ranges, every process knows M = max m_r and
-//! S = Σ s_r·exp(m_r − M), summed in the order of ranges. The best clusters of a point are among the best of each process.
-//! ∂L/∂φ of a range of clusters is added to that of the range of labels with the same number. A process has up-to-date rows
-//! of W_C for its own ranges only. Ranges and their chunks run in parallel; only what processes tell each other waits.
+//! From a number on ([`shares_clusters`](crate::communicator::shares_clusters)), clusters are cut into as many ranges as
+//! labels, and the head scores those that its process owns. Softmax: each range has its highest logit m_r and
+//! s_r = Σ exp(logit − m_r); with the m_r and s_r of all ranges, M = max m_r and S = Σ s_r·exp(m_r − M), summed in the
+//! order of ranges. The best clusters of a point are among the best of each process. ∂L/∂φ of a range of clusters is
+//! added to that of the range of labels with the same number. W_C is up to date for the own ranges only.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
 use super::clusters::cluster_gradients;
-use super::search::ShardBuffers;
+use super::labels::take;
+use super::search::{ShardBuffers, points_of};
 use super::{Batch, Head, SHARD};
-use crate::communicator::{
-    Communicator, N_RANGES, gather, gather_ranges, own_clusters, range_of_label, share,
-    sum_in_order,
-};
+use crate::communicator::N_RANGES;
 use crate::ids::ClusterId;
 use crate::index::{ClusterClassifiers, Selection, descending_key};
 use crate::kernels::Kernels;
 use crate::matrix::{Output, View, product, ranges_mut};
 
-/// What a shard of points knows of the clusters that the process owns.
+/// Scores of the own clusters for a shard of points.
 #[derive(Default)]
 pub(super) struct OwnScores {
     /// Exponentials, then probabilities: the ranges one after the other, each points×clusters.
     values: Vec<f32>,
     /// The highest logit of each range, then the sums of exponentials, point after point.
     sums: Vec<f32>,
-    /// Keys of a point: of all clusters, or of the best of every process.
+    /// Keys of a point: of the own clusters, or of the best on all processes.
     scratch: Vec<u64>,
-    /// The best clusters of each point, equally many.
+    /// The best of the own clusters, equally many per point.
     keys: Vec<u64>,
-    /// ŝ_c of those parents of positives that the process owns.
+    /// ŝ_c of each point's parents of positives; 0 where the cluster is another process's.
     parents: Vec<f32>,
 }
 
 impl Head<'_> {
     /// Finds the clusters that each point is searched through.
-    pub(super) fn select_together(
+    pub(super) fn select_by_range(
         &mut self,
         clusters: &ClusterClassifiers,
         batch: Batch<'_>,
         beam_size: usize,
     ) {
-        let ranges = own_clusters(clusters.n_clusters(), self.communicator);
         let n_points = batch.rows.len();
-        let points_of = |shard| points_of(shard, n_points);
+        let ranges = &self.gradients.cluster_ranges;
+        let shards = self.shards.par_iter_mut().enumerate();
+        shards.for_each(|(at, shard)| {
+            let points = points_of(at, n_points);
+            shard
+                .own_scores
+                .exponentials(clusters, batch, points, ranges);
+        });
+        let sums = self.all_of(|scores| &scores.sums);
+        let sums = self.communicator.join_ranges(sums);
+        let ranges = &self.gradients.cluster_ranges;
         let shards = self.shards.par_iter_mut().enumerate();
         shards.for_each(|(at, shard)| {
             let scores = &mut shard.own_scores;
-            scores.exponentials(clusters, batch, points_of(at), &ranges);
+            let points = points_of(at, n_points);
+            scores.normalise(&sums[points.start * 2 * N_RANGES..], ranges);
+            scores.find_best(clusters, batch, points, ranges, beam_size);
         });
-        let own = self.shards.iter().flat_map(|shard| &shard.own_scores.sums);
-        let sums = gather_ranges(self.communicator, own.copied().collect());
-        let shards = self.shards.par_iter_mut().enumerate();
-        shards.for_each(|(at, shard)| {
-            let scores = &mut shard.own_scores;
-            let points = points_of(at);
-            let sums = &sums[points.start * 2 * N_RANGES..];
-            scores.normalise(sums, &ranges);
-            scores.find_best(clusters, batch, points, &ranges, beam_size);
-        });
-        self.merge_selections(clusters, batch, beam_size);
-    }
 
-    /// From what each process found to the clusters of each point.
-    fn merge_selections(
-        &mut self,
-        clusters: &ClusterClassifiers,
-        batch: Batch<'_>,
-        beam_size: usize,
-    ) {
-        let n_points = batch.rows.len();
-        let own = self.shards.iter().flat_map(|shard| &shard.own_scores.keys);
-        let keys = gather(self.communicator, &own.copied().collect::<Vec<_>>());
-        let own = self
+        let keys = self
+            .communicator
+            .join_columns(n_points, self.all_of(|scores| &scores.keys));
+        let mut parents = self.all_of(|scores| &scores.parents);
+        self.communicator.max(&mut parents);
+        let mut rest = &mut parents[..];
+        let of_shards: Vec<&mut [f32]> = self
             .shards
             .iter()
-            .flat_map(|shard| &shard.own_scores.parents);
-        let parents = gather(self.communicator, &own.copied().collect::<Vec<_>>());
-        let owners = owners(self.communicator);
-        let owner_of = |cluster: ClusterId| {
-            let range = range_of_label(cluster.0, clusters.n_clusters());
-            owners[range]
-        };
-        // Where the parents of each shard begin among those that each process told.
-        let mut next = vec![0; self.communicator.n_processes()];
-        let starts = (0..self.shards.len()).map(|shard| {
-            let starts = next.clone();
-            for point in points_of(shard, n_points) {
-                let parents = batch.parents_of(point);
-                parents.for_each(|cluster| next[owner_of(cluster)] += 1);
-            }
-            starts
-        });
-        let starts: Vec<Vec<usize>> = starts.collect();
-        let shards = self.shards.par_iter_mut().zip(starts).enumerate();
-        shards.for_each(|(at, (shard, mut next))| {
+            .map(|shard| take(&mut rest, shard.own_scores.parents.len()))
+            .collect();
+        let shards = self.shards.par_iter_mut().zip(of_shards).enumerate();
+        shards.for_each(|(at, (shard, parents))| {
+            let mut scores = parents.iter();
             shard.clear_selected();
             for point in points_of(at, n_points) {
-                let of_ranks = keys.iter().map(|keys| {
-                    let n_keys = keys.len() / n_points;
-                    &keys[point * n_keys..(point + 1) * n_keys]
-                });
-                let parents = batch.parents_of(point).map(|cluster| {
-                    let owner = owner_of(cluster);
-                    next[owner] += 1;
-                    let score = parents[owner][next[owner] - 1];
-                    Selection { cluster, score }
-                });
-                shard.select(of_ranks, parents, beam_size);
+                let n_keys = keys.len() / n_points;
+                let parents = batch.parents_of(point).zip(scores.by_ref());
+                let parents = parents.map(|(cluster, &score)| Selection { cluster, score });
+                shard.select(&keys[point * n_keys..][..n_keys], parents, beam_size);
             }
         });
     }
 
-    /// As `collect_point_gradients`, of the clusters that this process owns.
-    pub(super) fn collect_shared_gradients(
+    /// A list of all shards, one after the other.
+    fn all_of<T: Copy>(&self, list: impl Fn(&OwnScores) -> &Vec<T>) -> Vec<T> {
+        let lists = self.shards.iter().map(|shard| list(&shard.own_scores));
+        lists.flatten().copied().collect()
+    }
+
+    /// As `collect_point_gradients`, of the own clusters. ∂L/∂φ goes to the ranges of labels.
+    pub(super) fn collect_range_gradients(
         &mut self,
         clusters: &ClusterClassifiers,
         batch: Batch<'_>,
     ) {
         let (n_points, dim) = (batch.rows.len(), batch.embeddings.n_cols());
-        let ranges = own_clusters(clusters.n_clusters(), self.communicator);
+        let gradients = &mut self.gradients;
+        let ranges = &gradients.cluster_ranges;
         let first = ranges[0].start;
         let n_own: usize = ranges.iter().map(Range::len).sum();
         let (d_slots, n_slots) = (&self.d_slots, self.n_slots);
@@ -135,54 +112,45 @@ impl Head<'_> {
         // The ranges one after the other, each points×clusters.
         self.d_logits.reshape(1, n_points * n_own);
         let mut rest = self.d_logits.values_mut();
-        let blocks = ranges
+        let blocks: Vec<&mut [f32]> = ranges
             .iter()
-            .map(|range| super::labels::take(&mut rest, n_points * range.len()));
-        let blocks: Vec<&mut [f32]> = blocks.collect();
+            .map(|range| take(&mut rest, n_points * range.len()))
+            .collect();
         let shards = &self.shards;
-        let of_ranges = blocks.into_par_iter().zip(&mut self.ranges).zip(&ranges);
+        let of_ranges = blocks.into_par_iter().zip(&mut self.ranges).zip(ranges);
         of_ranges.for_each(|((block, buffers), range)| {
             let weights = &clusters.weights.values()[range.start * dim..range.end * dim];
-            let chunks = block.par_chunks_mut(SHARD * range.len());
-            let chunks = chunks.zip(buffers.d_embeddings.par_chunks_mut(SHARD * dim));
-            chunks
-                .enumerate()
-                .for_each(|(at, (d_logits, d_embeddings))| {
-                    let place = RangePlace { range, first };
-                    shards[at].range_gradients(place, d_slots_of(at), n_slots, d_logits);
-                    product(
-                        [d_embeddings.len() / dim, dim, range.len()],
-                        View::rows(d_logits, range.len()),
-                        View::rows(weights, dim),
-                        d_embeddings,
-                        Output::Add,
-                    );
-                });
+            let chunks = block
+                .par_chunks_mut(SHARD * range.len())
+                .zip(buffers.d_embeddings.par_chunks_mut(SHARD * dim))
+                .enumerate();
+            chunks.for_each(|(at, (d_logits, d_embeddings))| {
+                let place = RangePlace { range, first };
+                shards[at].range_gradients(place, d_slots_of(at), n_slots, d_logits);
+                product(
+                    [d_embeddings.len() / dim, dim, range.len()],
+                    View::rows(d_logits, range.len()),
+                    View::rows(weights, dim),
+                    d_embeddings,
+                    Output::Add,
+                );
+            });
         });
-        let gradients = &mut self.gradients;
+
         gradients.embeddings.reshape(n_points, dim);
         gradients.embeddings.values_mut().fill(0.0);
-        let of_ranges = self.ranges.iter().map(|range| &range.d_embeddings[..]);
-        let of_ranges: Vec<&[f32]> = of_ranges.collect();
-        sum_in_order(
-            self.communicator,
-            &of_ranges,
-            gradients.embeddings.values_mut(),
-        );
-
-        gradients
-            .cluster_weights
-            .resize(clusters.n_clusters() * dim, 0.0);
-        gradients.cluster_bias.resize(clusters.n_clusters(), 0.0);
-        let of_weights = ranges
+        let n_clusters = clusters.n_clusters();
+        gradients.cluster_weights.resize(n_clusters * dim, 0.0);
+        gradients.cluster_bias.resize(n_clusters, 0.0);
+        let of_weights: Vec<Range<usize>> = ranges
             .iter()
-            .map(|range| range.start * dim..range.end * dim);
-        let of_weights: Vec<Range<usize>> = of_weights.collect();
+            .map(|range| range.start * dim..range.end * dim)
+            .collect();
         let d_logits = self.d_logits.values();
         let of_ranges = ranges
             .par_iter()
             .zip(ranges_mut(&mut gradients.cluster_weights, &of_weights))
-            .zip(ranges_mut(&mut gradients.cluster_bias, &ranges));
+            .zip(ranges_mut(&mut gradients.cluster_bias, ranges));
         of_ranges.for_each(|((range, weights), bias)| {
             let block = &d_logits[RangePlace { range, first }.values(n_points)];
             cluster_gradients(block, batch.embeddings, weights, bias);
@@ -190,12 +158,7 @@ impl Head<'_> {
     }
 }
 
-/// The points of a shard, as their positions in the batch.
-fn points_of(shard: usize, n_points: usize) -> Range<usize> {
-    shard * SHARD..((shard + 1) * SHARD).min(n_points)
-}
-
-/// A range of clusters among those that a process owns, the first of which is `first`.
+/// A range of clusters among the own ones, the first of which is `first`.
 #[derive(Clone, Copy)]
 struct RangePlace<'a> {
     range: &'a Range<usize>,
@@ -203,17 +166,10 @@ struct RangePlace<'a> {
 }
 
 impl RangePlace<'_> {
-    /// Where the values of so many points are in [`OwnScores::values`].
+    /// Positions in [`OwnScores::values`], where it holds this many points.
     fn values(&self, n_points: usize) -> Range<usize> {
         n_points * (self.range.start - self.first)..n_points * (self.range.end - self.first)
     }
-}
-
-/// The process that owns each range.
-fn owners(communicator: &dyn Communicator) -> Vec<usize> {
-    let of_rank =
-        |process| share(N_RANGES, process, communicator.n_processes()).map(move |_| process);
-    (0..communicator.n_processes()).flat_map(of_rank).collect()
 }
 
 impl OwnScores {
@@ -305,26 +261,21 @@ impl OwnScores {
             self.keys.extend_from_slice(keys);
             for cluster in batch.parents_of(point) {
                 let range = ranges.iter().find(|range| range.contains(&cluster.idx()));
-                if let Some(range) = range {
-                    let probability = row(range)[cluster.idx() - range.start];
-                    self.parents.push(clusters.score(probability));
-                }
+                let score = range.map_or(0.0, |range| {
+                    clusters.score(row(range)[cluster.idx() - range.start])
+                });
+                self.parents.push(score);
             }
         }
     }
 }
 
 impl ShardBuffers {
-    /// The clusters of the next point: the best that any process found, then parents of positives that are not among them.
-    fn select<'k>(
-        &mut self,
-        keys: impl Iterator<Item = &'k [u64]>,
-        parents: impl Iterator<Item = Selection>,
-        beam_size: usize,
-    ) {
+    /// The clusters of the next point: the best of these keys, then parents of positives that are not among them.
+    fn select(&mut self, keys: &[u64], parents: impl Iterator<Item = Selection>, beam_size: usize) {
         let best = &mut self.own_scores.scratch;
         best.clear();
-        best.extend(keys.flatten());
+        best.extend_from_slice(keys);
         best.sort_unstable_by(|a, b| b.cmp(a));
         best.truncate(beam_size);
         let first = self.selected.len();
