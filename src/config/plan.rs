@@ -128,6 +128,7 @@ impl Config {
 
     /// Checks every value.
     fn check(&self) -> Result<()> {
+        self.validate()?;
         toml::Table::try_from(self).map_err(|error| Error::Config {
             key: "(TOML)".into(),
             found: error.to_string(),
