@@ -138,7 +138,10 @@ mod tests {
         assert_eq!(list.model.as_deref(), Some("m"));
         for (query, words) in [
             ("limit=1&limit=2", "\"limit\" is given twice"),
-            ("qurey=a", "unknown key \"qurey\", expected one of query, limit"),
+            (
+                "qurey=a",
+                "unknown key \"qurey\", expected one of query, limit",
+            ),
             ("=", "unknown key \"\""),
             ("limit=0", "expected an integer from 1 to 1000"),
         ] {
@@ -152,7 +155,12 @@ mod tests {
     #[test]
     fn however_many_keys_a_query_has_only_the_first_few_are_read() {
         let known = ["a", "b", "c"];
-        for keys in [["x"; 4], ["a"; 4], ["a", "b", "c", "x"], ["a", "b", "c", "a"]] {
+        for keys in [
+            ["x"; 4],
+            ["a"; 4],
+            ["a", "b", "c", "x"],
+            ["a", "b", "c", "a"],
+        ] {
             let mut n_read = 0;
             let pairs = keys.into_iter().chain(std::iter::repeat_n("z", 16_000));
             let pairs = pairs.inspect(|_| n_read += 1);
