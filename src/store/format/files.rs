@@ -7,11 +7,12 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use super::map::open_regular;
 use crate::error::{Error, Result};
 
 /// The file whose arrival makes a directory a model.
@@ -193,20 +194,23 @@ pub(crate) fn is_plain_name(name: &str) -> bool {
 /// # Errors
 /// [`Error::Io`], and [`Error::BadFile`] if it is longer or not a regular file.
 pub(crate) fn read_bounded(path: &Path, most: u64) -> Result<Vec<u8>> {
-    let read = || -> io::Result<Option<Vec<u8>>> {
-        let metadata = fs::metadata(path)?;
-        if !metadata.is_file() || most < metadata.len() {
-            return Ok(None);
-        }
-        let mut bytes = Vec::new();
-        io::Read::read_to_end(&mut io::Read::take(File::open(path)?, most), &mut bytes)?;
-        Ok(Some(bytes))
-    };
-    let read = read().map_err(|error| Error::io(path, "read", error))?;
-    read.ok_or_else(|| Error::BadFile {
-        path: path.into(),
-        problem: format!("it is not a regular file of at most {most} bytes"),
-    })
+    let (file, metadata) = open_regular(path).map_err(|error| match error {
+        Error::Io { source, .. } => Error::io(path, "read", source),
+        error => error,
+    })?;
+    let mut bytes = Vec::new();
+    if metadata.len() <= most {
+        // One byte more, in case it grows.
+        let read = io::Read::take(file, most + 1).read_to_end(&mut bytes);
+        read.map_err(|error| Error::io(path, "read", error))?;
+    }
+    if most < metadata.len().max(bytes.len() as u64) {
+        return Err(Error::BadFile {
+            path: path.into(),
+            problem: format!("it has more than {most} bytes"),
+        });
+    }
+    Ok(bytes)
 }
 
 /// A name beside a directory that nothing has yet.

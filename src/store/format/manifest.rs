@@ -2,7 +2,7 @@
 //!
 //! The last member is a checksum over all bytes before it, so that a changed manifest is rejected.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::de::Error as _;
@@ -161,7 +161,9 @@ pub(crate) struct Calibrator {
 pub(crate) fn read_config<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Config, D::Error> {
     let mut value = serde_json::Value::deserialize(deserializer)?;
     migrate(&mut value).map_err(D::Error::custom)?;
-    serde_json::from_value(value).map_err(D::Error::custom)
+    let config: Config = serde_json::from_value(value).map_err(D::Error::custom)?;
+    config.validate().map_err(D::Error::custom)?;
+    Ok(config)
 }
 
 fn one() -> f32 {
@@ -241,7 +243,7 @@ pub(crate) fn from_text<T: for<'de> Deserialize<'de>>(
     }
 }
 
-/// Checks the name of every file, and that every file a manifest uses is listed.
+/// Checks the name of every file, and that every file a manifest uses is listed, and used once.
 ///
 /// # Errors
 /// [`Error::BadFile`].
@@ -260,10 +262,16 @@ pub(crate) fn check_names(
             return Err(bad(format!("{name:?} is not the name of a model file")));
         }
     }
+    let mut used = BTreeSet::new();
     for name in referenced {
         if !files.contains_key(*name) {
             let name = shortened(name);
             return Err(bad(format!("file {name:?} is used but not listed")));
+        }
+        // It would be read as often as it is used.
+        if !used.insert(name) {
+            let name = shortened(name);
+            return Err(bad(format!("file {name:?} is used twice")));
         }
     }
     Ok(())
@@ -289,6 +297,13 @@ impl Manifest {
         names.extend(self.neighbours.as_deref());
         names.extend(self.names.as_deref());
         names
+    }
+
+    /// Bytes of all files that the manifest uses.
+    pub(crate) fn n_bytes(&self) -> u64 {
+        let used = self.referenced().into_iter();
+        let sizes = used.filter_map(|name| self.files.get(name));
+        sizes.fold(0, |sum, file| file.bytes.saturating_add(sum))
     }
 
     /// Size and hash of every file.

@@ -62,17 +62,13 @@ impl ListedFiles<'_> {
         let path = self.directory.join(name);
         let record = self.records.get(name);
         let record = record.ok_or_else(|| self.bad_manifest(format!("it does not list {name}")))?;
+        let n_bytes = record.bytes();
         let map = match self.residence {
-            Residence::Mapped => map::open(&path)?,
-            Residence::Memory => map::read(&path)?,
+            Residence::Mapped => map::open(&path, n_bytes)?,
+            Residence::Memory => map::read(&path, n_bytes)?,
         };
-        let (found, expected) = (map.len() as u64, record.bytes());
-        if found != expected {
-            let problem = format!("it has {found} bytes, the manifest says {expected}");
-            return Err(bad(path, problem));
-        }
-        let is_checked = depth == Depth::Full || found <= SMALL_FILE;
-        if is_checked && !record.is_of(found, &sha256(&map)) {
+        let is_checked = depth == Depth::Full || n_bytes <= SMALL_FILE;
+        if is_checked && !record.is_of(n_bytes, &sha256(&map)) {
             let problem = "it is damaged: its SHA-256 is not the one in the manifest";
             return Err(bad(path, problem.into()));
         }

@@ -16,6 +16,7 @@ use super::describe::read_manifest;
 use crate::error::{Error, Result};
 use crate::predict::Integrity;
 use crate::store::format::files::{FileRecord, MANIFEST, hexadecimal};
+use crate::store::format::map::open_regular;
 use crate::store::format::open::Unchecked;
 
 /// How a file compares with its entry in the manifest.
@@ -92,40 +93,39 @@ pub fn check_files(directory: &Path) -> Result<FilesCheck> {
 }
 
 fn compare(path: &Path, record: &FileRecord) -> FileState {
-    let compared = || -> io::Result<FileState> {
-        let metadata = fs::metadata(path)?;
-        if !metadata.is_file() {
-            return Ok(FileState::Unreadable("it is not a regular file".into()));
-        }
+    let compared = || -> Result<FileState> {
+        let (file, metadata) = open_regular(path)?;
         if metadata.len() != record.bytes {
             let found = metadata.len();
             return Ok(FileState::WrongSize { found });
         }
-        let found = sha256_of(path)?;
-        if found == record.sha256 {
-            return Ok(FileState::Whole);
+        match sha256_while(path, file, record.bytes, || true)? {
+            Some(found) if found != record.sha256 => Ok(FileState::WrongHash { found }),
+            _ => Ok(FileState::Whole),
         }
-        Ok(FileState::WrongHash { found })
     };
-    compared().unwrap_or_else(|error| match error.kind() {
-        io::ErrorKind::NotFound => FileState::Missing,
-        _ => FileState::Unreadable(error.to_string()),
+    compared().unwrap_or_else(|error| match error {
+        Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => FileState::Missing,
+        Error::Io { source, .. } => FileState::Unreadable(source.to_string()),
+        Error::BadFile { problem, .. } => FileState::Unreadable(problem),
+        error => FileState::Unreadable(error.to_string()),
     })
 }
 
-/// SHA-256 of a file, read in chunks.
-fn sha256_of(path: &Path) -> io::Result<String> {
-    let hash = sha256_while(path, || true)?;
-    hash.ok_or_else(|| io::ErrorKind::Interrupted.into())
-}
-
-/// SHA-256 of a file, read in chunks; none if it stops being wanted.
-fn sha256_while(path: &Path, is_wanted: impl Fn() -> bool) -> io::Result<Option<String>> {
-    let mut file = File::open(path)?;
+/// SHA-256 of a file of so many bytes, read in chunks; none if it stops being wanted.
+fn sha256_while(
+    path: &Path,
+    file: File,
+    n_bytes: u64,
+    is_wanted: impl Fn() -> bool,
+) -> Result<Option<String>> {
+    // One byte more, so that a file that grows has another hash; it may grow for ever.
+    let mut file = file.take(n_bytes.saturating_add(1));
     let mut hash = Sha256::new();
     let mut chunk = vec![0; 1 << 20];
     while is_wanted() {
-        match file.read(&mut chunk)? {
+        let n_read = file.read(&mut chunk);
+        match n_read.map_err(|error| Error::io(path, "read", error))? {
             0 => return Ok(Some(hexadecimal(&hash.finalize()))),
             n_read => hash.update(&chunk[..n_read]),
         }
@@ -151,8 +151,9 @@ pub(crate) fn check_in_background(files: Vec<Unchecked>) -> Arc<Integrity> {
 
 fn check_all(files: &[Unchecked], integrity: &Integrity) -> Result<()> {
     for file in files {
-        let hash = sha256_while(&file.path, || !integrity.is_unwanted());
-        let hash = hash.map_err(|error| Error::io(&file.path, "read", error))?;
+        let (opened, _) = open_regular(&file.path)?;
+        let is_wanted = || !integrity.is_unwanted();
+        let hash = sha256_while(&file.path, opened, file.record.bytes(), is_wanted)?;
         let Some(hash) = hash else {
             return Ok(());
         };

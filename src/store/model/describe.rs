@@ -10,8 +10,8 @@ use crate::events::Event;
 use crate::store::format::files::{FileRecord, MANIFEST, read_bounded};
 use crate::store::format::manifest::{self, Manifest};
 
-/// Most bytes of a manifest.
-const MAX_MANIFEST: u64 = 64 << 20;
+/// Most bytes of a manifest; reading one takes some ten times its size.
+const MAX_MANIFEST: u64 = 16 << 20;
 
 /// The contents of a manifest.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,16 +9,20 @@ use super::describe::{plan_of, read_manifest};
 use super::load_member::MemberLoader;
 use super::{judging, rerank};
 use crate::config::Plan;
-use crate::data::LabelSet;
+use crate::data::{LabelSet, Texts};
 use crate::error::Result;
 use crate::features::{Featurizer, Pairs, Vectorizer, WordPieces};
 use crate::matrix::CsrMatrix;
 use crate::neighbours::{Names, Neighbours};
 use crate::predict::{EnsembleCalibration, Member, Predictor, PredictorParts, TrainingRecord};
+use crate::store::format::files::MANIFEST;
 use crate::store::format::lines;
 use crate::store::format::manifest::Manifest;
 use crate::store::format::open::{Depth, ListedFiles, OpenFile, Residence, Unchecked, bad};
 use crate::store::format::tensors::TensorFile;
+
+/// Most members of a model.
+const MAX_MEMBERS: usize = 1024;
 
 impl Predictor {
     /// Loads a model. Its large matrices are mapped and read when they are used, and checked in the background;
@@ -39,7 +43,28 @@ impl Predictor {
     /// # Errors
     /// As [`Predictor::load`].
     pub fn load_into_memory(directory: impl AsRef<Path>) -> Result<Predictor> {
-        load(directory.as_ref(), Depth::Full, Residence::Memory)
+        Predictor::load_into_memory_within(directory, u64::MAX)
+    }
+
+    /// As [`Predictor::load_into_memory`], for a model whose files have at most `max_bytes` together; a larger one is
+    /// refused before any of them is read.
+    ///
+    /// # Errors
+    /// As [`Predictor::load`].
+    pub fn load_into_memory_within(
+        directory: impl AsRef<Path>,
+        max_bytes: u64,
+    ) -> Result<Predictor> {
+        let directory = directory.as_ref();
+        let manifest = read_manifest(directory)?;
+        let n_bytes = manifest.n_bytes();
+        if max_bytes < n_bytes {
+            let problem =
+                format!("its files have {n_bytes} bytes, at most {max_bytes} may be used");
+            return Err(bad(directory.join(MANIFEST), problem));
+        }
+        let (parts, _) = parts_of(directory, &manifest, Depth::Full, Residence::Memory)?;
+        Predictor::new(parts)
     }
 }
 
@@ -62,8 +87,16 @@ pub(crate) fn load_parts(
     depth: Depth,
     residence: Residence,
 ) -> Result<(PredictorParts, Vec<Unchecked>)> {
-    let manifest = read_manifest(directory)?;
-    let plan = plan_of(&manifest)?;
+    parts_of(directory, &read_manifest(directory)?, depth, residence)
+}
+
+fn parts_of(
+    directory: &Path,
+    manifest: &Manifest,
+    depth: Depth,
+    residence: Residence,
+) -> Result<(PredictorParts, Vec<Unchecked>)> {
+    let plan = plan_of(manifest)?;
     let loader = Loader {
         files: ListedFiles {
             directory,
@@ -72,11 +105,12 @@ pub(crate) fn load_parts(
             residence,
         },
         plan: &plan,
-        manifest: &manifest,
+        manifest,
     };
-    if manifest.members.is_empty() {
-        let problem = "it has 0 members, expected at least 1";
-        return Err(loader.files.bad_manifest(problem.into()));
+    let n_members = manifest.members.len();
+    if !(1..=MAX_MEMBERS).contains(&n_members) {
+        let problem = format!("it has {n_members} members, expected 1 to {MAX_MEMBERS}");
+        return Err(loader.files.bad_manifest(problem));
     }
     let ((labels, calibration, neighbours), (featurizer, members)) = rayon::join(
         || {
@@ -119,15 +153,22 @@ struct LabelNames {
 impl Loader<'_> {
     fn labels(&self) -> Result<LabelNames> {
         let n_labels = self.plan.counts().n_labels;
-        let file = self.files.whole(&self.manifest.labels.names)?;
-        let names = lines::read(&file.path, &file.map)?;
-        check_count(&file, names.len(), n_labels, "names")?;
+        let (file, names) = self.lines(&self.manifest.labels.names, n_labels, "names")?;
         let set: LabelSet = names.iter().collect();
         check_count(&file, set.len(), n_labels, "different names")?;
         let mut tensors = self.files.tensors(&self.manifest.labels.counts)?;
         let counts = tensors.numbers("label_counts", n_labels)?;
         tensors.finish()?;
         Ok(LabelNames { set, counts })
+    }
+
+    /// A list of texts, which is counted before it is taken apart.
+    fn lines(&self, name: &str, n_expected: usize, what: &str) -> Result<(OpenFile, Texts)> {
+        let file = self.files.whole(name)?;
+        let n_found = memchr::memchr_iter(b'\n', &file.map).count();
+        check_count(&file, n_found, n_expected, what)?;
+        let texts = lines::read(&file.path, &file.map)?;
+        Ok((file, texts))
     }
 
     fn featurizer(&self) -> Result<Featurizer> {
@@ -157,9 +198,7 @@ impl Loader<'_> {
         let Some(features) = &self.manifest.features else {
             return Ok(None);
         };
-        let file = self.files.whole(&features.vocabulary)?;
-        let words = lines::read(&file.path, &file.map)?;
-        check_count(&file, words.len(), n_words, "words")?;
+        let (file, words) = self.lines(&features.vocabulary, n_words, "words")?;
         let mut tensors = self.files.tensors(&features.weights)?;
         let idf = tensors.floats("idf", n_words)?;
         tensors.finish()?;

@@ -22,7 +22,7 @@ use crate::store::written_by;
 use crate::train::{Array, NamedArray, Spread, StateParts, TrainState};
 
 /// No manifest of a snapshot is longer.
-const MAX_MANIFEST: u64 = 64 << 20;
+const MAX_MANIFEST: u64 = 16 << 20;
 
 /// Which snapshot of a training it is.
 #[derive(Clone, Copy)]
@@ -134,7 +134,7 @@ pub(crate) fn read(
     let is_plain = is_plain_name(&snapshot.state);
     let file = snapshot.files.get(&snapshot.state).filter(|_| is_plain);
     let record = file.ok_or_else(|| bad("it is not listed in the manifest"))?;
-    let map = map::open(&path)?;
+    let map = map::open(&path, record.bytes())?;
     if !record.is_of(map.len() as u64, &sha256(&map)) {
         return Err(bad(
             "it is damaged: its size or SHA-256 is not the one in the manifest",
