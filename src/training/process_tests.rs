@@ -289,6 +289,17 @@ fn check_resumed(settings: &[&str], cases: &[(usize, usize, (Phase, usize))]) {
 }
 
 #[test]
+fn a_finished_training_is_loaded_by_every_process() {
+    let config = config(&["stage1.epochs=1", "stage2.epochs=1"]);
+    let directory = tempfile::tempdir().unwrap();
+    let model = directory.path().join("model");
+    assert_trained(train(&model, 2, &config, None));
+    let expected = contents(&model);
+    assert_trained(train(&model, 3, &config, None));
+    assert!(contents(&model) == expected);
+}
+
+#[test]
 fn what_processes_cannot_do_is_said() {
     let data = data(400);
     let problems = |settings: &[&str], n_processes| -> Vec<String> {

@@ -464,7 +464,7 @@ impl TensorFile {
         Err(self.bad(name, &problem))
     }
 
-    fn bad(&self, name: &str, problem: &str) -> Error {
+    pub(crate) fn bad(&self, name: &str, problem: &str) -> Error {
         Error::BadFile {
             path: self.path.clone(),
             problem: format!("tensor {name}: {problem}"),

@@ -126,55 +126,15 @@ pub(crate) fn read(
     origin: &EncoderOrigin,
     communicator: &dyn Communicator,
 ) -> Result<TrainState> {
-    let path = directory.join(&snapshot.state);
-    let bad = |problem: &str| Error::BadFile {
-        path: path.clone(),
-        problem: problem.into(),
-    };
-    let is_plain = is_plain_name(&snapshot.state);
-    let file = snapshot.files.get(&snapshot.state).filter(|_| is_plain);
-    let record = file.ok_or_else(|| bad("it is not listed in the manifest"))?;
-    let map = map::open(&path, record.bytes())?;
-    if !record.is_of(map.len() as u64, &sha256(&map)) {
-        return Err(bad(
-            "it is damaged: its size or SHA-256 is not the one in the manifest",
-        ));
-    }
-    let mut file = TensorFile::new(&path, map, Scan::Lists)?;
-    let (n_labels, n_clusters) = (plan.counts().n_labels, plan.n_clusters());
-
-    let cluster_of = file.numbers("clustering", n_labels)?;
-    let cluster_of = cluster_of.into_iter().map(ClusterId).collect();
-    let n_edges = file.len("adjacency.labels")?;
-    let indptr = file.large_numbers("adjacency.indptr", n_clusters + 1)?;
-    let indptr = indptr.iter().map(|&end| end as usize).collect();
-    let labels = file.numbers("adjacency.labels", n_edges)?;
+    let mut file = open_state(directory, snapshot)?;
+    let parts = read_parts(&mut file, snapshot, plan)?;
+    let n_labels = plan.counts().n_labels;
     let own = communicator.own_labels(n_labels);
-    let own_edges: Vec<usize> = (0..n_edges)
-        .filter(|&edge| own.contains(&(labels[edge] as usize)))
+    let labels = parts.adjacency.edges().rows();
+    let own_edges: Vec<usize> = (0..labels.len())
+        .filter(|&edge| own.contains(&labels[edge].idx()))
         .collect();
-    let labels = labels.into_iter().map(LabelRow).collect();
-    let edges = Edges::new(indptr, labels, n_labels)?;
-    let adjacency = match snapshot.beta {
-        None => Adjacency::fixed(edges),
-        Some(beta) => Adjacency::learned(edges, file.floats("adjacency.weight", n_edges)?, beta)?,
-    };
-    let n_parents = file.len("parents")?;
-    let parents = file.numbers("parents", n_parents)?;
-    let is_parent = |parent: &u32| *parent as usize <= n_clusters;
-    if ![0, n_labels].contains(&n_parents) || !parents.iter().all(is_parent) {
-        return Err(bad(
-            "tensor parents: it does not hold one cluster per label",
-        ));
-    }
-    let parent = |parent: u32| parent.checked_sub(1).map(ClusterId);
-    let parts = StateParts {
-        clustering: Clustering::new(cluster_of, n_clusters)?,
-        adjacency,
-        position: (&snapshot.position).into(),
-        parents: parents.into_iter().map(parent).collect(),
-        history: snapshot.history.iter().map(Into::into).collect(),
-    };
+    let n_edges = labels.len();
     let mut fill = |NamedArray {
                         name,
                         array,
@@ -201,4 +161,57 @@ pub(crate) fn read(
     let state = TrainState::restore(plan, origin, parts, own.clone(), &mut fill)?;
     file.finish()?;
     Ok(state)
+}
+
+/// The state file of a snapshot, if its bytes are those that were written.
+fn open_state(directory: &Path, snapshot: &Snapshot) -> Result<TensorFile> {
+    let path = directory.join(&snapshot.state);
+    let bad = |problem: &str| Error::BadFile {
+        path: path.clone(),
+        problem: problem.into(),
+    };
+    let is_plain = is_plain_name(&snapshot.state);
+    let file = snapshot.files.get(&snapshot.state).filter(|_| is_plain);
+    let record = file.ok_or_else(|| bad("it is not listed in the manifest"))?;
+    let map = map::open(&path, record.bytes())?;
+    if !record.is_of(map.len() as u64, &sha256(&map)) {
+        return Err(bad(
+            "it is damaged: its size or SHA-256 is not the one in the manifest",
+        ));
+    }
+    TensorFile::new(&path, map, Scan::Lists)
+}
+
+/// The parts of a state that have a structure of their own.
+fn read_parts(file: &mut TensorFile, snapshot: &Snapshot, plan: &Plan) -> Result<StateParts> {
+    let (n_labels, n_clusters) = (plan.counts().n_labels, plan.n_clusters());
+    let cluster_of = file.numbers("clustering", n_labels)?;
+    let n_edges = file.len("adjacency.labels")?;
+    let indptr = file.large_numbers("adjacency.indptr", n_clusters + 1)?;
+    let labels = file.numbers("adjacency.labels", n_edges)?;
+    let edges = Edges::new(
+        indptr.iter().map(|&end| end as usize).collect(),
+        labels.into_iter().map(LabelRow).collect(),
+        n_labels,
+    )?;
+    let adjacency = match snapshot.beta {
+        None => Adjacency::fixed(edges),
+        Some(beta) => Adjacency::learned(edges, file.floats("adjacency.weight", n_edges)?, beta)?,
+    };
+    let n_parents = file.len("parents")?;
+    let parents = file.numbers("parents", n_parents)?;
+    let is_parent = |parent: &u32| *parent as usize <= n_clusters;
+    if ![0, n_labels].contains(&n_parents) || !parents.iter().all(is_parent) {
+        return Err(file.bad("parents", "it does not hold one cluster per label"));
+    }
+    Ok(StateParts {
+        clustering: Clustering::new(cluster_of.into_iter().map(ClusterId).collect(), n_clusters)?,
+        adjacency,
+        position: (&snapshot.position).into(),
+        parents: parents
+            .into_iter()
+            .map(|parent| parent.checked_sub(1).map(ClusterId))
+            .collect(),
+        history: snapshot.history.iter().map(Into::into).collect(),
+    })
 }
