@@ -17,7 +17,7 @@ fn dump(dataset: &Dataset) -> String {
             out += &format!("#{} ", ids.get(point));
         }
         let (_, relevances) = dataset.labels().row(point);
-        let labels: Vec<String> = dataset
+        let named: Vec<String> = dataset
             .label_names(point)
             .zip(relevances)
             .map(|(name, relevance)| match *relevance {
@@ -25,7 +25,7 @@ fn dump(dataset: &Dataset) -> String {
                 relevance => format!("{name}={relevance}"),
             })
             .collect();
-        let labels = labels.join(" | ");
+        let labels = named.join(" | ");
         let text = dataset.texts().unwrap().get(point);
         out += &format!("{text:?} -> {labels}\n");
     }

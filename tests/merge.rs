@@ -251,9 +251,8 @@ fn probabilities_are_fitted_on_points_that_no_member_was_trained_on() {
     // Near duplicates are left out, and so are points without labels.
     let mixed = Dataset::from_texts((0..300).map(|point| {
         let from = if point < 100 { &train } else { &held_out };
-        let is_labelled = point % 3 > 0 || point < 60;
         let labels: Vec<String> = (from.labels().row(point).0.iter())
-            .filter(|_| is_labelled)
+            .filter(|_| point % 3 > 0 || point < 60)
             .map(|&label| known.name(LabelId(label)).to_owned())
             .collect();
         (from.texts().unwrap().get(point).to_owned(), labels)

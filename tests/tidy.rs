@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+mod words;
+
 /// The modules of the library in reading order, one layer per line. A module may use only those before it.
 const LAYERS: [&[&str]; 12] = [
     &["error", "ids", "events", "pool", "random"],

@@ -320,7 +320,7 @@ impl Adjacency {
 
     /// The parts of learned edges that a row-wise update of their weights needs.
     ///
-    /// For edges of which none were removed: training begins with those.
+    /// No edges may have been removed: training begins with all of them.
     pub(crate) fn learned_mut(&mut self) -> Option<LearnedRows<'_>> {
         match &mut self.kind {
             EdgeKind::Fixed => None,

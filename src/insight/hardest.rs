@@ -47,7 +47,7 @@ pub enum MissReason {
     Found,
     /// The label has no training points.
     Unseen,
-    /// No searched cluster leads to it.
+    /// It is in none of the searched clusters.
     NoPath,
     /// Its best path is too weak for the shortlist.
     WeakPath,

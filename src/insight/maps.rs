@@ -196,7 +196,8 @@ pub struct Compactness {
     pub most_points: usize,
     /// Labels with one cluster, and with several.
     pub n_labels: [usize; 2],
-    /// For both, the norm of the mean of a label's normalised embeddings, averaged; 1 if they are all the same.
+    /// Norm of the mean of a label's normalised embeddings, averaged over the labels of each kind; 1 if they
+    /// are all the same.
     pub mean_length: [f64; 2],
 }
 

@@ -229,9 +229,12 @@ fn every_file_is_told_apart_by_how_it_is_damaged() {
     assert_eq!(state(longer), &FileState::WrongSize { found: n_longer });
     assert!(matches!(state(flipped), FileState::WrongHash { found } if found.len() == 64));
     assert!(matches!(state(folder), FileState::Unreadable(_)));
-    let n_whole = damaged.files.values();
-    let n_whole = n_whole.filter(|file| file.state == FileState::Whole);
-    assert_eq!(n_whole.count(), names.len() - 4);
+    let n_whole = damaged
+        .files
+        .values()
+        .filter(|file| file.state == FileState::Whole)
+        .count();
+    assert_eq!(n_whole, names.len() - 4);
 
     fs::write(path("manifest.json"), "{}").unwrap();
     assert!(check_files(directory.path()).is_err());

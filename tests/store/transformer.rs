@@ -117,10 +117,10 @@ fn what_a_transformer_cannot_use_is_an_error_before_training() {
         trained.err().unwrap().to_string()
     };
     let (_, labels) = texts_and_labels(20);
-    let features = labels.clone();
-    let features = Dataset::new(None, Some(features), labels, label_names(), None).unwrap();
+    let features = Some(labels.clone());
+    let without_texts = Dataset::new(None, features, labels, label_names(), None).unwrap();
     let config = transformer_config(given.path(), &[]);
-    let found = error(config.clone(), &features);
+    let found = error(config.clone(), &without_texts);
     assert!(found.contains("a transformer reads texts"), "{found}");
     let nowhere = config.with_value("encoder.pretrained=nowhere").unwrap();
     let found = error(nowhere, &dataset(20));

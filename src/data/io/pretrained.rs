@@ -30,7 +30,7 @@ pub struct Pretrained {
     pub tokenizer: TokenizerSource,
 }
 
-/// How texts become word pieces.
+/// The rules by which texts become word pieces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenizerSource {
     /// `tokenizer.json`.
