@@ -10,7 +10,7 @@ use super::Communicator;
 use super::message::unpacked;
 use super::partition::part;
 
-/// Which keys of each list are among its K best on all processes.
+/// The keys of each list that are among its K best on all processes.
 pub(crate) struct BestOfAll {
     /// The best key of each list that is out, none where there are no more than K; empty if no key is out.
     first_out: Vec<Option<u64>>,
@@ -31,11 +31,7 @@ impl BestOfAll {
 
 impl dyn Communicator + '_ {
     /// The K best keys of each list, higher ones first. own: this process's keys, at most K of each list
-    pub(crate) fn best_of_all(
-        &self,
-        k: usize,
-        own: impl FnOnce() -> Vec<Vec<u64>>,
-    ) -> BestOfAll {
+    pub(crate) fn best_of_all(&self, k: usize, own: impl FnOnce() -> Vec<Vec<u64>>) -> BestOfAll {
         let first_out = if self.is_alone() {
             Vec::new()
         } else {
@@ -92,7 +88,11 @@ impl dyn Communicator + '_ {
             .map(|bytes| bytemuck::pod_collect_to_vec(bytes))
             .collect();
         let of_list = |list: usize| sketches.iter().map(move |sketches| &sketches[list]);
-        let n_keys = |list| of_list(list).map(|sketch| sketch.n_keys as usize).sum::<usize>();
+        let n_keys = |list| {
+            of_list(list)
+                .map(|sketch| sketch.n_keys as usize)
+                .sum::<usize>()
+        };
         let crowded: Vec<usize> = (0..keys.len()).filter(|&list| n_keys(list) > k).collect();
         for &list in &crowded {
             let bound = lower_bound(of_list(list), stride, k);
@@ -106,7 +106,7 @@ impl dyn Communicator + '_ {
 /// Keys of each list that a process sends first.
 const N_MARKS: usize = 8;
 
-/// How many keys a process has of a list, and every (K+1)/8-th of them in descending order.
+/// The number of keys that a process has of a list, and every (K+1)/8-th of them in descending order.
 #[derive(Clone, Copy, Default, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 struct Sketch {

@@ -48,7 +48,7 @@ pub(crate) struct Selection {
 
 /// Paths that are looked at to guess which score the K-th best has.
 const SAMPLE: usize = 1024;
-/// So many paths ahead what is known of their labels is asked for: they lie far apart in memory.
+/// Prefetch distance, in paths: their labels lie far apart in memory.
 const AHEAD: usize = 16;
 
 /// Buffers of the search; one per thread.

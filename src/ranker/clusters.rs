@@ -64,7 +64,7 @@ impl ClusterTree {
         })
     }
 
-    /// How many clusters each level has, the lowest first.
+    /// Clusters of each level, the lowest first.
     pub(crate) fn level_sizes(n_clusters: usize) -> impl Iterator<Item = usize> {
         std::iter::successors(Some(n_clusters), |&n_clusters| {
             (MAX_AT_TOP < n_clusters).then(|| n_clusters.div_ceil(MAX_SIBLINGS))
@@ -100,7 +100,13 @@ impl ClusterTree {
                 ..*problem
             };
             let stream = "cluster ranker";
-            levels.push(Ranker::train_level(&level, config, seed, stream, &mut progress)?);
+            levels.push(Ranker::train_level(
+                &level,
+                config,
+                seed,
+                stream,
+                &mut progress,
+            )?);
             let first_above = (parents.len() + n_clusters) as u32;
             let parent = |group: &ClusterId| (!is_top).then_some(ClusterId(first_above + group.0));
             parents.extend(groups.iter().map(parent));

@@ -7,10 +7,10 @@ use std::ops::{ControlFlow, Range};
 use self::problem::*;
 use crate::communicator::{Communicator, SingleProcess, threads};
 use crate::config::RankerLoss;
+use crate::events::POINTS_PER_EVENT;
 use crate::ids::{ClusterId, LabelId};
 use crate::matrix::{CsrMatrix, Matrix};
 use crate::on_threads;
-use crate::events::POINTS_PER_EVENT;
 use crate::ranker::{
     ClusterTree, Negatives, PointView, Ranker, RankerOptions, RankerParts, RankerProblem,
     RankerScratch,

@@ -179,10 +179,7 @@ mod tests {
         };
         let alone = files(1);
         for n_processes in [2, 5, 16] {
-            assert!(
-                files(n_processes)[0] == alone[0],
-                "{n_processes} processes"
-            );
+            assert!(files(n_processes)[0] == alone[0], "{n_processes} processes");
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use rayon::prelude::*;
 
-use super::head::{Batch, BatchCounts, Head, HeadLoss, HeadMut, HeadOptions, LabelState, LossWeights};
+use super::head::{
+    Batch, BatchCounts, Head, HeadLoss, HeadMut, HeadOptions, LabelState, LossWeights,
+};
 use super::stage::Stage;
 use super::state::TrainState;
 use crate::config::Reduction;
@@ -148,4 +150,3 @@ impl StepBuffers {
         }
     }
 }
-

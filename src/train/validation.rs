@@ -67,7 +67,10 @@ impl Validator<'_> {
             .best_of_all(self.options.shortlist_size, keys);
         let own = shortlists.par_iter().enumerate().map(|(point, paths)| {
             let kept = paths.iter().filter(|path| best.contains(point, key(path)));
-            best_of(kept.map(|path| self.score(path, embeddings.row(point))).collect())
+            best_of(
+                kept.map(|path| self.score(path, embeddings.row(point)))
+                    .collect(),
+            )
         });
         let joined = self.communicator.join_lists(own.collect());
         joined.into_iter().map(best_of).collect()

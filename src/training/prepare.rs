@@ -100,9 +100,7 @@ impl<'a> PreparedTraining<'a> {
     /// # Errors
     /// As [`Trainer::train`].
     pub fn train(self) -> Result<Predictor> {
-        self.check_alone(
-            "several processes need a directory to write the model to: use train_to",
-        )?;
+        self.check_alone("several processes need a directory to write the model to: use train_to")?;
         let data = DataSummary::of(self.data);
         let trained = self.run(data, Keeping::Nowhere, Runs::All)?;
         Ok(trained.expect("the only process has the model"))

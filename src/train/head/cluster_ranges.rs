@@ -11,10 +11,10 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::clusters::cluster_gradients;
-use super::labels::take;
+use super::label_state::take;
 use super::search::{ShardBuffers, points_of};
 use super::{Batch, Head, SHARD};
-use crate::communicator::N_RANGES;
+use crate::communicator::{N_RANGES, Ranges};
 use crate::ids::ClusterId;
 use crate::index::{ClusterClassifiers, Selection, descending_key};
 use crate::kernels::Kernels;
@@ -48,7 +48,9 @@ impl Head<'_> {
         let shards = self.shards.par_iter_mut().enumerate();
         shards.for_each(|(at, shard)| {
             let points = points_of(at, n_points);
-            shard.own_scores.exponentials(clusters, batch, points, ranges);
+            shard
+                .own_scores
+                .exponentials(clusters, batch, points, ranges);
         });
         let sums = self.all_of(|scores| &scores.sums);
         let sums = self.communicator.join_ranges(sums);
@@ -61,9 +63,14 @@ impl Head<'_> {
             scores.find_best(clusters, batch, points, ranges, beam_size);
         });
 
-        let keys = self.communicator.join_columns(n_points, self.all_of(|scores| &scores.keys));
+        let keys = self
+            .communicator
+            .join_columns(n_points, self.all_of(|scores| &scores.keys));
         let mut parents = self.all_of(|scores| &scores.parents);
-        self.communicator.max(&mut parents);
+        let of_parents: Vec<ClusterId> = (0..n_points).flat_map(|p| batch.parents_of(p)).collect();
+        let ranges = Ranges::of(clusters.n_clusters());
+        self.communicator
+            .fill(&mut parents, |at| ranges.holding(of_parents[at].0));
         let mut rest = &mut parents[..];
         let of_shards: Vec<&mut [f32]> = self
             .shards
@@ -268,12 +275,7 @@ impl OwnScores {
 
 impl ShardBuffers {
     /// The clusters of the next point: the best of these keys, then parents of positives that are not among them.
-    fn select(
-        &mut self,
-        keys: &[u64],
-        parents: impl Iterator<Item = Selection>,
-        beam_size: usize,
-    ) {
+    fn select(&mut self, keys: &[u64], parents: impl Iterator<Item = Selection>, beam_size: usize) {
         let best = &mut self.own_scores.scratch;
         best.clear();
         best.extend_from_slice(keys);
