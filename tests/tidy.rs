@@ -11,7 +11,7 @@ const LAYERS: [&[&str]; 12] = [
     &["kernels", "matrix", "config", "communicator"],
     &["data", "features", "metrics"],
     &["encoder", "clustering", "classifiers", "index"],
-    &["model", "loss", "optim"],
+    &["model", "loss", "optim", "reference"],
     &["train", "ranker", "calibration", "judge", "neighbours"],
     &["ensemble"],
     &["predict"],
@@ -22,7 +22,15 @@ const LAYERS: [&[&str]; 12] = [
 ];
 
 /// The modules that users of the library see.
-const PUBLIC: [&str; 6] = ["config", "data", "metrics", "insight", "bench", "tools"];
+const PUBLIC: [&str; 7] = [
+    "config",
+    "data",
+    "metrics",
+    "reference",
+    "insight",
+    "bench",
+    "tools",
+];
 
 /// The position of a module in reading order.
 fn place(module: &str) -> Option<usize> {

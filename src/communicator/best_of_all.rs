@@ -10,7 +10,7 @@ use super::Communicator;
 use super::message::unpacked;
 use super::partition::part;
 
-/// Which keys of each list are among its K best on all processes.
+/// The keys of each list that are among its K best on all processes.
 pub(crate) struct BestOfAll {
     /// The best key of each list that is out, none where there are no more than K; empty if no key is out.
     first_out: Vec<Option<u64>>,
@@ -106,7 +106,7 @@ impl dyn Communicator + '_ {
 /// Keys of each list that a process sends first.
 const N_MARKS: usize = 8;
 
-/// How many keys a process has of a list, and every (K+1)/8-th of them in descending order.
+/// The number of keys that a process has of a list, and every (K+1)/8-th of them in descending order.
 #[derive(Clone, Copy, Default, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 struct Sketch {

@@ -186,10 +186,48 @@ impl dyn Communicator + '_ {
         sum.copy_from_slice(&all);
     }
 
-    /// The sum over all processes of each count.
-    pub(crate) fn sum_counts<const N: usize>(&self, own: [usize; N]) -> [usize; N] {
-        let all = self.gather(own.map(|count| count as u64).to_vec());
-        std::array::from_fn(|at| all.iter().skip(at).step_by(N).sum::<u64>() as usize)
+    /// The sum of each count and the values of all processes, one after the other: few of them, in one call.
+    pub(crate) fn sum_and_gather<const N: usize>(
+        &self,
+        counts: [usize; N],
+        own: Vec<u32>,
+    ) -> ([usize; N], Vec<u32>) {
+        if self.is_alone() {
+            return (counts, own);
+        }
+        let mut bytes = bytemuck::cast_slice(&counts.map(|count| count as u64)).to_vec();
+        bytes.extend_from_slice(bytemuck::cast_slice(&own));
+        let (mut sums, mut all) = ([0; N], Vec::new());
+        for bytes in self.all_gather(&bytes) {
+            let (counts, values) = bytes.split_at(N * size_of::<u64>());
+            let counts = sums.iter_mut().zip(unpacked::<u64>(counts));
+            counts.for_each(|(sum, count)| *sum += count as usize);
+            all.extend(unpacked::<u32>(values));
+        }
+        (sums, all)
+    }
+
+    /// Fills in the values that belong to ranges of other processes; `range_of` gives the range of each.
+    pub(crate) fn fill(&self, values: &mut [f32], range_of: impl Fn(usize) -> usize) {
+        if self.is_alone() {
+            return;
+        }
+        let owner = |at: usize| {
+            let range = range_of(at);
+            let owns =
+                |process: &usize| part(N_RANGES, *process, self.n_processes()).contains(&range);
+            (0..self.n_processes()).find(owns)
+        };
+        let owners: Vec<Option<usize>> = (0..values.len()).map(owner).collect();
+        let own = std::iter::zip(&owners, values.iter())
+            .filter(|(owner, _)| **owner == Some(self.process()));
+        let sent = self.gather_each(&own.map(|(_, &value)| value).collect::<Vec<_>>());
+        let mut parts: Vec<_> = sent.into_iter().map(Vec::into_iter).collect();
+        for (value, owner) in values.iter_mut().zip(owners) {
+            if let Some(next) = owner.and_then(|owner| parts[owner].next()) {
+                *value = next;
+            }
+        }
     }
 
     /// Raises each value to the highest that any process has.
@@ -331,27 +369,36 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_added_up_and_the_highest_values_found() {
-        for n_processes in [1, 3] {
+    fn counts_are_added_up_and_values_of_others_filled_in() {
+        for n_processes in [1, 3, 16] {
             let found = threads::run(n_processes, |communicator| {
                 let process = communicator.process();
-                let mut values = [process as f32, -(process as f32)];
-                communicator.max(&mut values);
-                let parents = vec![None, Some(ClusterId(process as u32))];
-                let (counts, parents) = (
-                    communicator.sum_counts([1, process]),
-                    communicator.gather(parents),
-                );
-                (counts, values, parents)
+                let counted =
+                    communicator.sum_and_gather([1, process], vec![process as u32; process]);
+                let mut highest = [process as f32, -(process as f32)];
+                communicator.max(&mut highest);
+                let parents = communicator.gather(vec![None, Some(ClusterId(process as u32))]);
+                let range_of = |at: usize| at * 7 % N_RANGES;
+                let own = communicator.own_ranges();
+                let value = |at| {
+                    if own.contains(&range_of(at)) {
+                        at as f32
+                    } else {
+                        -1.0
+                    }
+                };
+                let mut filled: Vec<f32> = (0..40).map(value).collect();
+                communicator.fill(&mut filled, range_of);
+                (counted, highest, parents, filled)
             });
             let last = n_processes - 1;
-            let parents = (0..n_processes)
-                .flat_map(|p| [None, Some(ClusterId(p as u32))])
-                .collect();
+            let values = (0..n_processes).flat_map(|p| vec![p as u32; p]).collect();
+            let parents = (0..n_processes).flat_map(|p| [None, Some(ClusterId(p as u32))]);
             let expected = (
-                [n_processes, last * n_processes / 2],
+                ([n_processes, last * n_processes / 2], values),
                 [last as f32, 0.0],
-                parents,
+                parents.collect::<Vec<_>>(),
+                (0..40).map(|at| at as f32).collect::<Vec<_>>(),
             );
             assert!(found.iter().all(|found| *found == expected));
         }

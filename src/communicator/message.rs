@@ -30,7 +30,7 @@ macro_rules! plain {
     };
 }
 
-plain!(u32, u64, f32, [u32; 2], [f64; 2], LabelId);
+plain!(u32, u64, f32, [f64; 2], LabelId);
 
 impl Message for Option<ClusterId> {
     /// 0 is none.

@@ -9,8 +9,8 @@
 //! rows of W_L with the state of the optimiser, and the edges of A that lead to them. Every sum that crosses ranges is
 //! taken range by range in their order, so that any number of processes gives the same bytes.
 //!
-//! What connects processes has two calls to implement. Both are made by all processes in the same order, and return when
-//! all have made them; there is no error to return: where a process is lost, the others are ended by what connects them.
+//! A connection of processes has two calls to implement. Both are made by all processes in the same order, and return when
+//! all have made them; there is no error to return: where a process is lost, the connection ends the others.
 
 mod agreement;
 mod best_of_all;
@@ -36,7 +36,7 @@ pub trait Communicator: Sync {
     /// Its number, from 0. Process 0 writes the model.
     fn process(&self) -> usize;
 
-    /// How many there are, at most [`MAX_PROCESSES`].
+    /// Their number, at most [`MAX_PROCESSES`].
     fn n_processes(&self) -> usize;
 
     /// Sends the same to every process; returns what each process sent, in their order.

@@ -64,7 +64,7 @@ impl ClusterTree {
         })
     }
 
-    /// How many clusters each level has, the lowest first.
+    /// Clusters of each level, the lowest first.
     pub(crate) fn level_sizes(n_clusters: usize) -> impl Iterator<Item = usize> {
         std::iter::successors(Some(n_clusters), |&n_clusters| {
             (MAX_AT_TOP < n_clusters).then(|| n_clusters.div_ceil(MAX_SIBLINGS))

@@ -33,7 +33,7 @@ pub(crate) struct RankerProblem<'a> {
     pub dense: Option<&'a Matrix>,
     /// Y, N×L: every stored entry is relevant.
     pub labels: &'a CsrMatrix,
-    /// Which points are negatives.
+    /// Source of the negatives.
     pub negatives: Negatives<'a>,
     /// The processes that train together, on the same problem.
     pub communicator: &'a dyn Communicator,

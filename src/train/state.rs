@@ -82,7 +82,7 @@ pub(crate) struct EpochSums {
     pub recent: f64,
 }
 
-/// Which boundary a training has come to.
+/// The boundary that a training has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Boundary {
     /// Between two steps.
@@ -96,7 +96,7 @@ pub(crate) enum Boundary {
 /// Called at every boundary with the state, which it may store.
 pub(crate) type Keep<'a> = dyn FnMut(&mut TrainState, Boundary) -> Result<()> + 'a;
 
-/// Which part of an array a process holds.
+/// The part of an array that a process holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spread {
     /// All of it.

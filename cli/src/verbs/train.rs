@@ -11,7 +11,7 @@ use elias::tools::{self, MemoryEstimate};
 use elias::{Config, Trainer};
 
 use crate::measuring::Measurement;
-use crate::ranks::Process;
+use crate::processes::Process;
 use crate::settings::Settings;
 use crate::ui::console::{Console, Misuse};
 use crate::ui::interrupt::{Interrupt, unless_stopped};

@@ -11,10 +11,10 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::clusters::cluster_gradients;
-use super::labels::take;
+use super::label_state::take;
 use super::search::{ShardBuffers, points_of};
 use super::{Batch, Head, SHARD};
-use crate::communicator::N_RANGES;
+use crate::communicator::{N_RANGES, Ranges};
 use crate::ids::ClusterId;
 use crate::index::{ClusterClassifiers, Selection, descending_key};
 use crate::kernels::Kernels;
@@ -67,7 +67,10 @@ impl Head<'_> {
             .communicator
             .join_columns(n_points, self.all_of(|scores| &scores.keys));
         let mut parents = self.all_of(|scores| &scores.parents);
-        self.communicator.max(&mut parents);
+        let of_parents: Vec<ClusterId> = (0..n_points).flat_map(|p| batch.parents_of(p)).collect();
+        let ranges = Ranges::of(clusters.n_clusters());
+        self.communicator
+            .fill(&mut parents, |at| ranges.holding(of_parents[at].0));
         let mut rest = &mut parents[..];
         let of_shards: Vec<&mut [f32]> = self
             .shards

@@ -5,7 +5,8 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::LossWeights;
-use super::labels::{RangeBuffers, take};
+use super::label_state::take;
+use super::labels::RangeBuffers;
 use super::search::ShardBuffers;
 use crate::communicator::Communicator;
 use crate::config::SecondMoments;
@@ -156,7 +157,7 @@ impl<'a> EdgeRow<'a> {
         highest(self.weights)
     }
 
-    /// Where its edges into each of these ranges of labels lie.
+    /// Positions of its edges into each of these ranges of labels.
     fn segments(&self, ranges: Range<usize>) -> impl Iterator<Item = Range<usize>> + use<'a> {
         segments(self.labels, self.n_labels, ranges)
     }

@@ -16,6 +16,7 @@
 mod cluster_ranges;
 mod clusters;
 mod edges;
+mod label_state;
 mod labels;
 mod search;
 
@@ -34,7 +35,7 @@ use crate::matrix::{CsrMatrix, Matrix};
 use crate::pool::Pool;
 
 pub(crate) use edges::EdgeState;
-pub(crate) use labels::{LabelGradients, LabelMoments, LabelState};
+pub(crate) use label_state::{LabelGradients, LabelMoments, LabelState};
 
 use labels::{RangeBuffers, RangeInputs};
 use search::ShardBuffers;
@@ -214,13 +215,13 @@ impl<'r> Head<'r> {
     }
 
     /// ∂L/∂log ŝ_c of selected clusters, from all ranges and from the positives that the cut at K dropped.
-    fn sum_slots(&mut self, n_points: usize, dropped: &[[u32; 2]], weights: LossWeights) {
+    fn sum_slots(&mut self, n_points: usize, dropped: &[u32], weights: LossWeights) {
         self.d_slots.clear();
         self.d_slots.resize(n_points * self.n_slots, 0.0);
         let of_ranges = self.ranges.iter().map(|range| &range.d_slots[..]);
         self.communicator.sum_in_order(of_ranges, &mut self.d_slots);
-        for &[point, slot] in dropped {
-            self.d_slots[point as usize * self.n_slots + slot as usize] -= weights.shortlist;
+        for &slot in dropped {
+            self.d_slots[slot as usize] -= weights.shortlist;
         }
     }
 

@@ -44,6 +44,11 @@ impl Pair {
         (self.slot_and_sign & !POSITIVE) as usize
     }
 
+    /// Position of its selected cluster in per-selection arrays.
+    fn position(self, n_slots: usize) -> u32 {
+        (self.point as usize * n_slots + self.slot()) as u32
+    }
+
     /// The order of the shortlist.
     fn key(&self) -> u64 {
         descending_key(self.score, self.label)
@@ -65,7 +70,7 @@ pub(super) struct ShardBuffers {
     pub(super) pairs: Vec<Vec<Pair>>,
     /// Clusters searched, point after point.
     pub(super) selected: Vec<Selection>,
-    /// Where each point's clusters start; one more entry than points.
+    /// Start of each point's clusters; one more entry than points.
     pub(super) selected_starts: Vec<usize>,
     /// Positives that the cut at K dropped, with their point.
     pub(super) dropped: Vec<Pair>,
@@ -86,8 +91,8 @@ struct SearchInputs<'a> {
 /// Outcome of the search of a batch.
 pub(super) struct Found {
     pub(super) counts: BatchCounts,
-    /// Point and slot of positives that the cut at K dropped.
-    pub(super) dropped: Vec<[u32; 2]>,
+    /// Positions in per-selection arrays of the positives that the cut at K dropped.
+    pub(super) dropped: Vec<u32>,
 }
 
 impl Head<'_> {
@@ -153,20 +158,22 @@ impl Head<'_> {
             pairs.map(Vec::len).sum(),
             shards.iter().map(|shard| shard.n_positives).sum(),
         ];
-        let mut dropped = Vec::new();
+        let mut own_dropped = Vec::new();
         for shard in shards {
             shard.dropped.sort_unstable_by_key(|p| (p.point, p.label));
-            let slots = shard.dropped.iter();
-            dropped.extend(slots.map(|pair| [u32::from(pair.point), pair.slot() as u32]));
+            let dropped = shard.dropped.iter();
+            own_dropped.extend(dropped.map(|pair| pair.position(self.n_slots)));
         }
-        let [n_pairs, n_positives] = self.communicator.sum_counts(own_counts);
+        let communicator = self.communicator;
+        let ([n_pairs, n_positives], dropped) =
+            communicator.sum_and_gather(own_counts, own_dropped);
         Found {
             counts: BatchCounts {
                 n_points,
                 n_pairs,
                 n_positives,
             },
-            dropped: self.communicator.gather(dropped),
+            dropped,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use elias::tools::Communicator;
+use elias::tools;
 use mpi::datatype::{Partition, PartitionMut};
 use mpi::environment::Universe;
 use mpi::topology::SimpleCommunicator;
@@ -12,12 +12,12 @@ use mpi::{Count, Threading};
 
 /// Most bytes that one call of MPI moves to or from a process; its counts are of 32 bits.
 const MOST_BYTES: usize = 1 << 30;
-/// How long mpirun has to read what a process said, before that process ends all. MPICH's drops what it has not read.
+/// Time for mpirun to read the output of a process, before that process ends all. MPICH's drops what it has not read.
 const TO_BE_HEARD: Duration = Duration::from_secs(1);
 
 /// The life of MPI in this process; it ends for all together when it is dropped.
 pub(super) struct Joined {
-    process: MpiRank,
+    process: MpiProcess,
     _universe: Universe,
 }
 
@@ -32,9 +32,9 @@ impl Joined {
         );
         end_all_on_panic();
         let world = universe.world();
-        let (process, n_processes) = (world.process() as usize, world.size() as usize);
+        let (process, n_processes) = (world.rank() as usize, world.size() as usize);
         Ok(Joined {
-            process: MpiRank {
+            process: MpiProcess {
                 process,
                 n_processes,
             },
@@ -42,7 +42,7 @@ impl Joined {
         })
     }
 
-    pub(super) fn communicator(&self) -> &dyn Communicator {
+    pub(super) fn communicator(&self) -> &dyn tools::Communicator {
         &self.process
     }
 
@@ -66,12 +66,12 @@ fn end_all_on_panic() {
     }));
 }
 
-struct MpiRank {
+struct MpiProcess {
     process: usize,
     n_processes: usize,
 }
 
-impl Communicator for MpiRank {
+impl tools::Communicator for MpiProcess {
     fn process(&self) -> usize {
         self.process
     }
@@ -105,8 +105,10 @@ impl Communicator for MpiRank {
         // All lengths, so that all processes know how many pieces there will be.
         let mut all = vec![0u64; self.n_processes * self.n_processes];
         world.all_gather_into(&own[..], &mut all[..]);
-        let to_here = all.chunks(self.n_processes).map(|to| to[self.process]);
-        let to_here: Vec<u64> = to_here.collect();
+        let to_here: Vec<u64> = all
+            .chunks(self.n_processes)
+            .map(|to| to[self.process])
+            .collect();
         let mut told = empty(&to_here);
         for piece in self.pieces(&all) {
             let sent: Vec<&[u8]> = parts.iter().map(|p| &p[piece.within(p.len())]).collect();
@@ -126,7 +128,7 @@ impl Communicator for MpiRank {
     }
 }
 
-impl MpiRank {
+impl MpiProcess {
     /// The pieces in which messages of these lengths go.
     fn pieces(&self, lengths: &[u64]) -> impl Iterator<Item = Piece> + use<> {
         let size = MOST_BYTES / self.n_processes;
@@ -176,7 +178,7 @@ impl Places {
 /// Nothing, but at an address: that of an empty list may be 1, which Open MPI takes for MPI_IN_PLACE.
 const NOTHING: &[u8] = [0].split_at(0).0;
 
-/// So many zeros at an address, even if there are none.
+/// This many zeros, at an address even if there are none.
 fn buffer(length: usize) -> Vec<u8> {
     let mut buffer = Vec::with_capacity(length + 1);
     buffer.resize(length, 0);

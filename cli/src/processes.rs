@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use elias::tools::Communicator;
 
-/// What Open MPI, MPICH and others tell a process: how many there are, and which one it is.
+/// Variables in which Open MPI, MPICH and others say how many processes there are, and which one this is.
 const SIZES: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"];
 const RANKS: [&str; 3] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"];
-/// How long a process waits before it reports an error that the first probably reports, too. The first ends all a
+/// Time that a process waits before it reports an error that the first probably reports, too. The first ends all a
 /// second after it has spoken.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -63,7 +63,7 @@ impl Process {
         }
     }
 
-    /// What the processes tell each other; none if this is the only one.
+    /// The connection to the other processes; none if this one was started alone.
     pub(crate) fn communicator(&self) -> Option<&dyn Communicator> {
         #[cfg(feature = "mpi")]
         return self.joined.as_ref().map(|joined| joined.communicator());
