@@ -54,12 +54,11 @@ mod model;
 mod optim;
 
 mod calibration;
-mod judge;
 mod neighbours;
 mod ranker;
 mod train;
 
-mod ensemble;
+mod candidates;
 
 mod predict;
 

@@ -12,11 +12,11 @@ use super::save_member::write_member;
 use super::v1::{self, VERSION, WireFile};
 use super::v1_history::{WireEvent, wire_history};
 use super::written_by;
+use crate::candidates::Member;
 use crate::communicator::Communicator;
 use crate::config::Plan;
 use crate::error::Result;
 use crate::events::Event;
-use crate::predict::Member;
 
 /// The `format` of a member's manifest.
 const FORMAT: &str = "elias-member";

@@ -11,13 +11,14 @@ use super::open::{Depth, ListedFiles, OpenFile, Residence, Unchecked, bad};
 use super::tensors::TensorFile;
 use super::v1::Manifest;
 use super::{Description, judging, lines, rerank, v1};
+use crate::candidates::Member;
 use crate::config::{DataCounts, Plan};
 use crate::data::LabelSet;
 use crate::error::Result;
 use crate::features::{Featurizer, Pairs, Vectorizer, WordPieces};
 use crate::matrix::CsrMatrix;
 use crate::neighbours::{Names, Neighbours};
-use crate::predict::{EnsembleCalibration, Member, Predictor, PredictorParts, TrainingRecord};
+use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, TrainingRecord};
 
 /// No manifest is longer.
 const MAX_MANIFEST: u64 = 64 << 20;

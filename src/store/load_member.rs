@@ -6,6 +6,7 @@ use super::open::{ListedFiles, bad};
 use super::tensors::{Scan, TensorFile};
 use super::{judging, rerank, v1};
 use crate::calibration::{Calibrator, Mixing};
+use crate::candidates::{FinalScorer, Member};
 use crate::classifiers::{CoarseRows, LabelClassifiers};
 use crate::config::{EncoderKind, Plan};
 use crate::encoder::{BagEncoder, Encoder, TrainableEncoder, TransformerEncoder};
@@ -13,7 +14,6 @@ use crate::error::{Error, Result};
 use crate::ids::LabelRow;
 use crate::index::{Adjacency, ClusterClassifiers, Edges};
 use crate::model::{Model, Numbering, Stage1, Stage1Model};
-use crate::predict::{Member, Verdict};
 use crate::ranker::Ranker;
 
 /// Reads members.
@@ -62,7 +62,7 @@ impl MemberLoader<'_> {
                 numbering: index.numbering,
             },
             ranker: ranker?,
-            verdict: self.verdict(member)?,
+            final_scorer: self.final_scorer(member)?,
             stage1: Stage1 {
                 edges: index.stage1,
                 whole,
@@ -108,13 +108,13 @@ impl MemberLoader<'_> {
         self.files.parse(&ranker.weights, read).map(Some)
     }
 
-    fn verdict(&self, member: &v1::Member) -> Result<Option<Verdict>> {
-        if let Some(judge) = &member.judge {
-            let judge = self.files.parse(judge, judging::read_judge)?;
-            return Ok(Some(Verdict::Judge(judge)));
+    fn final_scorer(&self, member: &v1::Member) -> Result<FinalScorer> {
+        if let Some(trees) = &member.judge {
+            let trees = self.files.parse(trees, judging::read_boosted)?;
+            return Ok(FinalScorer::Boosted(trees));
         }
         let Some(calibrator) = &member.calibrator else {
-            return Ok(None);
+            return Ok(FinalScorer::Product);
         };
         let mixing = Mixing {
             tree_weight: calibrator.tree_weight,
@@ -124,7 +124,7 @@ impl MemberLoader<'_> {
         };
         let read = |file: &mut TensorFile| Calibrator::from_parts(rerank::read_tree(file)?, mixing);
         let calibrator = self.files.parse(&calibrator.tree, read)?;
-        Ok(Some(Verdict::Tree(calibrator)))
+        Ok(FinalScorer::Tree(calibrator))
     }
 
     fn encoder(&self, name: &str) -> Result<Box<dyn TrainableEncoder>> {

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use super::kept_member::{self, FinishedMember};
 use super::training::{MEMBERS, SLOTS, TrainingFolder, folder_in};
 use super::{save_member, snapshot};
+use crate::candidates::Member;
 use crate::communicator::{Communicator, gather, is_told};
 use crate::config::Plan;
 use crate::encoder::EncoderOrigin;
 use crate::error::{Error, Result};
-use crate::predict::{Member, Predictor};
+use crate::predict::Predictor;
 use crate::train::TrainState;
 
 impl TrainingFolder {

@@ -2,13 +2,13 @@
 
 use super::rerank::{ranker_sees_points, train_ranker};
 use super::split::LabelledPoints;
+use crate::candidates::{FinalScorer, Member};
 use crate::communicator::{Communicator, is_told};
 use crate::config::Plan;
 use crate::encoder::EncoderOrigin;
 use crate::error::Result;
 use crate::events::{Event, Observer, emit};
 use crate::model::Model;
-use crate::predict::Member;
 use crate::store::{FinishedMember, Follower, TrainingFolder};
 use crate::train::{TrainState, Trained, TrainingData, ValidationPoints, agree, begin, train_from};
 
@@ -119,7 +119,7 @@ impl MemberTrainer<'_, '_> {
                 ..trained.model
             },
             ranker: None,
-            verdict: None,
+            final_scorer: FinalScorer::Product,
             stage1: trained.stage1,
         };
         let mut finished = FinishedMember { member, history };

@@ -9,6 +9,7 @@ use super::memory::{self, DataSizes, MemoryEstimate};
 use super::rerank::{calibrate, find_neighbours};
 use super::split::{LabelPoints, TrainingSplit, count_labels};
 use super::transformer::{self, PreparedTransformer};
+use crate::candidates::Knowledge;
 use crate::communicator::{Communicator, MAX_PROCESSES, is_told};
 use crate::config::{CalibrationKind, Config, DataCounts, EncoderKind, LabelTexts, Plan};
 use crate::data::{DataSummary, Dataset, HoldOut, Texts, names_say_something, texts_of_names};
@@ -18,7 +19,7 @@ use crate::events::{Event, Phase, emit};
 use crate::features::{Featurizer, PointSet};
 use crate::matrix::CsrMatrix;
 use crate::neighbours::Names;
-use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, TrainingRecord, Witnesses};
+use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, TrainingRecord};
 use crate::store::{Follower, Identity, TrainingFolder};
 use crate::train::{ValidationPoints, points_per_epoch};
 
@@ -245,12 +246,12 @@ impl<'a> PreparedTraining<'a> {
         let mut calibration = None;
         if let Some(held_out) = &split.held_out {
             let neighbours = find_neighbours(&split.train, plan.config());
-            let witnesses = Witnesses {
+            let knowledge = Knowledge {
                 neighbours: neighbours.as_ref(),
                 names: names.as_ref(),
                 frequencies: &split.train.label_counts(),
             };
-            let fitted = calibrate(&members, held_out, &witnesses, &plan, observer)?;
+            let fitted = calibrate(&members, held_out, knowledge, &plan, observer)?;
             drop(neighbours);
             trainer.record(fitted.event)?;
             if let Some(all) = split.again() {
@@ -258,8 +259,8 @@ impl<'a> PreparedTraining<'a> {
                 drop(members);
                 members = trainer.train_members(all, n_members)?;
             }
-            for (member, verdict) in members.iter_mut().zip(fitted.verdicts) {
-                member.verdict = Some(verdict);
+            for (member, scorer) in members.iter_mut().zip(fitted.final_scorers) {
+                member.final_scorer = scorer;
             }
             calibration = Some(EnsembleCalibration {
                 frequencies: split.final_points().label_counts(),
@@ -269,7 +270,7 @@ impl<'a> PreparedTraining<'a> {
             trainer.record(event.clone())?;
         }
         let history = trainer.history;
-        let judges =
+        let reads_names =
             calibration.is_some() && plan.config().calibration.kind == CalibrationKind::Judge;
         let neighbours = find_neighbours(split.all(), plan.config());
         let predictor = Predictor::new(PredictorParts {
@@ -279,7 +280,7 @@ impl<'a> PreparedTraining<'a> {
             members,
             calibration,
             neighbours,
-            names: names.filter(|_| judges),
+            names: names.filter(|_| reads_names),
             plan,
             record: TrainingRecord { data, history },
         })?;
