@@ -55,12 +55,11 @@ mod optim;
 pub mod reference;
 
 mod calibration;
-mod judge;
 mod neighbours;
 mod ranker;
 mod train;
 
-mod ensemble;
+mod candidates;
 
 mod predict;
 

@@ -135,7 +135,7 @@ fn write_plan(
         ("AdamW moments", estimate.moments),
         ("step buffers", estimate.step),
         ("ranker (after training)", estimate.ranker),
-        ("judge (after the ranker)", estimate.judge),
+        ("final scorer (after the ranker)", estimate.final_scorer),
         ("finished members", estimate.members),
     ] {
         table.row([name.to_string(), size(n_bytes)]);

@@ -3,10 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::trace::Trace;
+use crate::candidates::{Knowledge, PointBuffers, Search};
+use crate::error::Result;
 use crate::features::PointSet;
 use crate::ids::{LabelId, Scored};
 use crate::matrix::CsrMatrix;
-use crate::predict::{Predictor, Search};
+use crate::predict::Predictor;
 
 /// A label counts as found if it is among this many answers.
 const WITHIN: usize = 10;
@@ -62,13 +64,16 @@ pub enum MissReason {
 /// The `n` points with the most confident first answer among those with no true label in the first ten answers.
 ///
 /// True labels are traced through the first member.
+///
+/// # Errors
+/// [`Error::CannotPredict`](crate::Error::CannotPredict) if a weight that is not finite was met.
 pub fn find_hardest(
     predictor: &Predictor,
     points: &PointSet,
     truth: &CsrMatrix,
     rankings: &[Vec<Scored>],
     n: usize,
-) -> Vec<HardPoint> {
+) -> Result<Vec<HardPoint>> {
     let has = |point: usize, scored: &Scored| {
         let labels = truth.row(point).0;
         labels.binary_search(&scored.label.0).is_ok()
@@ -80,31 +85,27 @@ pub fn find_hardest(
     let confidence = |point: usize| rankings[point].first().map_or(0.0, |first| first.score);
     missed.sort_by(|&a, &b| confidence(b).total_cmp(&confidence(a)).then(a.cmp(&b)));
     missed.truncate(n);
-    let search = Search::new(predictor.plan(), 0, true);
-    let trace = |point: usize| {
-        let member = &predictor.members()[0];
-        let trace = Trace::follow(member, points, point as u32, &search);
-        let misses = truth.row(point).0.iter().map(|&label| {
-            let place = rankings[point]
+    let n_candidates = Search::to_rerank(predictor.plan(), 0).n_candidates;
+    let trace = |row: usize| {
+        let (member, all) = (&predictor.members()[0], points.points());
+        let mut buffers = PointBuffers::default();
+        let point = Knowledge::default().point(all, row, &mut buffers)?;
+        let trace = Trace::follow(predictor, member, all, row as u32, &point)?;
+        let misses = truth.row(row).0.iter().map(|&label| {
+            let place = rankings[row]
                 .iter()
                 .position(|scored| scored.label.0 == label);
-            find_reason(
-                predictor,
-                &trace,
-                LabelId(label),
-                place,
-                search.n_candidates,
-            )
+            find_reason(predictor, &trace, LabelId(label), place, n_candidates)
         });
-        HardPoint {
-            point,
-            answers: rankings[point]
+        Ok(HardPoint {
+            point: row,
+            answers: rankings[row]
                 .iter()
                 .take(5)
                 .map(|scored| (scored.label.0, scored.score))
                 .collect(),
             misses: misses.collect(),
-        }
+        })
     };
     missed.into_iter().map(trace).collect()
 }

@@ -7,10 +7,11 @@ use super::health::assigning_score;
 use super::health::strong_clusters;
 use super::members::PointClusters;
 use super::tsne::{TsneOptions, tsne};
+use crate::candidates::Member;
 use crate::ids::{ClusterId, LabelId};
 use crate::kernels::Kernels;
 use crate::matrix::{CsrMatrix, Matrix};
-use crate::predict::{Member, Predictor};
+use crate::predict::Predictor;
 use crate::random::Random;
 
 /// Options of the maps.

@@ -7,12 +7,13 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::candidates::Member;
 use crate::error::Result;
 use crate::features::PointSet;
 use crate::ids::{ClusterId, LabelId, LabelRow};
 use crate::index::{Adjacency, ShortlistOptions, Shortlister};
 use crate::matrix::{CsrMatrix, Matrix};
-use crate::predict::{CHUNK, Member, Predictor};
+use crate::predict::{CHUNK, Predictor};
 use crate::random::Random;
 
 /// The shortlist sizes K that are measured.

@@ -12,7 +12,7 @@ pub(crate) use stage1::{Stage1, Stage1Model};
 
 use crate::classifiers::{CoarseScratch, LabelClassifiers};
 use crate::ids::Scored;
-use crate::index::{Adjacency, ClusterClassifiers, ShortlistOptions, Shortlister};
+use crate::index::{Adjacency, ClusterClassifiers, Selection, ShortlistOptions, Shortlister};
 use crate::kernels::Kernels;
 use crate::matrix::top_k;
 
@@ -68,6 +68,16 @@ impl RankScratch {
             n_rows_scored: 0,
         }
     }
+
+    /// The clusters that the last call searched, best first.
+    pub(crate) fn searched(&self) -> &[Selection] {
+        &self.searcher.selected
+    }
+
+    /// Labels in the shortlist of the last call.
+    pub(crate) fn n_shortlisted(&self) -> usize {
+        self.searcher.paths.len()
+    }
 }
 
 impl Model {
@@ -87,19 +97,20 @@ impl Model {
         self.clusters
             .probabilities_of_one(embedding, &mut probabilities);
         let ranked = self.rank_within(embedding, &probabilities, options, k, scratch);
+        let ranked = ranked.to_vec();
         scratch.probabilities = probabilities;
         ranked
     }
 
     /// Like [`Model::rank`], for an embedding with known cluster probabilities. probabilities: C
-    pub(crate) fn rank_within(
+    pub(crate) fn rank_within<'s>(
         &self,
         embedding: &[f32],
         probabilities: &[f32],
         options: &ShortlistOptions,
         k: usize,
-        scratch: &mut RankScratch,
-    ) -> Vec<Scored> {
+        scratch: &'s mut RankScratch,
+    ) -> &'s [Scored] {
         scratch
             .searcher
             .search(&self.clusters, &self.adjacency, probabilities, options);
@@ -156,7 +167,7 @@ impl Model {
         } else {
             best.retain(|scored| scored.score.is_nan());
         }
-        best.clone()
+        best
     }
 
     /// Computes an upper bound of p for each shortlisted label.

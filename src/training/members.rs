@@ -3,11 +3,11 @@
 use super::rerank::{ranker_sees_points, train_ranker};
 use super::run::Run;
 use super::split::Pass;
+use crate::candidates::{FinalScorer, Member};
 use crate::config::Plan;
 use crate::error::Result;
 use crate::events::{Event, emit};
 use crate::model::Model;
-use crate::predict::Member;
 use crate::store::{FinishedMember, Store, Whole};
 use crate::train::{Boundary, TrainState, Trained, TrainingData, ValidationPoints};
 use crate::train::{begin, train_from};
@@ -45,7 +45,7 @@ impl<S: Store> Run<'_, S> {
                 ..trained.model
             },
             ranker: None,
-            verdict: None,
+            final_scorer: FinalScorer::Product,
             stage1: trained.stage1,
         };
         let config = &plan.config().ranker;

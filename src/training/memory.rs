@@ -1,9 +1,10 @@
 //! How much memory a training will take, before anything large is allocated.
 //!
-//! Every part counts its own bytes; this file alone adds them up. Clustering, training, the ranker and the judge do not
+//! Every part counts its own bytes; this file alone adds them up. Clustering, training, the ranker and the final scorer do not
 //! overlap, so only the largest of them counts. What is freed is taken to be gone, which holds where the allocator returns it
 //! to the system, as the command line asks it to. `docs/performance.md` compares the sum with measured peaks.
 
+use crate::candidates::{Examples, MAX_ADDED};
 use crate::classifiers::{CoarseRows, LabelClassifiers};
 use crate::clustering;
 use crate::config::{CalibrationKind, EdgeStart, IndexMode, Plan, RankerNegatives};
@@ -12,9 +13,7 @@ use crate::encoder::{BagEncoder, EncoderSizes};
 use crate::events::POINTS_PER_EVENT;
 use crate::features::{Pairs, Vectorizer};
 use crate::index::{Adjacency, ClusterClassifiers};
-use crate::judge::Examples;
 use crate::neighbours::Neighbours;
-use crate::predict::Member;
 use crate::ranker::{CandidateLists, Ranker};
 use crate::train;
 
@@ -37,8 +36,8 @@ pub struct MemoryEstimate {
     pub step: usize,
     /// Candidates, embeddings and weights while the ranker is trained, when the moments are gone.
     pub ranker: usize,
-    /// Evidence on the candidates of held-out points, and the points by their words, while the judge is fitted.
-    pub judge: usize,
+    /// Features of the candidates of held-out points, and the points by their words, while final scorers are fitted.
+    pub final_scorer: usize,
     /// Finished members of an ensemble.
     pub members: usize,
 }
@@ -48,8 +47,8 @@ impl MemoryEstimate {
     pub fn total(&self) -> usize {
         let training = self.parameters + self.moments + self.step;
         let ranker = self.parameters + self.ranker;
-        let judge = self.parameters + self.judge;
-        let largest = training.max(self.clustering).max(ranker).max(judge);
+        let final_scorer = self.parameters + self.final_scorer;
+        let largest = training.max(self.clustering).max(ranker).max(final_scorer);
         let parts = self.program + self.data + self.features + largest;
         parts.saturating_add(self.members)
     }
@@ -156,7 +155,7 @@ impl<'a> Estimator<'a> {
             moments,
             step: self.step(&trained).max(self.matches(moments)),
             ranker: ranker.training,
-            judge: self.judge(ranker.weights),
+            final_scorer: self.final_scorer(ranker.weights),
             members: (parameters + self.coarse() + ranker.weights)
                 .saturating_mul(config.ensemble.members - 1),
         }
@@ -259,20 +258,18 @@ impl<'a> Estimator<'a> {
         }
     }
 
-    fn judge(&self, ranker_weights: usize) -> usize {
+    fn final_scorer(&self, ranker_weights: usize) -> usize {
         let (config, counts, sizes) = (self.plan.config(), self.plan.counts(), self.sizes);
         if !config.calibration.enabled || config.calibration.kind != CalibrationKind::Judge {
             return 0;
         }
-        let most = counts
-            .n_labels
-            .min(config.ranker.n_candidates + Member::MAX_BROUGHT);
+        let most = counts.n_labels.min(config.ranker.n_candidates + MAX_ADDED);
         let n_points = HoldOut::most_points(counts.n_points, &config.calibration.hold_out);
         // Half of the entries are a copy.
         let neighbours = Neighbours::n_bytes(sizes.n_feature_entries / 2, sizes.n_label_entries);
         let examples = Examples::n_bytes(n_points * most);
-        let heard = Examples::n_heard_bytes(n_points.min(POINTS_PER_EVENT) * most);
-        self.coarse() + ranker_weights + examples + heard + neighbours
+        let unadded = Examples::n_feature_bytes(n_points.min(POINTS_PER_EVENT) * most);
+        self.coarse() + ranker_weights + examples + unadded + neighbours
     }
 }
 
@@ -338,7 +335,7 @@ mod tests {
 
     #[test]
     fn the_keys_that_advice_names_lower_the_estimate() {
-        // Without the ranker and the judge, which may outweigh a step.
+        // Without the ranker and the final scorer, which may outweigh a step.
         let without = ["ranker.enabled=false", "calibration.enabled=false"];
         let whole = estimate(&plan(&without), &SIZES).total();
         for assignment in [

@@ -6,6 +6,7 @@ use super::members::MemberRun;
 use super::prepare::{Features, PreparedTraining};
 use super::rerank::{FittedCalibration, calibrate, find_neighbours};
 use super::split::{LabelPoints, LabelledPoints, Pass, TrainingSplit, count_labels};
+use crate::candidates::{Knowledge, Member};
 use crate::communicator::Communicator;
 use crate::config::{CalibrationKind, Plan};
 use crate::data::{DataSummary, Dataset};
@@ -14,9 +15,7 @@ use crate::error::Result;
 use crate::events::{Event, Observer, emit};
 use crate::features::Featurizer;
 use crate::neighbours::Names;
-use crate::predict::{
-    EnsembleCalibration, Member, Predictor, PredictorParts, TrainingRecord, Witnesses,
-};
+use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, TrainingRecord};
 use crate::store::{MemberStore, TrainingFolder};
 
 /// A training: its data, its plan, the points that train and those that are held out, and where it is kept.
@@ -83,12 +82,12 @@ impl<'a, S: MemberStore> Run<'a, S> {
             return Ok(None);
         };
         let neighbours = find_neighbours(&self.split.train, self.plan.config());
-        let witnesses = Witnesses {
+        let knowledge = Knowledge {
             neighbours: neighbours.as_ref(),
             names: self.names.as_ref(),
             frequencies: &self.split.train.label_counts(),
         };
-        let fitted = calibrate(members, held_out, &witnesses, &self.plan, self.observer)?;
+        let fitted = calibrate(members, held_out, knowledge, &self.plan, self.observer)?;
         self.record(fitted.event.clone())?;
         Ok(Some(fitted))
     }
@@ -111,8 +110,8 @@ impl<'a, S: MemberStore> Run<'a, S> {
         let reads_names = scorer.is_some() && config.calibration.kind == CalibrationKind::Judge;
         let neighbours = find_neighbours(self.split.all(), config);
         let calibration = scorer.map(|fitted| {
-            for (member, verdict) in members.iter_mut().zip(fitted.verdicts) {
-                member.verdict = Some(verdict);
+            for (member, scorer) in members.iter_mut().zip(fitted.final_scorers) {
+                member.final_scorer = scorer;
             }
             EnsembleCalibration {
                 frequencies: self.split.final_points().label_counts(),

@@ -1,24 +1,24 @@
-//! Judges, and rows by their words, as tensors.
+//! Boosted trees, and rows by their words, as tensors.
 
+use crate::candidates::{BoostedTrees, DEPTH, Tree};
 use crate::error::Result;
-use crate::judge::{DEPTH, Judge, Tree};
 use crate::matrix::CsrMatrix;
 use crate::neighbours::Postings;
 use crate::store::format::tensors::{Tensor, TensorFile, Values};
 
-/// A judge, column by column.
-pub(crate) struct JudgeColumns {
+/// Boosted trees, column by column.
+pub(crate) struct BoostedColumns {
     start: [f32; 1],
     columns: Vec<u32>,
     thresholds: Vec<f32>,
     leaves: Vec<f32>,
 }
 
-impl From<&Judge> for JudgeColumns {
-    fn from(judge: &Judge) -> Self {
-        let trees = judge.trees().iter();
-        JudgeColumns {
-            start: [judge.start()],
+impl From<&BoostedTrees> for BoostedColumns {
+    fn from(boosted: &BoostedTrees) -> Self {
+        let trees = boosted.trees().iter();
+        BoostedColumns {
+            start: [boosted.start()],
             columns: trees.clone().flat_map(|tree| tree.columns).collect(),
             thresholds: trees.clone().flat_map(|tree| tree.thresholds).collect(),
             leaves: trees.flat_map(|tree| tree.leaves).collect(),
@@ -26,7 +26,7 @@ impl From<&Judge> for JudgeColumns {
     }
 }
 
-impl JudgeColumns {
+impl BoostedColumns {
     /// As tensors.
     pub(crate) fn tensors(&self) -> Vec<Tensor<'_>> {
         vec![
@@ -38,11 +38,11 @@ impl JudgeColumns {
     }
 }
 
-/// Reads a judge.
+/// Reads boosted trees.
 ///
 /// # Errors
 /// [`crate::Error::BadFile`]; others if the parts do not fit each other.
-pub(crate) fn read_judge(file: &mut TensorFile) -> Result<Judge> {
+pub(crate) fn read_boosted(file: &mut TensorFile) -> Result<BoostedTrees> {
     let n_trees = file.len("judge.columns")? / DEPTH;
     let start = file.floats("judge.start", 1)?[0];
     let columns = file.numbers("judge.columns", n_trees * DEPTH)?;
@@ -59,7 +59,7 @@ pub(crate) fn read_judge(file: &mut TensorFile) -> Result<Judge> {
             leaves,
         });
     }
-    Judge::from_parts(start, trees)
+    BoostedTrees::from_parts(start, trees)
 }
 
 /// Rows by their words, as tensors with a prefix; the rows themselves are `matrix`, with `ends` as its offsets.

@@ -4,6 +4,7 @@ use bytemuck::allocation::cast_vec;
 
 use super::{judging, rerank};
 use crate::calibration::{Calibrator, Mixing};
+use crate::candidates::{FinalScorer, Member};
 use crate::classifiers::{CoarseRows, LabelClassifiers};
 use crate::config::{EncoderKind, Plan};
 use crate::encoder::{BagEncoder, Encoder, TrainableEncoder, TransformerEncoder};
@@ -11,7 +12,6 @@ use crate::error::{Error, Result};
 use crate::ids::LabelRow;
 use crate::index::{Adjacency, ClusterClassifiers, Edges};
 use crate::model::{Model, Numbering, Stage1, Stage1Model};
-use crate::predict::{Member, Verdict};
 use crate::ranker::Ranker;
 use crate::store::format::manifest;
 use crate::store::format::open::{ListedFiles, bad};
@@ -63,7 +63,7 @@ impl MemberLoader<'_> {
                 numbering: index.numbering,
             },
             ranker: ranker?,
-            verdict: self.verdict(member)?,
+            final_scorer: self.final_scorer(member)?,
             stage1: Stage1 {
                 edges: index.stage1,
                 whole,
@@ -109,13 +109,13 @@ impl MemberLoader<'_> {
         self.files.parse(&ranker.weights, read).map(Some)
     }
 
-    fn verdict(&self, member: &manifest::Member) -> Result<Option<Verdict>> {
-        if let Some(judge) = &member.judge {
-            let judge = self.files.parse(judge, judging::read_judge)?;
-            return Ok(Some(Verdict::Judge(judge)));
+    fn final_scorer(&self, member: &manifest::Member) -> Result<FinalScorer> {
+        if let Some(trees) = &member.judge {
+            let trees = self.files.parse(trees, judging::read_boosted)?;
+            return Ok(FinalScorer::Boosted(trees));
         }
         let Some(calibrator) = &member.calibrator else {
-            return Ok(None);
+            return Ok(FinalScorer::Product);
         };
         let mixing = Mixing {
             tree_weight: calibrator.tree_weight,
@@ -125,7 +125,7 @@ impl MemberLoader<'_> {
         };
         let read = |file: &mut TensorFile| Calibrator::from_parts(rerank::read_tree(file)?, mixing);
         let calibrator = self.files.parse(&calibrator.tree, read)?;
-        Ok(Some(Verdict::Tree(calibrator)))
+        Ok(FinalScorer::Tree(calibrator))
     }
 
     fn encoder(&self, name: &str) -> Result<Box<dyn TrainableEncoder>> {

@@ -11,12 +11,13 @@ use std::path::PathBuf;
 
 use super::describe::read_manifest;
 use super::load::load_parts;
+use crate::candidates::{Member, ScoreKind};
 use crate::config::{Change, Plan};
 use crate::data::LabelSet;
 use crate::error::{Error, Result, shortened};
 use crate::events::Event;
 use crate::features::Featurizer;
-use crate::predict::{Member, Predictor, PredictorParts, Verdict};
+use crate::predict::{Predictor, PredictorParts};
 use crate::store::format::open::{Depth, Residence, bad};
 
 /// Settings of which each member may have its own: only its training reads them, or the member itself holds their
@@ -205,10 +206,9 @@ fn are_same_features(first: &Featurizer, other: &Featurizer) -> bool {
         && pieces(first) == pieces(other)
 }
 
-/// What a member consists of besides its network.
-fn parts_of(member: &Member) -> (bool, Option<std::mem::Discriminant<Verdict>>) {
-    let verdict = member.verdict.as_ref();
-    (member.ranker.is_some(), verdict.map(std::mem::discriminant))
+/// The parts of a member besides its network.
+fn parts_of(member: &Member) -> (bool, ScoreKind) {
+    (member.ranker.is_some(), member.final_scorer.kind())
 }
 
 /// The histories of several models as one, its trainings counted through.

@@ -14,7 +14,8 @@ use crate::store::format::tensors::{Tensor, TensorFile, Values, offsets};
 /// Features of a calibration tree: p, q, p·q and f.
 const N_TREE_FEATURES: usize = 4;
 
-/// What of a ranker is not held as it is stored: its weights by label, row offsets, and the parents of its clusters.
+/// The parts of a ranker that are not held as they are stored: weights by label, row offsets, and the parents of
+/// clusters.
 pub(crate) struct StoredRanker {
     words: CsrMatrix,
     offsets: Vec<u64>,
@@ -102,9 +103,10 @@ pub(crate) fn read_ranker(
         0 => Matrix::zeros(n_labels, 0),
         dim => file.matrix("ranker.weight", (n_labels, dim))?,
     };
-    let clusters = match file.has("ranker.cluster_of") {
-        true => Some(read_clusters(file, shape)?),
-        false => None,
+    let clusters = if file.has("ranker.cluster_of") {
+        Some(read_clusters(file, shape)?)
+    } else {
+        None
     };
     let indptr = indptr.iter().map(|&end| end as usize).collect();
     Ranker::from_parts(RankerParts {
@@ -128,9 +130,10 @@ fn read_clusters(file: &mut TensorFile, shape: RankerShape) -> Result<ClusterTre
     let indptr = indptr.iter().map(|&end| end as usize).collect();
     let weights = CsrMatrix::new(indptr, columns, weights, n_clusters)?;
     // Models may predate groups of clusters.
-    let parents = match file.has("ranker.clusters.parent") {
-        true => file.numbers("ranker.clusters.parent", n_clusters)?,
-        false => vec![0; n_clusters],
+    let parents = if file.has("ranker.clusters.parent") {
+        file.numbers("ranker.clusters.parent", n_clusters)?
+    } else {
+        vec![0; n_clusters]
     };
     let parents = parents
         .iter()

@@ -106,7 +106,7 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::M
         }
         None => None,
     };
-    let neighbours = match predictor.witnesses().neighbours {
+    let neighbours = match predictor.knowledge().neighbours {
         Some(all) => Some(write_postings(
             writer,
             "neighbours",
@@ -115,7 +115,7 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::M
         )?),
         None => None,
     };
-    let names = match predictor.witnesses().names {
+    let names = match predictor.knowledge().names {
         Some(all) => Some(write_postings(
             writer,
             "names",

@@ -2,16 +2,16 @@
 
 use std::io::{self, Write};
 
-use super::judging::JudgeColumns;
+use super::judging::BoostedColumns;
 use super::rerank;
 use crate::calibration::{Calibrator, Mixing};
+use crate::candidates::{FinalScorer, Member};
 use crate::classifiers::{LabelClassifiers, LabelWeights};
 use crate::communicator::Communicator;
 use crate::encoder::TrainableEncoder;
 use crate::error::Result;
 use crate::index::ClusterClassifiers;
 use crate::model::Stage1Model;
-use crate::predict::{Member, Verdict};
 use crate::ranker::Ranker;
 use crate::store::format::files::Writer;
 use crate::store::format::manifest;
@@ -47,13 +47,13 @@ pub(crate) fn write_member(
             Some(ranker) => Some(write_ranker(writer, &named("ranker"), ranker)?),
             None => None,
         },
-        calibrator: match &member.verdict {
-            Some(Verdict::Tree(tree)) => Some(write_calibrator(writer, &named("tree"), tree)?),
+        calibrator: match &member.final_scorer {
+            FinalScorer::Tree(tree) => Some(write_calibrator(writer, &named("tree"), tree)?),
             _ => None,
         },
-        judge: match &member.verdict {
-            Some(Verdict::Judge(judge)) => {
-                let columns = JudgeColumns::from(judge);
+        judge: match &member.final_scorer {
+            FinalScorer::Boosted(trees) => {
+                let columns = BoostedColumns::from(trees);
                 Some(write_tensors(writer, &named("judge"), columns.tensors())?)
             }
             _ => None,

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::candidates::Member;
 use crate::communicator::Communicator;
 use crate::config::Plan;
 use crate::error::Result;
 use crate::events::Event;
-use crate::predict::Member;
 use crate::store::format::files::{MANIFEST, Writer, read_bounded};
 use crate::store::format::history::{WireEvent, wire_history};
 use crate::store::format::manifest::{self, VERSION, WireFile};

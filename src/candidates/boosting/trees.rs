@@ -3,7 +3,8 @@
 //! All nodes of a level compare the same column with the same threshold, so a tree is [`DEPTH`] comparisons that give
 //! the number of a leaf: no branches, and many candidates at once.
 
-use super::evidence::{Evidence, N_COLUMNS};
+use super::features::{Features, N_FEATURES};
+use crate::candidates::{Candidates, Column};
 use crate::classifiers::sigmoid;
 use crate::error::{Error, Result};
 
@@ -22,9 +23,9 @@ pub(crate) struct Tree {
 
 /// Boosted trees.
 ///
-/// Invariants: columns are below [`N_COLUMNS`], thresholds, leaves and start are finite.
+/// Invariants: columns are below [`N_FEATURES`], thresholds, leaves and start are finite.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Judge {
+pub(crate) struct BoostedTrees {
     /// Log-odds before any tree.
     start: f32,
     trees: Vec<Tree>,
@@ -32,26 +33,27 @@ pub(crate) struct Judge {
 
 /// Buffers of one thread.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct JudgeScratch {
+pub(crate) struct BoostingScratch {
+    features: Features,
     leaves: Vec<u32>,
 }
 
-impl Judge {
-    /// A judge from its parts.
+impl BoostedTrees {
+    /// Trees from their parts.
     ///
     /// # Errors
     /// [`Error::InvalidModel`] if an invariant does not hold.
     pub(crate) fn from_parts(start: f32, trees: Vec<Tree>) -> Result<Self> {
         let is_valid = |tree: &Tree| {
-            tree.columns.iter().all(|&of| (of as usize) < N_COLUMNS)
+            tree.columns.iter().all(|&of| (of as usize) < N_FEATURES)
                 && tree.thresholds.iter().all(|at| at.is_finite())
                 && tree.leaves.iter().all(|leaf| leaf.is_finite())
         };
         if start.is_finite() && trees.iter().all(is_valid) {
-            Ok(Judge { start, trees })
+            Ok(BoostedTrees { start, trees })
         } else {
             let problem = format!(
-                "the judge's trees must ask about columns below {N_COLUMNS} and have finite leaves"
+                "boosted trees must ask about columns below {N_FEATURES} and have finite leaves"
             );
             Err(Error::InvalidModel(problem))
         }
@@ -67,17 +69,24 @@ impl Judge {
         &self.trees
     }
 
-    /// Writes the score of every candidate to `out`: an estimate of the probability that it is right.
-    pub(crate) fn score(
+    /// Fills the final score of candidates: an estimate of the probability that each is right.
+    pub(crate) fn score_candidates(
         &self,
-        evidence: &Evidence,
-        scratch: &mut JudgeScratch,
-        out: &mut Vec<f32>,
+        candidates: &mut Candidates,
+        scratch: &mut BoostingScratch,
     ) {
+        let BoostingScratch { features, leaves } = scratch;
+        features.fill(candidates);
+        let (_, scores) = candidates.labels_and(Column::FinalScore);
+        self.score(features, leaves, scores);
+    }
+
+    /// Writes the score of every candidate with these features to `out`.
+    pub(super) fn score(&self, features: &Features, leaves: &mut Vec<u32>, out: &mut Vec<f32>) {
         out.clear();
-        out.extend(evidence.nudges().map(|nudge| self.start + nudge));
+        out.extend(features.nudges().map(|nudge| self.start + nudge));
         for tree in &self.trees {
-            tree.add_to(|column| evidence.column(column), out, &mut scratch.leaves);
+            tree.add_to(features, out, leaves);
         }
         out.iter_mut().for_each(|logit| *logit = sigmoid(*logit));
     }
@@ -85,16 +94,11 @@ impl Judge {
 
 impl Tree {
     /// Adds its leaves to the log-odds of rows.
-    pub(super) fn add_to<'c>(
-        &self,
-        column: impl Fn(usize) -> &'c [f32],
-        logits: &mut [f32],
-        buffer: &mut Vec<u32>,
-    ) {
+    fn add_to(&self, features: &Features, logits: &mut [f32], buffer: &mut Vec<u32>) {
         buffer.clear();
         buffer.resize(logits.len(), 0);
         for (level, (&of, &threshold)) in self.columns.iter().zip(&self.thresholds).enumerate() {
-            let values = column(of as usize);
+            let values = features.column(of as usize);
             for (leaf, &value) in buffer.iter_mut().zip(values) {
                 *leaf |= u32::from(value > threshold) << level;
             }

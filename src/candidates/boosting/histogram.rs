@@ -8,7 +8,7 @@ use super::trees::N_LEAVES;
 
 /// Most bins of a column.
 const MAX_BINS: usize = 64;
-/// Added to the curvature of a leaf: leaves with little evidence say little.
+/// Added to the curvature of a leaf: leaves of few examples say little.
 const SHRINKAGE: f64 = 5.0;
 
 /// One column in bins: a row's bin is the number of thresholds below its value.
@@ -59,7 +59,7 @@ impl Slope {
         self.curvature += other.curvature;
     }
 
-    /// What the best value of a leaf gains.
+    /// The gain of the best value of a leaf.
     fn gain(self) -> f64 {
         self.gradient * self.gradient / (self.curvature + SHRINKAGE)
     }
@@ -117,11 +117,11 @@ impl Histograms {
         let is_above = |row: &u32| of.leaves[*row as usize] >> level & 1 == 1;
         let n_above = rows.iter().filter(|row| is_above(row)).count();
         let counts_above = n_above < rows.len() - n_above;
-        let fewer = rows
+        let fewer: Vec<u32> = rows
             .iter()
             .copied()
-            .filter(|row| is_above(row) == counts_above);
-        let fewer: Vec<u32> = fewer.collect();
+            .filter(|row| is_above(row) == counts_above)
+            .collect();
         let n_leaves = 1 << level;
         self.columns
             .par_iter_mut()

@@ -1,4 +1,4 @@
-//! How far up the stack an answer is built: the rows of the paper's ablation.
+//! How far the walk goes: the rows of the paper's ablation.
 
 use std::fmt;
 use std::str::FromStr;

@@ -2,9 +2,9 @@
 
 use rayon::prelude::*;
 
-use super::evidence::{Evidence, N_COLUMNS};
+use super::features::{Features, N_FEATURES};
 use super::histogram::{BinnedColumn, Histograms, Rows, Slope};
-use super::trees::{DEPTH, Judge, N_LEAVES, Tree};
+use super::trees::{BoostedTrees, DEPTH, N_LEAVES, Tree};
 use crate::classifiers::sigmoid;
 use crate::error::{Error, Result};
 
@@ -15,10 +15,10 @@ const MAX_TREES: usize = 150;
 /// Share of a leaf's best value that a tree takes.
 const RATE: f64 = 0.1;
 
-/// Candidates of held-out points with their evidence.
+/// Candidates of held-out points with their features.
 #[derive(Default)]
 pub(crate) struct Examples {
-    columns: [Vec<f32>; N_COLUMNS],
+    columns: [Vec<f32>; N_FEATURES],
     relevant: Vec<bool>,
     /// Where its log-odds begin, besides the start of all.
     nudges: Vec<f32>,
@@ -28,36 +28,36 @@ pub(crate) struct Examples {
 }
 
 impl Examples {
-    /// Bytes of the evidence on so many candidates, in numbers and in bins, and of a judge being fitted on it.
+    /// Bytes of the features of so many candidates, in numbers and in bins, and of trees being fitted on them.
     pub(crate) fn n_bytes(n_candidates: usize) -> usize {
-        (5 * N_COLUMNS + 40) * n_candidates
+        (5 * N_FEATURES + 40) * n_candidates
     }
 
-    /// Bytes of the evidence on so many candidates before it is added.
-    pub(crate) fn n_heard_bytes(n_candidates: usize) -> usize {
-        4 * N_COLUMNS * n_candidates
+    /// Bytes of the features of so many candidates before they are added.
+    pub(crate) fn n_feature_bytes(n_candidates: usize) -> usize {
+        4 * N_FEATURES * n_candidates
     }
 
     /// Adds the candidates of the next point.
-    pub(crate) fn push(&mut self, evidence: &Evidence, relevant: impl Iterator<Item = bool>) {
+    pub(crate) fn push(&mut self, features: &Features, relevant: impl Iterator<Item = bool>) {
         for (at, column) in self.columns.iter_mut().enumerate() {
-            column.extend_from_slice(evidence.column(at));
+            column.extend_from_slice(features.column(at));
         }
         self.relevant.extend(relevant);
-        self.nudges.extend(evidence.nudges());
+        self.nudges.extend(features.nudges());
         self.points
             .resize(self.relevant.len(), self.n_points as u32);
         self.n_points += 1;
     }
 
-    /// Fits a judge, and scores every candidate by one that was fitted without its point.
+    /// Fits trees, and scores every candidate by others that were fitted without its point.
     ///
     /// # Errors
     /// [`Error::CannotTrain`] without a relevant candidate.
-    pub(crate) fn fit(&self) -> Result<(Judge, Vec<f32>)> {
+    pub(crate) fn fit(&self) -> Result<(BoostedTrees, Vec<f32>)> {
         if !self.relevant.contains(&true) {
             let problem =
-                "no candidate of the held-out points is right, there is nothing to judge by";
+                "no candidate of the held-out points is right, there is nothing to learn from";
             return Err(Error::CannotTrain(problem.into()));
         }
         let columns: Vec<BinnedColumn> = self
@@ -72,8 +72,8 @@ impl Examples {
             .map(|of| {
                 let (left_out, rows): (Vec<u32>, Vec<u32>) =
                     rows.clone().partition(|row| fold(row) == of);
-                let judge = self.boost(&columns, &rows, MAX_TREES);
-                Fold { left_out, judge }
+                let trees = self.boost(&columns, &rows, MAX_TREES);
+                Fold { left_out, trees }
             })
             .collect();
         let losses: Vec<Vec<f64>> = folds.par_iter().map(|fold| self.losses(fold)).collect();
@@ -82,12 +82,13 @@ impl Examples {
             .min_by(|a, b| loss(a).total_cmp(&loss(b)))
             .unwrap_or(MAX_TREES);
         let mut scores = vec![0.0; self.relevant.len()];
-        for Fold { left_out, judge } in &folds {
+        for Fold { left_out, trees } in &folds {
             for &row in left_out {
                 let row = row as usize;
-                let leaves = judge.trees()[..n_trees].iter();
-                let leaves = leaves.map(|tree| self.leaf(tree, row));
-                let start = judge.start() + self.nudges[row];
+                let leaves = trees.trees()[..n_trees]
+                    .iter()
+                    .map(|tree| self.leaf(tree, row));
+                let start = trees.start() + self.nudges[row];
                 scores[row] = sigmoid(leaves.fold(start, |sum, leaf| sum + leaf));
             }
         }
@@ -96,7 +97,7 @@ impl Examples {
     }
 
     /// Boosts trees on some rows.
-    fn boost(&self, columns: &[BinnedColumn], rows: &[u32], n_trees: usize) -> Judge {
+    fn boost(&self, columns: &[BinnedColumn], rows: &[u32], n_trees: usize) -> BoostedTrees {
         let n_relevant = rows.iter().filter(|row| self.relevant[**row as usize]);
         let share = (n_relevant.count() as f64 + 0.5) / (rows.len() as f64 + 1.0);
         let start = (share / (1.0 - share)).ln() as f32;
@@ -118,17 +119,17 @@ impl Examples {
             }
             trees.push(tree);
         }
-        Judge::from_parts(start, trees).expect("columns and leaves are valid")
+        BoostedTrees::from_parts(start, trees).expect("columns and leaves are valid")
     }
 
     /// Loss of the points left out after 0, 1, 2, ... trees.
     fn losses(&self, fold: &Fold) -> Vec<f64> {
-        let mut losses = vec![0.0; fold.judge.trees().len() + 1];
+        let mut losses = vec![0.0; fold.trees.trees().len() + 1];
         for &row in &fold.left_out {
             let row = row as usize;
             let sign = if self.relevant[row] { 1.0 } else { -1.0 };
-            let mut logit = fold.judge.start() + self.nudges[row];
-            let leaves = fold.judge.trees().iter().map(|tree| self.leaf(tree, row));
+            let mut logit = fold.trees.start() + self.nudges[row];
+            let leaves = fold.trees.trees().iter().map(|tree| self.leaf(tree, row));
             for (loss, leaf) in losses.iter_mut().zip(leaves.chain([0.0])) {
                 *loss += f64::from((-sign * logit).exp().ln_1p());
                 logit += leaf;
@@ -137,7 +138,7 @@ impl Examples {
         losses
     }
 
-    /// What a tree adds to a row.
+    /// The value that a tree adds to a row.
     fn leaf(&self, tree: &Tree, row: usize) -> f32 {
         let questions = tree.columns.iter().zip(&tree.thresholds).enumerate();
         let leaf = questions.fold(0, |leaf, (level, (&column, &threshold))| {
@@ -147,10 +148,10 @@ impl Examples {
     }
 }
 
-/// Points left out, and a judge that has not seen them.
+/// Points left out, and trees that have not seen them.
 struct Fold {
     left_out: Vec<u32>,
-    judge: Judge,
+    trees: BoostedTrees,
 }
 
 /// Grows one tree; leaves the leaf of every row in `leaves`, which must be 0.
