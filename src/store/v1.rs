@@ -5,12 +5,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::files::{FileRecord, is_plain_name, sha256};
 use super::v1_history::WireEvent;
-use crate::config::{Config, Decided, RankerLoss, migrate};
+use crate::config::{Config, Decided, RankerLoss};
 use crate::data::DataSummary;
 use crate::error::{Error, Result, in_plain_words, shortened};
 
@@ -55,7 +54,6 @@ pub(super) struct Manifest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) names: Option<String>,
     pub(super) history: Vec<WireEvent>,
-    #[serde(deserialize_with = "read_config")]
     pub(super) config: Config,
     pub(super) files: BTreeMap<String, WireFile>,
 }
@@ -155,13 +153,6 @@ pub(super) struct Calibrator {
     #[serde(default = "one")]
     pub(super) ranker_power: f32,
     pub(super) tree: String,
-}
-
-/// Reads a configuration, also one of an earlier version with keys that are gone.
-pub(super) fn read_config<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Config, D::Error> {
-    let mut value = serde_json::Value::deserialize(deserializer)?;
-    migrate(&mut value).map_err(D::Error::custom)?;
-    serde_json::from_value(value).map_err(D::Error::custom)
 }
 
 fn one() -> f32 {

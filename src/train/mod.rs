@@ -25,7 +25,7 @@ use rayon::prelude::*;
 use crate::classifiers::LabelClassifiers;
 use crate::clustering::{Clustering, PointFeatures, cluster_labels, label_centroids};
 use crate::communicator::{Communicator, own_labels};
-use crate::config::{Plan, StageConfig};
+use crate::config::{Plan, StagePlan};
 use crate::encoder::{EncoderOrigin, TrainableEncoder};
 use crate::error::Result;
 use crate::events::{Event, Observer, Phase, emit};
@@ -106,7 +106,7 @@ pub(crate) fn begin(
     let started = emit(observer, Event::PhaseStarted { phase, n_steps: 0 });
     agree(data.communicator, started)?;
     let clustering = initial_clusters(data, plan, None)?;
-    let phase = match plan.config().clustering.warmup_epochs {
+    let phase = match plan.recipe().warmup_epochs {
         0 => Phase::Stage1,
         _ => Phase::WarmUp,
     };
@@ -132,7 +132,7 @@ fn begin_phase(
     };
     let mut encoder = data.origin.encoder(plan);
     Ok(TrainState {
-        optimiser: Optimiser::new(&model, encoder.as_mut(), &plan.config().optim),
+        optimiser: Optimiser::new(&model, encoder.as_mut(), plan.recipe()),
         clustering,
         model,
         encoder,
@@ -197,9 +197,9 @@ fn warm_up(
         rows: &rows,
         observer,
     };
-    let config = StageConfig {
-        epochs: plan.config().clustering.warmup_epochs,
-        ..plan.config().stage1.clone()
+    let config = StagePlan {
+        epochs: plan.recipe().warmup_epochs,
+        rates: plan.config().rates.by_stage()[0],
     };
     stage.run(&config, &mut state, keep)?;
     let all: Vec<u32> = (0..data.labels.n_rows() as u32).collect();
@@ -231,7 +231,7 @@ fn learn_adjacency(stage: &Stage<'_>, state: &mut TrainState) -> Result<()> {
     }
     let own = own_labels(plan.counts().n_labels, communicator);
     state.model.adjacency = adjacency.restricted(own);
-    state.enter(Phase::Stage2, plan.config());
+    state.enter(Phase::Stage2, plan.recipe());
     agree(communicator, emit(observer, event))
 }
 
@@ -246,7 +246,7 @@ fn count_edges(
     let options = EdgeOptions {
         kappa: plan.kappa(),
         beta: plan.beta(),
-        start: plan.config().index.start,
+        start: plan.recipe().edge_start,
         seed: plan.config().train.seed,
     };
     let edges = fixed_edges(&state.clustering, &state.model.numbering)?;

@@ -7,7 +7,7 @@ use super::state::{Boundary, EpochSums, Keep, Optimiser, Position, TrainState};
 use super::validation::Validator;
 use super::{TrainingData, recount};
 use crate::communicator::{Communicator, gather, is_told, own_clusters, own_labels};
-use crate::config::{EdgeStart, Plan, Positives, Reduction, StageConfig};
+use crate::config::{EdgeStart, Plan, Positives, Reduction, StagePlan};
 use crate::encoder::{StepSeed, TrainableEncoder};
 use crate::error::{Error, Result};
 use crate::events::{Event, Observer, Phase, Steps, emit};
@@ -54,7 +54,7 @@ impl Stage<'_> {
     /// Runs the rest of a stage, from the state's position.
     pub(super) fn run(
         &mut self,
-        config: &StageConfig,
+        config: &StagePlan,
         state: &mut TrainState,
         keep: &mut Keep<'_>,
     ) -> Result<()> {
@@ -100,8 +100,8 @@ impl Stage<'_> {
 
     /// Whether A starts again before this epoch. Not before the last, so that its weights have two epochs to learn in; other
     /// choices were not measured.
-    fn recounts(&self, phase: Phase, epoch: usize, config: &StageConfig) -> bool {
-        let start = self.plan.config().index.start;
+    fn recounts(&self, phase: Phase, epoch: usize, config: &StagePlan) -> bool {
+        let start = self.plan.recipe().edge_start;
         phase == Phase::Stage2
             && start == EdgeStart::Recounts
             && epoch > 0
@@ -167,7 +167,7 @@ impl Stage<'_> {
     fn next_step(
         &self,
         rows: &[u32],
-        config: &StageConfig,
+        config: &StagePlan,
         schedule: &Schedule,
         state: &mut TrainState,
         head: &mut Head,
@@ -181,8 +181,8 @@ impl Stage<'_> {
         let job = StepJob {
             rows,
             parents: &state.parents,
-            lambda: self.plan.config().loss.lambda,
-            rates: schedule.rates(step, &config.rates, &self.plan.config().optim),
+            lambda: self.plan.config().train.lambda,
+            rates: schedule.rates(step, &config.rates, self.plan.recipe()),
             seed,
             steps: (step + 1, schedule.n_steps()),
         };
@@ -209,7 +209,7 @@ impl Stage<'_> {
     }
 
     /// Emits the events of a finished epoch, and validates if that is due.
-    fn end_epoch(&self, epoch: usize, config: &StageConfig, state: &mut TrainState) -> Result<()> {
+    fn end_epoch(&self, epoch: usize, config: &StagePlan, state: &mut TrainState) -> Result<()> {
         let Position {
             phase, step, sums, ..
         } = state.position;
@@ -246,7 +246,7 @@ impl Stage<'_> {
             beam_size: self.plan.beam_size(),
             shortlist_size: self.plan.shortlist_size(),
             score_floor,
-            keeps_positives: self.plan.config().loss.positives == Positives::All,
+            keeps_positives: self.plan.recipe().positives == Positives::All,
         }
     }
 
@@ -260,17 +260,16 @@ impl Stage<'_> {
         head: &mut Head,
         buffers: &mut StepBuffers,
     ) -> f64 {
-        let config = self.plan.config();
+        let recipe = self.plan.recipe();
         encoder.forward(
             self.data.points,
             job.rows,
             job.seed,
             &mut buffers.embeddings,
         );
-        buffers.drop_out(config.encoder.dropout, job.seed);
+        buffers.drop_out(self.plan.config().encoder.dropout, job.seed);
 
-        let weights =
-            |counts: &BatchCounts| loss_weights(config.loss.reduction, job.lambda, counts);
+        let weights = |counts: &BatchCounts| loss_weights(recipe.reduction, job.lambda, counts);
         let options = HeadOptions {
             shortlist: self.shortlist_options(SCORE_FLOOR),
             gradient_floor: GRADIENT_FLOOR,
@@ -302,7 +301,7 @@ impl Stage<'_> {
         buffers.undo_drop_out(&mut head.gradients.embeddings);
         encoder.backward(self.data.points, job.rows, &head.gradients.embeddings);
         optimiser.update_encoder(encoder, &job.rates);
-        let is_due = job.is_due(config.optim.update_every);
+        let is_due = job.is_due(recipe.update_every);
         let own = own_clusters(model.clusters.n_clusters(), self.data.communicator);
         optimiser.update_clusters(
             &mut model.clusters,
@@ -358,7 +357,7 @@ fn loss_weights(reduction: Reduction, lambda: f32, counts: &BatchCounts) -> Loss
 }
 
 fn diverged(step: usize, what: String) -> Error {
-    let remedy = "lower stage1.rates and stage2.rates, or raise loss.lambda".into();
+    let remedy = "lower rates, or raise train.lambda".into();
     Error::Diverged { step, what, remedy }
 }
 

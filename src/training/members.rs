@@ -127,7 +127,7 @@ impl MemberTrainer<'_, '_> {
         match &self.keeping {
             Keeping::Follower(follower) => {
                 let gathered = follower.tell_member(&finished.member, self.communicator);
-                if config.enabled && ranker_sees_points(&finished.member, config) {
+                if config.enabled && ranker_sees_points(&finished.member, plan.recipe()) {
                     finished = follower.read_member(&gathered, plan)?;
                 }
             }

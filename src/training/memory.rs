@@ -6,7 +6,7 @@
 
 use crate::classifiers::{CoarseRows, LabelClassifiers};
 use crate::clustering;
-use crate::config::{CalibrationKind, EdgeStart, IndexMode, Plan, RankerNegatives};
+use crate::config::{EdgeStart, FinalScoreKind, IndexMode, Plan, RankerNegatives};
 use crate::data::HoldOut;
 use crate::encoder::{BagEncoder, EncoderSizes};
 use crate::events::POINTS_PER_EVENT;
@@ -85,7 +85,7 @@ pub(super) struct DataSizes {
 
 /// Adds up all parts.
 pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
-    let config = plan.config();
+    let (config, recipe) = (plan.config(), plan.recipe());
     let counts = plan.counts();
     let (n_labels, n_words) = (counts.n_labels, counts.n_features);
     let (n_clusters, dim) = (plan.n_clusters(), config.encoder.dim);
@@ -119,7 +119,7 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
         n_encoder: encoder.n_trained,
         shared_words,
     };
-    let moments = trained.moment_bytes(config.optim.second_moments);
+    let moments = trained.moment_bytes(recipe.second_moments);
     let step = train::StepSizes {
         batch_size: plan.batch_size(),
         shortlist_size: plan.shortlist_size(),
@@ -131,7 +131,7 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
     };
     let step = step.n_bytes(&trained);
     let matches = train::match_bytes(counts.n_points, plan.beam_size());
-    let matches = match (config.index.mode, config.index.start) {
+    let matches = match (config.index.mode, recipe.edge_start) {
         (IndexMode::Fixed | IndexMode::Ova, _) => 0,
         // Beside the moments, with the edges that follow from them.
         (IndexMode::Learned, EdgeStart::Recounts) => matches + Adjacency::n_bytes(n_edges),
@@ -151,11 +151,11 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
     let coarse = CoarseRows::n_bytes(own_labels, dim);
     let (mut ranker, mut ranker_weights) = (0, 0);
     if config.ranker.enabled {
-        let ranker_dim = if config.ranker.use_embedding { dim } else { 0 };
+        let ranker_dim = if recipe.ranker_embedding { dim } else { 0 };
         // About as many terms keep a weight as the points of a label have words.
         let of_labels = Ranker::n_bytes(n_labels, sizes.n_centroid_entries, ranker_dim);
         let n_candidates = config.ranker.n_candidates.min(n_labels) * counts.n_points;
-        let (negatives, of_clusters) = match config.ranker.negatives {
+        let (negatives, of_clusters) = match recipe.ranker_negatives {
             // Clusters have between half as many weights as labels, and as many.
             RankerNegatives::Clusters => (
                 Ranker::n_point_bytes(sizes.n_label_entries),
@@ -179,9 +179,9 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
         ranker = coarse + negatives + embeddings + terms + own_weights + ranker_weights;
     }
     let mut judge = 0;
-    if config.calibration.enabled && config.calibration.kind == CalibrationKind::Judge {
+    if recipe.final_score == FinalScoreKind::Boosted {
         let most = n_labels.min(config.ranker.n_candidates + Member::MAX_BROUGHT);
-        let n_points = HoldOut::most_points(counts.n_points, &config.calibration.hold_out);
+        let n_points = HoldOut::most_points(counts.n_points, &config.hold_out);
         // Half of the entries are a copy.
         let neighbours = Neighbours::n_bytes(sizes.n_feature_entries / 2, sizes.n_label_entries);
         let examples = Examples::n_bytes(n_points * most);
@@ -189,7 +189,7 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
         judge = coarse + ranker_weights + examples + heard + neighbours;
     }
     // Y, its renumbered copy, and the rows of it that are not held out.
-    let n_label_copies = 2 + usize::from(config.calibration.enabled);
+    let n_label_copies = 2 + usize::from(recipe.final_score.is_fitted());
     MemoryEstimate {
         program: PROGRAM,
         // 48 bytes per label for names and counts, 32 per point for offsets.
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn parameters_are_counted_to_the_byte() {
-        let plan = plan(&["encoder.dim=10", "optim.second_moments=coordinate"]);
+        let plan = plan(&["encoder.dim=10", "ablation.second_moments=coordinate"]);
         let found = estimate(&plan, &SIZES);
         let n_edges = plan.n_clusters() * plan.kappa();
         let n_values = 40_000 * 10 + (30_000 + plan.n_clusters()) * 11;
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn ranks_share_what_grows_with_labels() {
-        let plan = plan(&["ranker.enabled=false", "calibration.enabled=false"]);
+        let plan = plan(&["ranker.enabled=false", "final_score.kind=product"]);
         let of = |n_processes| {
             estimate(
                 &plan,
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn the_keys_that_advice_names_lower_the_estimate() {
         // Without the ranker and the judge, which may outweigh a step.
-        let without = ["ranker.enabled=false", "calibration.enabled=false"];
+        let without = ["ranker.enabled=false", "final_score.kind=product"];
         let whole = estimate(&plan(&without), &SIZES).total();
         for assignment in [
             "encoder.dim=64",

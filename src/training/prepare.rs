@@ -10,7 +10,7 @@ use super::rerank::{calibrate, find_neighbours};
 use super::split::{LabelPoints, TrainingSplit, count_labels};
 use super::transformer::{self, PreparedTransformer};
 use crate::communicator::{Communicator, MAX_PROCESSES, is_told};
-use crate::config::{CalibrationKind, Config, DataCounts, EncoderKind, LabelTexts, Plan};
+use crate::config::{Config, DataCounts, EncoderKind, FinalScoreKind, LabelTexts, Plan, Recipe};
 use crate::data::{DataSummary, Dataset, HoldOut, Texts, names_say_something, texts_of_names};
 use crate::encoder::{EncoderOrigin, EncoderSizes};
 use crate::error::{Error, Result};
@@ -89,10 +89,10 @@ impl<'a> PreparedTraining<'a> {
     /// How often each member is trained: again on all points if some are held out at first, which is assumed of data
     /// that has enough of them.
     pub fn n_passes(&self) -> usize {
-        let config = &self.plan.config().calibration;
-        let n_held_out = HoldOut::most_points(self.plan.counts().n_points, &config.hold_out);
-        let is_calibrated = config.enabled && config.hold_out.min_points.max(1) <= n_held_out;
-        1 + usize::from(is_calibrated && config.refit)
+        let (hold_out, recipe) = (&self.plan.config().hold_out, self.plan.recipe());
+        let n_held_out = HoldOut::most_points(self.plan.counts().n_points, hold_out);
+        let is_fitted = recipe.final_score.is_fitted() && hold_out.min_points.max(1) <= n_held_out;
+        1 + usize::from(is_fitted && recipe.refit)
     }
 
     /// Trains.
@@ -244,7 +244,7 @@ impl<'a> PreparedTraining<'a> {
         }
         let mut calibration = None;
         if let Some(held_out) = &split.held_out {
-            let neighbours = find_neighbours(&split.train, plan.config());
+            let neighbours = find_neighbours(&split.train, plan.recipe());
             let witnesses = Witnesses {
                 neighbours: neighbours.as_ref(),
                 names: names.as_ref(),
@@ -269,9 +269,8 @@ impl<'a> PreparedTraining<'a> {
             trainer.record(event.clone())?;
         }
         let history = trainer.history;
-        let judges =
-            calibration.is_some() && plan.config().calibration.kind == CalibrationKind::Judge;
-        let neighbours = find_neighbours(split.all(), plan.config());
+        let judges = calibration.is_some() && plan.recipe().final_score == FinalScoreKind::Boosted;
+        let neighbours = find_neighbours(split.all(), plan.recipe());
         let predictor = Predictor::new(PredictorParts {
             featurizer: self.featurizer,
             label_set: self.data.label_set().clone(),
@@ -309,7 +308,7 @@ impl<'a> PreparedTraining<'a> {
             sizes.n_label_entries += part.labels().nnz();
             sizes.n_points += part.n_points();
         }
-        if self.plan.config().calibration.enabled {
+        if self.plan.recipe().final_score.is_fitted() {
             sizes.n_feature_entries += features.nnz();
         }
         let n_pairs = self.points.pairs.as_ref().map_or(0, CsrMatrix::nnz);
@@ -384,7 +383,7 @@ fn label_texts<'a>(data: &'a Dataset, config: &Config) -> Option<Cow<'a, Texts>>
         Some(texts) => Cow::Borrowed(texts),
         None => Cow::Owned(texts_of_names(data.label_set())),
     };
-    let is_wanted = match config.train.label_texts {
+    let is_wanted = match Recipe::of(config).label_texts {
         LabelTexts::Auto => names_say_something(data, &texts, config.train.seed),
         LabelTexts::On => true,
         LabelTexts::Off => false,

@@ -7,9 +7,7 @@ use rayon::prelude::*;
 use super::split::{HeldOut, LabelledPoints};
 use crate::calibration::{Calibrator, CandidateScores, Isotonic, Mixing, TREE_LIMITS};
 use crate::communicator::{Communicator, gather_all, own_blocks, share};
-use crate::config::{
-    CalibrationKind, Config, Plan, RankerConfig, RankerNegatives, paper_n_clusters,
-};
+use crate::config::{FinalScoreKind, Plan, RankerNegatives, Recipe, paper_n_clusters};
 use crate::ensemble::Merger;
 use crate::error::Result;
 use crate::events::{Event, Observer, POINTS_PER_EVENT, Phase, Steps};
@@ -19,13 +17,14 @@ use crate::judge::Examples;
 use crate::matrix::Matrix;
 use crate::neighbours::Neighbours;
 use crate::predict::{CHUNK, Level, Member, MemberScratch, Position, Search, Verdict, Witnesses};
-use crate::ranker::{CandidateLists, ClusterTree, Negatives, Ranker, RankerProblem};
+use crate::ranker::{CandidateLists, ClusterTree, Negatives, Ranker, RankerOptions, RankerProblem};
 use crate::train::{agree, start_together};
 
 /// Whether the ranker of a member needs to know what its network makes of the training points.
-pub(super) fn ranker_sees_points(member: &Member, config: &RankerConfig) -> bool {
+pub(super) fn ranker_sees_points(member: &Member, recipe: &Recipe) -> bool {
     let has_clusters = member.stage1.edges.is_some();
-    config.use_embedding || config.negatives == RankerNegatives::Candidates || !has_clusters
+    let needs_candidates = recipe.ranker_negatives == RankerNegatives::Candidates || !has_clusters;
+    recipe.ranker_embedding || needs_candidates
 }
 
 /// Trains the ranker of a member, each process its part; process 0 gets it. Unless [`ranker_sees_points`], the network is not
@@ -37,19 +36,19 @@ pub(super) fn train_ranker(
     observer: &dyn Observer,
     communicator: &dyn Communicator,
 ) -> Result<Option<Ranker>> {
-    let config = &plan.config().ranker;
-    let cluster_of = match config.negatives {
+    let recipe = plan.recipe();
+    let cluster_of = match recipe.ranker_negatives {
         RankerNegatives::Clusters => member.cluster_of().map(joined),
         RankerNegatives::Candidates => None,
     };
-    let look = if ranker_sees_points(member, config) {
+    let look = if ranker_sees_points(member, recipe) {
         see_points(member, train, plan, observer, communicator)?
     } else {
         PointsSeen::default()
     };
     let problem = RankerProblem {
         bow: &train.points.terms(),
-        dense: config.use_embedding.then_some(&look.embeddings),
+        dense: recipe.ranker_embedding.then_some(&look.embeddings),
         labels: &train.labels,
         negatives: match &cluster_of {
             Some(cluster_of) => Negatives::Clusters(cluster_of),
@@ -64,7 +63,8 @@ pub(super) fn train_ranker(
     let own = levels.map(|n| share(n, communicator.process(), communicator.n_processes()).len());
     let mut progress = start_together(Phase::Ranker, own.sum(), observer, communicator)?;
     let seed = plan.config().train.seed;
-    Ranker::train(&problem, &config.into(), seed, |n_trained| {
+    let options = RankerOptions::new(plan.config(), recipe);
+    Ranker::train(&problem, &options, seed, |n_trained| {
         match progress.advance(n_trained) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
@@ -102,7 +102,7 @@ fn see_points(
     let n_points = train.points.len();
     let search = Search::new(plan, 0, true);
     let network = member.network(Level::Stage2);
-    let dim = if plan.config().ranker.use_embedding {
+    let dim = if plan.recipe().ranker_embedding {
         member.encoder.dim()
     } else {
         0
@@ -148,10 +148,11 @@ fn see_points(
 }
 
 /// The texts by their words, for the judge and for explanations.
-pub(super) fn find_neighbours(points: &LabelledPoints<'_>, config: &Config) -> Option<Neighbours> {
+pub(super) fn find_neighbours(points: &LabelledPoints<'_>, recipe: &Recipe) -> Option<Neighbours> {
     let (features, labels) = (&points.points.features, &points.labels);
-    let is_wanted = config.calibration.neighbours;
-    is_wanted.then(|| Neighbours::new(features, labels, points.n_texts))
+    recipe
+        .neighbours
+        .then(|| Neighbours::new(features, labels, points.n_texts))
 }
 
 /// The embeddings of each chunk of points, to be written; empty ones if there is nothing to write.
@@ -196,12 +197,13 @@ pub(super) fn calibrate(
     let mut progress = Steps::start(Phase::Calibration, n_steps, observer)?;
     let (mut verdicts, mut of_members) = (Vec::new(), Vec::new());
     for member in members {
-        let (verdict, lists) = match plan.config().calibration.kind {
-            CalibrationKind::Judge => fit_judge(member, held_out, witnesses, plan)?,
-            CalibrationKind::Tree => {
+        let (verdict, lists) = match plan.recipe().final_score {
+            FinalScoreKind::Boosted => fit_judge(member, held_out, witnesses, plan)?,
+            FinalScoreKind::Tree => {
                 fit_tree(member, held_out, witnesses.frequencies, plan, Mixing::PAPER)?
             }
-            CalibrationKind::Released => {
+            FinalScoreKind::Product => unreachable!("no point is held out for it"),
+            FinalScoreKind::Mixture => {
                 let mixing = Mixing::RELEASED;
                 fit_tree(member, held_out, witnesses.frequencies, plan, mixing)?
             }
