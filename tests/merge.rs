@@ -38,7 +38,7 @@ fn config(settings: &[&str]) -> Config {
         "stage1.epochs=3",
         "stage2.epochs=2",
         "train.batch_size=32",
-        "calibration.hold_out.min_points=20",
+        "hold_out.min_points=20",
     ];
     let all = small.iter().chain(settings);
     all.fold(Config::default(), |config, one| {
@@ -95,7 +95,7 @@ fn check_refused(models: &[PathBuf], expected: &str) {
 #[test]
 fn without_calibration_a_merged_model_is_the_ensemble_that_one_training_makes() {
     let models = Models::new();
-    let off = "calibration.enabled=false";
+    let off = "final_score.kind=product";
     let first = models.train("first", &[off, "train.seed=9"]);
     let second = models.train("second", &[off, &seed_of_second_member(9)]);
     let both = models.train("both", &[off, "train.seed=9", "ensemble.members=2"]);
@@ -110,7 +110,7 @@ fn scores_are_the_means_of_the_models_and_probabilities_are_none() {
     let test = data(60, "test");
     for settings in [
         &[][..],
-        &["calibration.kind=tree"],
+        &["final_score.kind=tree"],
         &["ranker.enabled=false"],
     ] {
         let name = |number: usize| format!("{}-{number}", settings.concat());
@@ -161,10 +161,7 @@ fn scores_are_the_means_of_the_models_and_probabilities_are_none() {
 fn an_ensemble_can_be_merged_and_its_history_counts_all_trainings() {
     let models = Models::new();
     let two = models.train("two", &["ensemble.members=2", "stage2.epochs=3"]);
-    let one = models.train(
-        "one",
-        &["train.seed=7", "calibration.hold_out.min_points=25"],
-    );
+    let one = models.train("one", &["train.seed=7", "hold_out.min_points=25"]);
     let merged = merge(&[two, one]).unwrap();
     assert_eq!(merged.n_members(), 3);
     assert_eq!(merged.plan().config().ensemble.members, 3);
@@ -281,13 +278,13 @@ fn models_that_do_not_fit_are_refused_by_name() {
         ),
         (
             "kind",
-            &["calibration.kind=tree"],
-            "calibration.kind is \"tree\", not \"judge\"",
+            &["final_score.kind=tree"],
+            "final_score.kind is \"tree\", not \"boosted\"",
         ),
         (
             "off",
-            &["calibration.enabled=false"],
-            "calibration.enabled is false, not true",
+            &["final_score.kind=product"],
+            "final_score.kind is \"product\", not \"boosted\"",
         ),
         (
             "ranker",
@@ -296,14 +293,10 @@ fn models_that_do_not_fit_are_refused_by_name() {
         ),
         (
             "skipped",
-            &["calibration.hold_out.min_points=100"],
+            &["hold_out.min_points=100"],
             "one of them is calibrated",
         ),
-        (
-            "refit",
-            &["calibration.refit=false"],
-            "calibration.refit = true",
-        ),
+        ("refit", &["hold_out.refit=false"], "hold_out.refit = true"),
     ];
     for (name, settings, expected) in settings {
         let other = models.train(name, &[settings, &["train.seed=2"]].concat());

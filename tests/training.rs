@@ -73,7 +73,7 @@ fn the_ranker_reads_the_order_of_words() {
         "{names:?}"
     );
 
-    let without = train(tiny(&["ranker.word_pairs=false"]), &data).unwrap();
+    let without = train(tiny(&["ablation.ranker_pairs=false"]), &data).unwrap();
     let answers = |text| -> Vec<f32> {
         let answers = without.predict(text, 2).unwrap();
         answers.iter().map(|answer| answer.score).collect()
@@ -225,7 +225,7 @@ fn the_way_to_stage_2_reports_its_progress() {
     let recorder = Recorder::stopping_after(usize::MAX);
     let config = tiny(&[
         "ranker.enabled=false",
-        "calibration.enabled=false",
+        "final_score.kind=product",
         "train.label_texts=off",
     ]);
     let data = two_topics(30);
@@ -243,9 +243,9 @@ fn a_prepared_training_knows_how_much_there_is_to_do() {
     let recorder = Recorder::stopping_after(usize::MAX);
     let config = tiny(&[
         "train.label_texts=on",
-        "calibration.hold_out.min_points=1",
+        "hold_out.min_points=1",
         // Most of these texts are the same.
-        "calibration.hold_out.near_duplicates=2",
+        "hold_out.near_duplicates=2",
     ]);
     let data = two_topics(200);
     let (n_points, n_passes) = {
@@ -272,11 +272,7 @@ fn a_prepared_training_knows_how_much_there_is_to_do() {
 #[test]
 fn one_against_all_scores_every_label_for_as_many_epochs_as_both_stages() {
     let recorder = Recorder::stopping_after(usize::MAX);
-    let config = tiny(&[
-        "index.mode=ova",
-        "stage1.epochs=3",
-        "calibration.refit=false",
-    ]);
+    let config = tiny(&["index.mode=ova", "stage1.epochs=3", "hold_out.refit=false"]);
     let data = two_topics(30);
     let predictor = recorder.train(config, &data).unwrap();
     let labels_scored = |event| match event {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use elias::PreparedTraining;
 use elias::bench::{Sgemm, median};
-use elias::config::{EncoderKind, IndexMode, Plan, StageConfig};
+use elias::config::{EncoderKind, IndexMode, Plan, StagePlan};
 use elias::tools::{MemoryEstimate, Workload};
 
 use crate::memory::{self, size};
@@ -87,7 +87,7 @@ fn write_plan(
         "K: labels scored, at most",
         plan.shortlist_size().to_string(),
     );
-    let stage = |stage: &StageConfig| {
+    let stage = |stage: &StagePlan| {
         format!(
             "{} of {}",
             count(stage.epochs, "epoch"),
@@ -109,8 +109,8 @@ fn write_plan(
             format!("on the best {}", count(n_candidates, "label")),
         );
     }
-    if config.calibration.enabled {
-        let n_points = config.calibration.hold_out.n_points;
+    if plan.recipe().final_score.is_fitted() {
+        let n_points = config.hold_out.n_points;
         row(
             "calibration",
             format!("on at most {}", count(n_points, "point")),

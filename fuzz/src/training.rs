@@ -15,8 +15,8 @@ use super::model::{Forged, files, seeds_of};
 use super::{checked, temporary};
 
 const CONFIG: &str = "
-    [calibration]
-    enabled = false
+    [final_score]
+    kind = 'product'
     [ranker]
     enabled = false
     [encoder]

@@ -5,7 +5,7 @@
 //! points cannot know how much to trust them. For its data they are set aside for every other point only.
 
 use super::near_duplicates::NearDuplicates;
-use crate::config::HoldOutConfig;
+use crate::config::{Config, HoldOutConfig, Recipe};
 use crate::matrix::CsrMatrix;
 use crate::random::Random;
 
@@ -53,22 +53,22 @@ impl HoldOut {
     pub(crate) fn choose(
         features: &CsrMatrix,
         labels: &CsrMatrix,
-        config: &HoldOutConfig,
+        config: &Config,
         alone: Alone,
-        seed: u64,
     ) -> HoldOut {
+        let near_duplicates = Recipe::of(config).near_duplicates;
         let n_points = labels.n_rows();
         let share = (f64::from(MAX_SHARE) * n_points as f64) as usize;
-        let wanted = HoldOut::most_points(n_points, config);
+        let wanted = HoldOut::most_points(n_points, &config.hold_out);
         let mut n_training = vec![0usize; labels.n_cols()];
         for &label in labels.indices() {
             n_training[label as usize] += 1;
         }
 
         let mut order: Vec<usize> = (0..n_points).collect();
-        Random::new(seed, "hold-out", 0).shuffle(&mut order);
-        let is_wanted = wanted > 0 && config.near_duplicates <= 1.0;
-        let mut near = is_wanted.then(|| NearDuplicates::new(features, config.near_duplicates));
+        Random::new(config.train.seed, "hold-out", 0).shuffle(&mut order);
+        let is_wanted = wanted > 0 && near_duplicates <= 1.0;
+        let mut near = is_wanted.then(|| NearDuplicates::new(features, near_duplicates));
         let mut quotas = quotas(labels, wanted);
         let mut uses = vec![Use::Train; n_points];
         let (mut n_held_out, mut n_set_aside) = (0, 0);
@@ -154,6 +154,13 @@ mod tests {
     use crate::matrix::CsrBuilder;
     use proptest::prelude::*;
 
+    fn config(n_points: usize, seed: u64) -> Config {
+        let mut config = Config::default();
+        config.hold_out.n_points = n_points;
+        config.train.seed = seed;
+        config
+    }
+
     proptest! {
         #[test]
         fn no_label_falls_below_its_minimum_and_no_point_is_lost(
@@ -166,10 +173,10 @@ mod tests {
             }
             let labels = builder.finish(15).unwrap();
             let features = labels.clone();
-            let config = HoldOutConfig { n_points, ..HoldOutConfig::default() };
+            let config = config(n_points, seed);
             let alone = if every_other { Alone::EveryOther } else { Alone::All };
-            let chosen = HoldOut::choose(&features, &labels, &config, alone, seed);
-            prop_assert_eq!(&chosen, &HoldOut::choose(&features, &labels, &config, alone, seed));
+            let chosen = HoldOut::choose(&features, &labels, &config, alone);
+            prop_assert_eq!(&chosen, &HoldOut::choose(&features, &labels, &config, alone));
 
             let mut all = [&chosen.train[..], &chosen.held_out, &chosen.set_aside].concat();
             all.sort_unstable();
@@ -193,11 +200,8 @@ mod tests {
         (0..1000u32).for_each(|point| builder.push_row([(point, 1.0)]));
         let features = builder.finish(1000).unwrap();
         let choose = |n_points, seed| {
-            let config = HoldOutConfig {
-                n_points,
-                ..HoldOutConfig::default()
-            };
-            HoldOut::choose(&features, &labels, &config, Alone::All, seed).held_out
+            let config = config(n_points, seed);
+            HoldOut::choose(&features, &labels, &config, Alone::All).held_out
         };
         assert_eq!(choose(5000, 1).len(), 100);
         assert_eq!(choose(30, 1).len(), 30);
@@ -217,7 +221,7 @@ mod tests {
         }
         let features = words.finish(1000).unwrap();
         let labels = labels.finish(200).unwrap();
-        let chosen = HoldOut::choose(&features, &labels, &HoldOutConfig::default(), Alone::All, 5);
+        let chosen = HoldOut::choose(&features, &labels, &config(5000, 5), Alone::All);
         let of_three = |point: &&usize| labels.row(**point).0.len() == 3;
         assert_eq!(chosen.held_out.len(), 100);
         assert_eq!(chosen.held_out.iter().filter(of_three).count(), 25);
@@ -232,8 +236,7 @@ mod tests {
             labels.push_row([(point % 10, 1.0)]);
         }
         let (features, labels) = (words.finish(100).unwrap(), labels.finish(10).unwrap());
-        let choose =
-            |alone| HoldOut::choose(&features, &labels, &HoldOutConfig::default(), alone, 3);
+        let choose = |alone| HoldOut::choose(&features, &labels, &config(5000, 3), alone);
         let partners =
             |held_out: &[usize]| held_out.iter().map(|point| point ^ 1).collect::<Vec<_>>();
 

@@ -28,7 +28,7 @@ fn data_of(n_labels: usize) -> Dataset {
 
 fn train(data: &Dataset) -> Predictor {
     let toml = "
-        [calibration.hold_out]
+        [hold_out]
         n_points = 12
         min_points = 5
         [encoder]

@@ -42,7 +42,6 @@ const SIGMOID_ERROR: f32 = 1e-5;
 #[derive(Clone, Debug)]
 pub(crate) struct RankScratch {
     searcher: Shortlister,
-    probabilities: Vec<f32>,
     /// Rows of the shortlisted labels, and an upper bound of each p.
     rows: Vec<u32>,
     bounds: Vec<f32>,
@@ -59,7 +58,6 @@ impl RankScratch {
     pub(crate) fn new(model: &Model) -> Self {
         RankScratch {
             searcher: Shortlister::new(model.classifiers.n_labels()),
-            probabilities: vec![0.0; model.clusters.n_clusters()],
             rows: Vec::new(),
             bounds: Vec::new(),
             coarse: CoarseScratch::default(),
@@ -86,24 +84,8 @@ impl Model {
     /// p ≤ ŷ, and the coarse rows of W_L give a closer bound. The shortlist is walked by descending bound and left
     /// as soon as no later label can enter the best `k`: the answer is that of scoring all of it. Where a product
     /// that is taken is not finite the answers are those labels alone, with the score NaN.
-    pub(crate) fn rank(
-        &self,
-        embedding: &[f32],
-        options: &ShortlistOptions,
-        k: usize,
-        scratch: &mut RankScratch,
-    ) -> Vec<Scored> {
-        let mut probabilities = std::mem::take(&mut scratch.probabilities);
-        self.clusters
-            .probabilities_of_one(embedding, &mut probabilities);
-        let ranked = self.rank_within(embedding, &probabilities, options, k, scratch);
-        let ranked = ranked.to_vec();
-        scratch.probabilities = probabilities;
-        ranked
-    }
-
-    /// Like [`Model::rank`], for an embedding with known cluster probabilities. probabilities: C
-    pub(crate) fn rank_within<'s>(
+    /// embedding: d   probabilities of its clusters: C
+    pub(crate) fn rank<'s>(
         &self,
         embedding: &[f32],
         probabilities: &[f32],
@@ -269,10 +251,10 @@ mod tests {
             let embedding: Vec<f32> = (0..5).map(|_| random.normal()).collect();
             let options = ShortlistOptions { beam_size: 6, shortlist_size: 1000, score_floor: 0.0, keeps_positives: false };
             let mut scratch = RankScratch::new(&model);
-            let ranked = model.rank(&embedding, &options, k, &mut scratch);
-
             let mut probabilities = vec![0.0; model.clusters.n_clusters()];
             model.clusters.probabilities_of_one(&embedding, &mut probabilities);
+            let ranked = model.rank(&embedding, &probabilities, &options, k, &mut scratch).to_vec();
+
             let mut searcher = Shortlister::new(n_labels);
             searcher.search(&model.clusters, &model.adjacency, &probabilities, &options);
             let score = |path: &crate::index::Path| Scored {

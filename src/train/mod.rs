@@ -26,7 +26,7 @@ use rayon::prelude::*;
 use crate::classifiers::LabelClassifiers;
 use crate::clustering::{Clustering, PointFeatures, cluster_labels, label_centroids};
 use crate::communicator::Communicator;
-use crate::config::{Plan, StageConfig};
+use crate::config::{Plan, StagePlan};
 use crate::encoder::{EncoderOrigin, TrainableEncoder};
 use crate::error::Result;
 use crate::events::{Event, Observer, Phase, Steps, emit};
@@ -112,7 +112,7 @@ pub(crate) fn begin(
 ) -> Result<TrainState> {
     Steps::start(Phase::Clustering, 0, &data.communicator.observer(observer))?;
     let clustering = initial_clusters(data, plan, None)?;
-    let phase = match plan.config().clustering.warmup_epochs {
+    let phase = match plan.recipe().warmup_epochs {
         0 => Phase::Stage1,
         _ => Phase::WarmUp,
     };
@@ -138,7 +138,7 @@ fn begin_phase(
     };
     let mut encoder = data.origin.encoder(plan);
     Ok(TrainState {
-        optimiser: Optimiser::new(&model, encoder.as_mut(), &plan.config().optim),
+        optimiser: Optimiser::new(&model, encoder.as_mut(), plan.recipe()),
         clustering,
         model,
         encoder,
@@ -204,9 +204,9 @@ fn warm_up(
         rows: &rows,
         observer,
     };
-    let config = StageConfig {
-        epochs: plan.config().clustering.warmup_epochs,
-        ..plan.config().stage1.clone()
+    let config = StagePlan {
+        epochs: plan.recipe().warmup_epochs,
+        rates: plan.config().rates.by_stage()[0],
     };
     stage.run(&config, &mut state, keep)?;
     let all: Vec<u32> = (0..data.labels.n_rows() as u32).collect();
@@ -236,7 +236,7 @@ fn learn_adjacency(stage: &Stage<'_>, state: &mut TrainState) -> Result<()> {
         state.stage1 = state.copy_parameters();
     }
     state.model.adjacency = adjacency.restricted(stage.data.own_labels());
-    state.enter(Phase::Stage2, plan.config());
+    state.enter(Phase::Stage2, plan.recipe());
     emit(observer, event)
 }
 
@@ -251,7 +251,7 @@ fn count_edges(
     let options = EdgeOptions {
         kappa: plan.kappa(),
         beta: plan.beta(),
-        start: plan.config().index.start,
+        start: plan.recipe().edge_start,
         seed: plan.config().train.seed,
     };
     let edges = fixed_edges(&state.clustering, &state.model.numbering)?;

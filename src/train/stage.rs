@@ -5,7 +5,7 @@ use super::state::{Boundary, EpochSums, Keep, Position, TrainState};
 use super::step::{StepBuffers, StepJob};
 use super::validation::Validator;
 use super::{TrainingData, recount};
-use crate::config::{EdgeStart, Plan, Positives, StageConfig};
+use crate::config::{EdgeStart, Plan, Positives, StagePlan};
 use crate::encoder::StepSeed;
 use crate::error::{Error, Result};
 use crate::events::{Event, Observer, Phase, emit};
@@ -48,7 +48,7 @@ impl Stage<'_> {
     /// Runs the rest of a stage, from the state's position.
     pub(super) fn run(
         &mut self,
-        config: &StageConfig,
+        config: &StagePlan,
         state: &mut TrainState,
         keep: &mut Keep<'_>,
     ) -> Result<()> {
@@ -94,8 +94,8 @@ impl Stage<'_> {
 
     /// Whether A starts again before this epoch. Not before the last, so that its weights have two epochs to learn in; other
     /// choices were not measured.
-    fn recounts(&self, phase: Phase, epoch: usize, config: &StageConfig) -> bool {
-        let start = self.plan.config().index.start;
+    fn recounts(&self, phase: Phase, epoch: usize, config: &StagePlan) -> bool {
+        let start = self.plan.recipe().edge_start;
         phase == Phase::Stage2
             && start == EdgeStart::Recounts
             && epoch > 0
@@ -151,7 +151,7 @@ impl Stage<'_> {
     fn next_step(
         &self,
         rows: &[u32],
-        config: &StageConfig,
+        config: &StagePlan,
         schedule: &Schedule,
         state: &mut TrainState,
         head: &mut Head,
@@ -164,7 +164,7 @@ impl Stage<'_> {
         };
         let job = StepJob {
             rows,
-            rates: schedule.rates(step, &config.rates, &self.plan.config().optim),
+            rates: schedule.rates(step, &config.rates, self.plan.recipe()),
             seed,
             n_done: step + 1,
             n_steps: schedule.n_steps(),
@@ -185,7 +185,7 @@ impl Stage<'_> {
     }
 
     /// Emits the events of a finished epoch, and validates if that is due.
-    fn end_epoch(&self, epoch: usize, config: &StageConfig, state: &mut TrainState) -> Result<()> {
+    fn end_epoch(&self, epoch: usize, config: &StagePlan, state: &mut TrainState) -> Result<()> {
         let Position {
             phase, step, sums, ..
         } = state.position;
@@ -220,13 +220,13 @@ impl Stage<'_> {
             beam_size: self.plan.beam_size(),
             shortlist_size: self.plan.shortlist_size(),
             score_floor,
-            keeps_positives: self.plan.config().loss.positives == Positives::All,
+            keeps_positives: self.plan.recipe().positives == Positives::All,
         }
     }
 }
 
 fn diverged(step: usize, what: String) -> Error {
-    let remedy = "lower stage1.rates and stage2.rates, or raise loss.lambda".into();
+    let remedy = "lower rates, or raise train.lambda".into();
     Error::Diverged { step, what, remedy }
 }
 

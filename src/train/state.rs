@@ -11,7 +11,7 @@ use super::head::{EdgeState, LabelGradients, LabelMoments};
 use crate::classifiers::LabelClassifiers;
 use crate::clustering::Clustering;
 use crate::communicator::Communicator;
-use crate::config::{Config, OptimConfig, Plan};
+use crate::config::{Plan, Recipe};
 use crate::encoder::{EncoderOrigin, Parameter, TrainableEncoder};
 use crate::error::Result;
 use crate::events::{Event, Phase};
@@ -178,7 +178,7 @@ impl TrainState {
             numbering: cluster_order(&parts.clustering)?,
         };
         let mut encoder = origin.encoder(plan);
-        let optimiser = Optimiser::new(&model, encoder.as_mut(), &plan.config().optim);
+        let optimiser = Optimiser::new(&model, encoder.as_mut(), plan.recipe());
         let mut state = TrainState {
             clustering: parts.clustering,
             model,
@@ -227,10 +227,10 @@ impl TrainState {
     }
 
     /// Begins a stage: the moments of AdamW start from zero.
-    pub(super) fn enter(&mut self, phase: Phase, config: &Config) {
+    pub(super) fn enter(&mut self, phase: Phase, recipe: &Recipe) {
         self.position = Position::start_of(phase);
         self.parents.clear();
-        self.optimiser = Optimiser::new(&self.model, self.encoder.as_mut(), &config.optim);
+        self.optimiser = Optimiser::new(&self.model, self.encoder.as_mut(), recipe);
     }
 
     /// Brings W_C and b_C up to date on this process, where processes share the clusters.
@@ -303,13 +303,13 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    fn new(model: &Model, config: &OptimConfig) -> Self {
+    fn new(model: &Model, recipe: &Recipe) -> Self {
         let (n_labels, dim) = (
             model.classifiers.n_labels(),
             model.classifiers.weights.n_cols(),
         );
         let mut waiting = Waiting::default();
-        if config.update_every > 1 {
+        if recipe.update_every > 1 {
             waiting.labels = Some(LabelGradients::new(n_labels, dim));
             waiting.cluster_weights = vec![0.0; model.clusters.n_clusters() * dim];
             waiting.cluster_bias = vec![0.0; model.clusters.n_clusters()];
@@ -339,18 +339,14 @@ impl Waiting {
 }
 
 impl Optimiser {
-    pub(super) fn new(
-        model: &Model,
-        encoder: &mut dyn TrainableEncoder,
-        config: &OptimConfig,
-    ) -> Self {
+    pub(super) fn new(model: &Model, encoder: &mut dyn TrainableEncoder, recipe: &Recipe) -> Self {
         let (n_labels, dim) = (
             model.classifiers.n_labels(),
             model.classifiers.weights.n_cols(),
         );
         let n_clusters = model.clusters.n_clusters();
         Optimiser {
-            labels: LabelMoments::new(n_labels, dim, config.second_moments),
+            labels: LabelMoments::new(n_labels, dim, recipe.second_moments),
             edges: model
                 .adjacency
                 .weights()
@@ -360,9 +356,9 @@ impl Optimiser {
             encoder: encoder
                 .parameters()
                 .iter()
-                .map(|parameter| Moments::for_parameter(parameter, config.second_moments))
+                .map(|parameter| Moments::for_parameter(parameter, recipe.second_moments))
                 .collect(),
-            waiting: Waiting::new(model, config),
+            waiting: Waiting::new(model, recipe),
         }
     }
 

@@ -34,12 +34,13 @@ impl Stage<'_> {
             parents,
             ..
         } = state;
-        let (config, points) = (self.plan.config(), self.data.points);
+        let (config, recipe) = (self.plan.config(), self.plan.recipe());
+        let points = self.data.points;
         encoder.forward(points, job.rows, job.seed, &mut buffers.embeddings);
         buffers.drop_out(config.encoder.dropout, job.seed);
 
-        let lambda = config.loss.lambda;
-        let weights = |counts: &BatchCounts| loss_weights(config.loss.reduction, lambda, counts);
+        let lambda = config.train.lambda;
+        let weights = |counts: &BatchCounts| loss_weights(recipe.reduction, lambda, counts);
         let options = HeadOptions {
             shortlist: self.shortlist_options(SCORE_FLOOR),
             gradient_floor: GRADIENT_FLOOR,
@@ -66,7 +67,7 @@ impl Stage<'_> {
         buffers.undo_drop_out(&mut head.gradients.embeddings);
         encoder.backward(points, job.rows, &head.gradients.embeddings);
         optimiser.update_encoder(encoder.as_mut(), &job.rates);
-        let is_due = job.is_due(config.optim.update_every);
+        let is_due = job.is_due(recipe.update_every);
         optimiser.update_clusters(&mut model.clusters, &head.gradients, is_due, &job.rates);
         if is_due {
             optimiser.update_waiting(model, &job.rates, self.data.communicator);

@@ -49,7 +49,7 @@ impl<S: Store> Run<'_, S> {
             stage1: trained.stage1,
         };
         let config = &plan.config().ranker;
-        let whole = if config.enabled && ranker_sees_points(&member, config) {
+        let whole = if config.enabled && ranker_sees_points(&member, plan.recipe()) {
             Whole::Everywhere
         } else {
             Whole::OnFirst

@@ -7,7 +7,7 @@
 use crate::candidates::{Examples, MAX_ADDED};
 use crate::classifiers::{CoarseRows, LabelClassifiers};
 use crate::clustering;
-use crate::config::{CalibrationKind, EdgeStart, IndexMode, Plan, RankerNegatives};
+use crate::config::{EdgeStart, FinalScoreKind, IndexMode, Plan, RankerNegatives};
 use crate::data::HoldOut;
 use crate::encoder::{BagEncoder, EncoderSizes};
 use crate::events::POINTS_PER_EVENT;
@@ -128,11 +128,11 @@ impl<'a> Estimator<'a> {
     fn estimate(&self) -> MemoryEstimate {
         let (config, counts, sizes) = (self.plan.config(), self.plan.counts(), self.sizes);
         let trained = self.trained();
-        let moments = trained.moment_bytes(config.optim.second_moments);
+        let moments = trained.moment_bytes(self.plan.recipe().second_moments);
         let parameters = self.parameters();
         let ranker = self.ranker();
         // Y, its renumbered copy, and the rows of it that are not held out.
-        let n_label_copies = 2 + usize::from(config.calibration.enabled);
+        let n_label_copies = 2 + usize::from(self.plan.recipe().final_score.is_fitted());
         MemoryEstimate {
             program: PROGRAM,
             // 48 bytes per label for names and counts, 32 per point for offsets.
@@ -205,7 +205,7 @@ impl<'a> Estimator<'a> {
     fn matches(&self, moments: usize) -> usize {
         let index = &self.plan.config().index;
         let matches = train::match_bytes(self.plan.counts().n_points, self.plan.beam_size());
-        match (index.mode, index.start) {
+        match (index.mode, self.plan.recipe().edge_start) {
             (IndexMode::Fixed | IndexMode::Ova, _) => 0,
             // Beside the moments, with the edges that follow from them.
             (IndexMode::Learned, EdgeStart::Recounts) => matches + Adjacency::n_bytes(self.n_edges),
@@ -222,16 +222,16 @@ impl<'a> Estimator<'a> {
 
     fn ranker(&self) -> RankerBytes {
         let (sizes, counts) = (self.sizes, self.plan.counts());
-        let config = &self.plan.config().ranker;
+        let (config, recipe) = (&self.plan.config().ranker, self.plan.recipe());
         if !config.enabled {
             return RankerBytes::default();
         }
         let dim = self.plan.config().encoder.dim;
-        let dim = if config.use_embedding { dim } else { 0 };
+        let dim = if recipe.ranker_embedding { dim } else { 0 };
         // About as many terms keep a weight as the points of a label have words.
         let of_labels = Ranker::n_bytes(counts.n_labels, sizes.n_centroid_entries, dim);
         let n_candidates = config.n_candidates.min(counts.n_labels) * counts.n_points;
-        let (negatives, of_clusters) = match config.negatives {
+        let (negatives, of_clusters) = match recipe.ranker_negatives {
             // Clusters have between half as many weights as labels, and as many.
             RankerNegatives::Clusters => (
                 Ranker::n_point_bytes(sizes.n_label_entries),
@@ -260,11 +260,11 @@ impl<'a> Estimator<'a> {
 
     fn final_scorer(&self, ranker_weights: usize) -> usize {
         let (config, counts, sizes) = (self.plan.config(), self.plan.counts(), self.sizes);
-        if !config.calibration.enabled || config.calibration.kind != CalibrationKind::Judge {
+        if self.plan.recipe().final_score != FinalScoreKind::Boosted {
             return 0;
         }
         let most = counts.n_labels.min(config.ranker.n_candidates + MAX_ADDED);
-        let n_points = HoldOut::most_points(counts.n_points, &config.calibration.hold_out);
+        let n_points = HoldOut::most_points(counts.n_points, &config.hold_out);
         // Half of the entries are a copy.
         let neighbours = Neighbours::n_bytes(sizes.n_feature_entries / 2, sizes.n_label_entries);
         let examples = Examples::n_bytes(n_points * most);
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn parameters_are_counted_to_the_byte() {
-        let plan = plan(&["encoder.dim=10", "optim.second_moments=coordinate"]);
+        let plan = plan(&["encoder.dim=10", "ablation.second_moments=coordinate"]);
         let found = estimate(&plan, &SIZES);
         let n_edges = plan.n_clusters() * plan.kappa();
         let n_values = 40_000 * 10 + (30_000 + plan.n_clusters()) * 11;
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn ranks_share_what_grows_with_labels() {
-        let plan = plan(&["ranker.enabled=false", "calibration.enabled=false"]);
+        let plan = plan(&["ranker.enabled=false", "final_score.kind=product"]);
         let of = |n_processes| {
             estimate(
                 &plan,
@@ -336,7 +336,7 @@ mod tests {
     #[test]
     fn the_keys_that_advice_names_lower_the_estimate() {
         // Without the ranker and the final scorer, which may outweigh a step.
-        let without = ["ranker.enabled=false", "calibration.enabled=false"];
+        let without = ["ranker.enabled=false", "final_score.kind=product"];
         let whole = estimate(&plan(&without), &SIZES).total();
         for assignment in [
             "encoder.dim=64",

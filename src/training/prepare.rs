@@ -10,7 +10,7 @@ use super::run::Run;
 use super::split::LabelledPoints;
 use super::transformer::{self, PreparedTransformer};
 use crate::communicator::Communicator;
-use crate::config::{Config, DataCounts, EncoderKind, LabelTexts, Plan};
+use crate::config::{Config, DataCounts, EncoderKind, LabelTexts, Plan, Recipe};
 use crate::data::{DataSummary, Dataset, Texts, names_are_informative, texts_of_names};
 use crate::encoder::EncoderOrigin;
 use crate::error::Result;
@@ -212,7 +212,7 @@ fn label_texts<'a>(data: &'a Dataset, config: &Config) -> Option<Cow<'a, Texts>>
         Some(texts) => Cow::Borrowed(texts),
         None => Cow::Owned(texts_of_names(data.label_set())),
     };
-    let is_wanted = match config.train.label_texts {
+    let is_wanted = match Recipe::of(config).label_texts {
         LabelTexts::Auto => names_are_informative(data, &texts, config.train.seed),
         LabelTexts::On => true,
         LabelTexts::Off => false,

@@ -44,7 +44,7 @@ fn config(settings: &[&str]) -> Config {
         "stage1.epochs=3",
         "stage2.epochs=3",
         "train.batch_size=40",
-        "calibration.hold_out.min_points=10",
+        "hold_out.min_points=10",
     ];
     let settings = small.iter().chain(settings);
     settings.fold(Config::default(), |config, one| {
@@ -153,11 +153,11 @@ fn any_number_of_processes_gives_the_same_bytes() {
 fn so_do_other_settings() {
     check_processes(
         &[
-            "optim.update_every=3",
-            "loss.reduction=mean",
-            "optim.second_moments=coordinate",
+            "ablation.update_every=3",
+            "ablation.reduction=mean",
+            "ablation.second_moments=coordinate",
             "train.label_precision=half",
-            "clustering.warmup_epochs=1",
+            "ablation.warmup_epochs=1",
         ],
         &[2, 4],
     );
@@ -170,17 +170,20 @@ fn so_do_clusters_that_processes_share() {
     const { assert!(MIN_SHARED_CLUSTERS <= 40) };
     check_processes(&[many], &[2, 3, 4, 16]);
     check_processes(
-        &[many, "optim.update_every=3", "clustering.warmup_epochs=1"],
+        &[many, "ablation.update_every=3", "ablation.warmup_epochs=1"],
         &[2, 4],
     );
 }
 
 #[test]
 fn so_does_a_ranker_that_asks_the_network() {
-    let settings = ["ranker.negatives=candidates", "ranker.use_embedding=true"];
+    let settings = [
+        "ablation.ranker_negatives=candidates",
+        "ablation.ranker_embedding=true",
+    ];
     assert!(config(&settings).ranker.enabled);
     check_processes(&settings, &[2, 3, 4, 16]);
-    check_processes(&["ranker.use_embedding=true"], &[2]);
+    check_processes(&["ablation.ranker_embedding=true"], &[2]);
 }
 
 #[test]
@@ -190,9 +193,9 @@ fn so_does_one_whose_last_chunk_is_a_single_point() {
     for n_points in [385, 386] {
         let settings = [
             "encoder.residual=true",
-            "ranker.use_embedding=true",
-            "ranker.negatives=candidates",
-            "calibration.enabled=false",
+            "ablation.ranker_embedding=true",
+            "ablation.ranker_negatives=candidates",
+            "final_score.kind=product",
         ];
         check_processes_on(&data(n_points), &settings, &[2, 4]);
     }
@@ -214,7 +217,7 @@ fn a_stopped_training_is_resumed_by_another_number_of_processes() {
 #[test]
 fn so_is_one_whose_processes_share_clusters() {
     check_resumed(
-        &["index.n_clusters=40", "optim.update_every=3"],
+        &["index.n_clusters=40", "ablation.update_every=3"],
         &[
             (4, 1, (Phase::Stage1, 5)),
             (3, 2, (Phase::Stage2, 7)),
@@ -227,7 +230,7 @@ fn so_is_one_whose_processes_share_clusters() {
 fn so_is_one_that_was_stopped_while_the_ranker_was_trained() {
     // Of 60 labels process 0 has trained 15, 30 or all when it is asked.
     check_resumed(
-        &["ranker.use_embedding=true"],
+        &["ablation.ranker_embedding=true"],
         &[
             (4, 2, (Phase::Ranker, 15)),
             (2, 1, (Phase::Ranker, 30)),
@@ -243,7 +246,7 @@ fn a_stop_that_is_asked_of_another_process_than_the_first_does_not_count() {
         "stage1.epochs=1",
         "stage2.epochs=1",
         "train.batch_size=200",
-        "calibration.enabled=false",
+        "final_score.kind=product",
     ];
     // Enough points that a process takes more than one block of them.
     let (config, points, test) = (config(&settings), data(2100), data(90));

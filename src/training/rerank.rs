@@ -11,21 +11,20 @@ use crate::candidates::{
     Walk, WalkScratch,
 };
 use crate::communicator::Communicator;
-use crate::config::{
-    CalibrationKind, Config, Plan, RankerConfig, RankerNegatives, paper_n_clusters,
-};
+use crate::config::{FinalScoreKind, Plan, RankerNegatives, Recipe, paper_n_clusters};
 use crate::error::Result;
 use crate::events::{Event, Observer, POINTS_PER_EVENT, Phase, Steps};
 use crate::ids::{ClusterId, LabelId, Scored};
 use crate::matrix::{Matrix, top_k};
 use crate::neighbours::Neighbours;
 use crate::predict::CHUNK;
-use crate::ranker::{CandidateLists, ClusterTree, Negatives, Ranker, RankerProblem};
+use crate::ranker::{CandidateLists, ClusterTree, Negatives, Ranker, RankerOptions, RankerProblem};
 
 /// Whether the ranker of a member needs to know what its network makes of the training points.
-pub(super) fn ranker_sees_points(member: &Member, config: &RankerConfig) -> bool {
+pub(super) fn ranker_sees_points(member: &Member, recipe: &Recipe) -> bool {
     let has_clusters = member.stage1.edges.is_some();
-    config.use_embedding || config.negatives == RankerNegatives::Candidates || !has_clusters
+    let needs_candidates = recipe.ranker_negatives == RankerNegatives::Candidates || !has_clusters;
+    recipe.ranker_embedding || needs_candidates
 }
 
 /// Trains the ranker of a member, each process its part; process 0 gets it. Unless [`ranker_sees_points`], the network is not
@@ -37,20 +36,20 @@ pub(super) fn train_ranker(
     observer: &dyn Observer,
     communicator: &dyn Communicator,
 ) -> Result<Option<Ranker>> {
-    let config = &plan.config().ranker;
+    let recipe = plan.recipe();
     let observer = &communicator.observer(observer);
-    let cluster_of = match config.negatives {
+    let cluster_of = match recipe.ranker_negatives {
         RankerNegatives::Clusters => member.cluster_of().map(joined),
         RankerNegatives::Candidates => None,
     };
-    let look = if ranker_sees_points(member, config) {
+    let look = if ranker_sees_points(member, recipe) {
         see_points(member, train, plan, observer, communicator)?
     } else {
         PointsSeen::default()
     };
     let problem = RankerProblem {
         bow: &train.points.terms(),
-        dense: config.use_embedding.then_some(&look.embeddings),
+        dense: recipe.ranker_embedding.then_some(&look.embeddings),
         labels: &train.labels,
         negatives: match &cluster_of {
             Some(cluster_of) => Negatives::Clusters(cluster_of),
@@ -65,7 +64,8 @@ pub(super) fn train_ranker(
     let own = levels.map(|n| communicator.own(n).len());
     let mut progress = Steps::start(Phase::Ranker, own.sum(), observer)?;
     let seed = plan.config().train.seed;
-    Ranker::train(&problem, &config.into(), seed, |n_trained| {
+    let options = RankerOptions::new(plan.config(), recipe);
+    Ranker::train(&problem, &options, seed, |n_trained| {
         match progress.advance(n_trained) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
@@ -102,7 +102,7 @@ fn see_points(
 ) -> Result<PointsSeen> {
     let n_points = train.points.len();
     let walk = Walk::to_columns(member, ScoreKind::P, Knowledge::default(), plan);
-    let dim = if plan.config().ranker.use_embedding {
+    let dim = if plan.recipe().ranker_embedding {
         member.encoder.dim()
     } else {
         0
@@ -149,10 +149,11 @@ fn see_points(
 }
 
 /// The texts by their words, for the final scorer and for explanations.
-pub(super) fn find_neighbours(points: &LabelledPoints<'_>, config: &Config) -> Option<Neighbours> {
+pub(super) fn find_neighbours(points: &LabelledPoints<'_>, recipe: &Recipe) -> Option<Neighbours> {
     let (features, labels) = (&points.points.features, &points.labels);
-    let is_wanted = config.calibration.neighbours;
-    is_wanted.then(|| Neighbours::new(features, labels, points.n_texts))
+    recipe
+        .neighbours
+        .then(|| Neighbours::new(features, labels, points.n_texts))
 }
 
 /// The embeddings of each chunk of points, to be written; empty ones if there is nothing to write.
@@ -207,10 +208,11 @@ pub(super) fn calibrate(
             knowledge,
             plan,
         };
-        fitted.push(match plan.config().calibration.kind {
-            CalibrationKind::Judge => columns.fit_boosted()?,
-            CalibrationKind::Tree => columns.fit_tree(Mixing::PAPER)?,
-            CalibrationKind::Released => columns.fit_tree(Mixing::RELEASED)?,
+        fitted.push(match plan.recipe().final_score {
+            FinalScoreKind::Boosted => columns.fit_boosted()?,
+            FinalScoreKind::Product => unreachable!("no point is held out for it"),
+            FinalScoreKind::Tree => columns.fit_tree(Mixing::PAPER)?,
+            FinalScoreKind::Mixture => columns.fit_tree(Mixing::RELEASED)?,
         });
         progress.advance(n_points)?;
     }

@@ -8,7 +8,7 @@ use super::rerank::{FittedCalibration, calibrate, find_neighbours};
 use super::split::{LabelPoints, LabelledPoints, Pass, TrainingSplit, count_labels};
 use crate::candidates::{Knowledge, Member};
 use crate::communicator::Communicator;
-use crate::config::{CalibrationKind, Plan};
+use crate::config::{FinalScoreKind, Plan};
 use crate::data::{DataSummary, Dataset};
 use crate::encoder::EncoderOrigin;
 use crate::error::Result;
@@ -81,7 +81,7 @@ impl<'a, S: MemberStore> Run<'a, S> {
             }
             return Ok(None);
         };
-        let neighbours = find_neighbours(&self.split.train, self.plan.config());
+        let neighbours = find_neighbours(&self.split.train, self.plan.recipe());
         let knowledge = Knowledge {
             neighbours: neighbours.as_ref(),
             names: self.names.as_ref(),
@@ -106,9 +106,9 @@ impl<'a, S: MemberStore> Run<'a, S> {
         mut members: Vec<Member>,
         scorer: Option<FittedCalibration>,
     ) -> Result<Predictor> {
-        let config = self.plan.config();
-        let reads_names = scorer.is_some() && config.calibration.kind == CalibrationKind::Judge;
-        let neighbours = find_neighbours(self.split.all(), config);
+        let recipe = self.plan.recipe();
+        let reads_names = scorer.is_some() && recipe.final_score == FinalScoreKind::Boosted;
+        let neighbours = find_neighbours(self.split.all(), recipe);
         let calibration = scorer.map(|fitted| {
             for (member, scorer) in members.iter_mut().zip(fitted.final_scorers) {
                 member.final_scorer = scorer;

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::config::Config;
+use crate::config::{Config, Recipe};
 use crate::data::{Alone, HoldOut};
 use crate::events::Event;
 use crate::features::PointSet;
@@ -61,14 +61,13 @@ impl<'a> TrainingSplit<'a> {
             refits: false,
             skipped: None,
         };
-        if !config.calibration.enabled {
+        let recipe = Recipe::of(config);
+        if !recipe.final_score.is_fitted() {
             return split;
         }
-        let hold_out = &config.calibration.hold_out;
         let LabelledPoints { points, labels, .. } = &split.train;
-        let seed = config.train.seed;
-        let chosen = HoldOut::choose(&points.features, labels, hold_out, Alone::EveryOther, seed);
-        let (n_points, n_needed) = (chosen.held_out.len(), hold_out.min_points.max(1));
+        let chosen = HoldOut::choose(&points.features, labels, config, Alone::EveryOther);
+        let (n_points, n_needed) = (chosen.held_out.len(), config.hold_out.min_points.max(1));
         if n_points < n_needed {
             split.skipped = Some(Event::CalibrationSkipped { n_points, n_needed });
             return split;
@@ -76,7 +75,7 @@ impl<'a> TrainingSplit<'a> {
         let train = split.train.select(&chosen.train);
         split.held_out = Some(HeldOut(split.train.select(&chosen.held_out)));
         split.all = Some(std::mem::replace(&mut split.train, train));
-        split.refits = config.calibration.refit;
+        split.refits = recipe.refit;
         split
     }
 

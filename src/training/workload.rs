@@ -30,12 +30,13 @@ impl PreparedTraining<'_> {
         let n_points = self.plan.counts().n_points;
         let label_texts = self.label_texts.as_ref().map(LabelPoints::labels_of);
         let n_label_texts = label_texts.map_or(0, |labels| labels.len());
-        let config = &self.plan.config().calibration;
-        let n_held_out = HoldOut::most_points(n_points, &config.hold_out);
-        let is_calibrated = config.enabled && config.hold_out.min_points.max(1) <= n_held_out;
+        let (hold_out, recipe) = (&self.plan.config().hold_out, self.plan.recipe());
+        let n_held_out = HoldOut::most_points(n_points, hold_out);
+        let is_calibrated =
+            recipe.final_score.is_fitted() && hold_out.min_points.max(1) <= n_held_out;
         Workload {
             points_per_epoch: points_per_epoch(n_points, n_label_texts),
-            n_passes: 1 + usize::from(is_calibrated && config.refit),
+            n_passes: 1 + usize::from(is_calibrated && recipe.refit),
             learns_label_texts: self.label_texts.is_some(),
             n_transformer_parameters: self.transformer_sizes(0, 1).map(|sizes| sizes.n_parameters),
             transformer_flops: self.transformer_flops(),
@@ -65,7 +66,7 @@ impl PreparedTraining<'_> {
             sizes.n_label_entries += part.labels().nnz();
             sizes.n_points += part.n_points();
         }
-        if self.plan.config().calibration.enabled {
+        if self.plan.recipe().final_score.is_fitted() {
             sizes.n_feature_entries += features.nnz();
         }
         let n_pairs = self.points.pairs.as_ref().map_or(0, CsrMatrix::nnz);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 /// The paper's calibration.
-const TREE: &str = "calibration.kind=tree";
+const TREE: &str = "final_score.kind=tree";
 
 fn sha256(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);

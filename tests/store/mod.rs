@@ -58,11 +58,10 @@ fn dataset(n_points: usize) -> Dataset {
 
 fn config() -> Config {
     let toml = "
-        [calibration]
+        [ablation]
+        ranker_embedding = true
+        [hold_out]
         refit = false
-        [ranker]
-        use_embedding = true
-        [calibration.hold_out]
         n_points = 6
         near_duplicates = 2.0
         min_points = 5

@@ -1,6 +1,7 @@
 //! Saving and loading a model.
 
 use super::*;
+use elias::config::FinalScoreKind;
 use elias::tools::{FileState, check_files, describe, verify};
 use elias::{Error, Event, Level, Query};
 
@@ -110,7 +111,7 @@ fn the_manifest_alone_tells_what_the_model_is() {
 #[test]
 fn history_and_data_summary_travel_with_the_model() {
     let (data, validation) = (dataset(120), dataset(40));
-    let two = ["ensemble.members=2", "calibration.refit=true"].iter();
+    let two = ["ensemble.members=2", "hold_out.refit=true"].iter();
     let two = two.fold(config(), |config, one| config.with_value(one).unwrap());
     let trained = Trainer::new(two).validation(&validation).train(&data);
     let trained = trained.unwrap();
@@ -181,7 +182,7 @@ fn a_data_summary_tells_data_sets_apart() {
 fn a_model_without_ranker_and_calibration_loads_from_a_manifest_that_knows_of_neither() {
     let data = dataset(120);
     let mut plain = config().with_value("ranker.enabled=false").unwrap();
-    plain.calibration.enabled = false;
+    plain.final_score.kind = Some(FinalScoreKind::Product);
     let predictor = Trainer::new(plain).train(&data).unwrap();
     let directory = tempfile::tempdir().unwrap();
     predictor.save(directory.path()).unwrap();

@@ -61,10 +61,10 @@ fn check(settings: &[&str]) {
 
 #[test]
 fn a_warm_up_of_the_clustering_survives() {
-    check(&["clustering.warmup_epochs=1"]);
+    check(&["ablation.warmup_epochs=1"]);
 }
 
 #[test]
 fn gradients_that_wait_survive() {
-    check(&["optim.update_every=3", "clustering.warmup_epochs=1"]);
+    check(&["ablation.update_every=3", "ablation.warmup_epochs=1"]);
 }

@@ -28,8 +28,7 @@ fn pretrained(directory: &Path) {
 fn transformer_config(pretrained: &Path, more: &[&str]) -> Config {
     let path = format!("encoder.pretrained={}", pretrained.display());
     let common = ["encoder.kind=transformer", &path, "encoder.max_len=16"];
-    let rates = ["stage1.rates.encoder=0.001", "stage2.rates.encoder=0.001"];
-    let all = common.iter().chain(&rates).chain(more);
+    let all = common.iter().chain(&["rates.encoder=0.001"]).chain(more);
     all.fold(config(), |config, one| config.with_value(one).unwrap())
 }
 
@@ -57,7 +56,7 @@ fn train_steps_to(config: &Config, directory: &Path, n_steps: usize) -> Result<P
 fn a_model_with_a_transformer_is_the_same_on_any_number_of_threads_and_after_any_interruption() {
     for more in [
         &["encoder.projection=10"][..],
-        &["encoder.trained_layers=1", "encoder.pooling=cls"],
+        &["encoder.trained_layers=1", "ablation.pooling=cls"],
         &["encoder.trained_layers=0", "encoder.projection=24"],
     ] {
         let (given, place) = (temporary(), temporary());

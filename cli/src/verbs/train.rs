@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use elias::config::{EncoderKind, LabelTexts};
+use elias::config::{EncoderKind, FinalScoreKind, LabelTexts};
 use elias::data::{LabelFile, Part, read_label_file};
 use elias::tools::{self, MemoryEstimate};
 use elias::{Config, Trainer};
@@ -189,15 +189,20 @@ impl Train {
             config.ranker.enabled = switch == Switch::On;
         }
         if let Some(switch) = self.calibration {
-            config.calibration.enabled = switch == Switch::On;
+            config.final_score.kind = match switch {
+                Switch::On => None,
+                Switch::Off => Some(FinalScoreKind::Product),
+            };
         }
         if let Some(switch) = self.neighbours {
-            config.calibration.neighbours = switch == Switch::On;
+            config.final_score.neighbours = Some(switch == Switch::On);
         }
         match (self.label_text, &self.labels) {
-            (Some(Switch::Off), _) => config.train.label_texts = LabelTexts::Off,
+            (Some(Switch::Off), _) => config.train.label_texts = Some(LabelTexts::Off),
             // Who gives texts wants them used.
-            (Some(Switch::On), _) | (None, Some(_)) => config.train.label_texts = LabelTexts::On,
+            (Some(Switch::On), _) | (None, Some(_)) => {
+                config.train.label_texts = Some(LabelTexts::On)
+            }
             (None, None) => {}
         }
         // Invalid values are reported before any data is read.
@@ -223,8 +228,7 @@ impl Train {
             let mut config = self.settings.config()?;
             if config.encoder.kind == EncoderKind::Transformer {
                 let default = Config::default();
-                config.stage1.rates.encoder = default.stage1.rates.encoder;
-                config.stage2.rates.encoder = default.stage2.rates.encoder;
+                config.rates.encoder = default.rates.encoder;
                 config.encoder = default.encoder;
             }
             return Ok(config);

@@ -17,7 +17,7 @@ mod weights;
 
 pub(crate) use shape::{Architecture, Shape};
 
-use crate::config::EncoderConfig;
+use crate::config::{Config, EncoderConfig, Pooling, Recipe};
 use crate::data::Pretrained;
 use crate::encoder::{
     Encoder, EncoderSizes, NamedTensor, Parameter, StepSeed, TakeTensor, TrainableEncoder,
@@ -50,6 +50,7 @@ pub(crate) struct TransformerEncoder {
     body: Body,
     projection: Option<Linear>,
     config: EncoderConfig,
+    pooling: Pooling,
     layer_dropout: f32,
     /// `config.json`, saved with the model.
     json: String,
@@ -68,14 +69,10 @@ impl TransformerEncoder {
     ///
     /// # Errors
     /// [`crate::Error::BadFile`] with what was found and what is supported.
-    pub(crate) fn from_pretrained(
-        files: &Pretrained,
-        config: &EncoderConfig,
-        seed: u64,
-    ) -> Result<Self> {
+    pub(crate) fn from_pretrained(files: &Pretrained, config: &Config) -> Result<Self> {
         let shape = read::read_shape(files)?;
-        if config.max_len > shape.n_positions {
-            let (found, most) = (config.max_len, shape.n_positions);
+        if config.encoder.max_len > shape.n_positions {
+            let (found, most) = (config.encoder.max_len, shape.n_positions);
             let problem = format!("it has {most} positions, encoder.max_len is {found}: lower it");
             return Err(files.bad_config(problem));
         }
@@ -85,12 +82,12 @@ impl TransformerEncoder {
             weights,
             config,
             &files.config,
-            seed,
+            config.train.seed,
         ))
     }
 
     /// A transformer with random weights, to measure its speed.
-    pub(crate) fn random(shape: &Shape, config: &EncoderConfig, seed: u64) -> Self {
+    pub(crate) fn random(shape: &Shape, config: &Config, seed: u64) -> Self {
         let weights = Weights::random(shape, seed);
         TransformerEncoder::assemble(shape.clone(), weights, config, "", seed)
     }
@@ -101,7 +98,7 @@ impl TransformerEncoder {
     /// Whatever `take` returns; [`crate::Error::Config`] if `json` is not that of a supported transformer.
     pub(crate) fn from_tensors(
         json: &str,
-        config: &EncoderConfig,
+        config: &Config,
         take: &mut TakeTensor<'_>,
     ) -> Result<Self> {
         let shape = Shape::from_json(json).map_err(|problem| crate::Error::Config {
@@ -110,7 +107,7 @@ impl TransformerEncoder {
             expected: "that of a supported transformer".into(),
         })?;
         let weights = Weights::new(&shape, take)?;
-        let projection = match config.projection {
+        let projection = match config.encoder.projection {
             None => None,
             Some(dim) => Some(Linear::take(
                 &["projection".into()],
@@ -124,23 +121,18 @@ impl TransformerEncoder {
         Ok(encoder)
     }
 
-    fn assemble(
-        shape: Shape,
-        weights: Weights,
-        config: &EncoderConfig,
-        json: &str,
-        seed: u64,
-    ) -> Self {
-        let projection = config.projection.map(|dim| {
+    fn assemble(shape: Shape, weights: Weights, config: &Config, json: &str, seed: u64) -> Self {
+        let projection = config.encoder.projection.map(|dim| {
             let mut projection = random_projection(dim, shape.hidden, seed);
             projection.weight.train();
             projection.bias.train();
             projection
         });
         TransformerEncoder {
-            body: Body::new(shape, weights, config.trained_layers),
+            body: Body::new(shape, weights, config.encoder.trained_layers),
             projection,
-            config: config.clone(),
+            config: config.encoder.clone(),
+            pooling: Recipe::of(config).pooling,
             layer_dropout: LAYER_DROPOUT,
             json: json.into(),
             pass: TransformerPass::default(),
@@ -224,7 +216,7 @@ impl TransformerEncoder {
                 pass.pack(texts, self.config.max_len);
                 let last = self.body.infer(pass);
                 chunk.reshape(n_rows, h);
-                pooling::pool(self.config.pooling, pass.shards(), last, &mut chunk);
+                pooling::pool(self.pooling, pass.shards(), last, &mut chunk);
                 out.values_mut()[n_done * h..][..n_rows * h].copy_from_slice(chunk.values());
                 n_done += n_rows;
             }
@@ -287,7 +279,7 @@ impl TrainableEncoder for TransformerEncoder {
             pass.pack(texts, self.config.max_len);
             let last = self.body.forward(&mut pass, self.dropout(step));
             pooled.reshape(rows.len(), self.body.shape.hidden);
-            pooling::pool(self.config.pooling, pass.shards(), last, &mut pooled);
+            pooling::pool(self.pooling, pass.shards(), last, &mut pooled);
             self.pass = pass;
         }
         self.project(&pooled, out);
@@ -313,7 +305,7 @@ impl TrainableEncoder for TransformerEncoder {
             shards
                 .iter_mut()
                 .for_each(|shard| shard.resize_deltas(shape));
-            pooling::pool_backward(self.config.pooling, shards, &d_pooled);
+            pooling::pool_backward(self.pooling, shards, &d_pooled);
             self.body.backward(&mut pass, self.dropout(self.step));
             self.pass = pass;
         }

@@ -5,12 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::files::{FileRecord, is_plain_name, sha256};
 use super::history::WireEvent;
-use crate::config::{Config, Decided, RankerLoss, migrate};
+use crate::config::{Config, Decided, RankerLoss};
 use crate::data::DataSummary;
 use crate::error::{Error, Result, in_plain_words, shortened};
 
@@ -55,7 +54,6 @@ pub(crate) struct Manifest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) names: Option<String>,
     pub(crate) history: Vec<WireEvent>,
-    #[serde(deserialize_with = "read_config")]
     pub(crate) config: Config,
     pub(crate) files: BTreeMap<String, WireFile>,
 }
@@ -155,15 +153,6 @@ pub(crate) struct Calibrator {
     #[serde(default = "one")]
     pub(crate) ranker_power: f32,
     pub(crate) tree: String,
-}
-
-/// Reads a configuration, also one of an earlier version with keys that are gone.
-pub(crate) fn read_config<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Config, D::Error> {
-    let mut value = serde_json::Value::deserialize(deserializer)?;
-    migrate(&mut value).map_err(D::Error::custom)?;
-    let config: Config = serde_json::from_value(value).map_err(D::Error::custom)?;
-    config.validate().map_err(D::Error::custom)?;
-    Ok(config)
 }
 
 fn one() -> f32 {

@@ -129,14 +129,16 @@ impl MemberLoader<'_> {
     }
 
     fn encoder(&self, name: &str) -> Result<Box<dyn TrainableEncoder>> {
-        let config = &self.plan.config().encoder;
+        let config = self.plan.config();
         let n_words = self.plan.counts().n_features;
         let mut file = self.files.tensors(name)?;
         let mut take = |name: &str, n_rows, n_cols| file.matrix(name, (n_rows, n_cols));
-        let encoder: Box<dyn TrainableEncoder> = match (config.kind, self.architecture) {
-            (EncoderKind::Bag, _) => {
-                Box::new(BagEncoder::from_tensors(n_words, config, &mut take)?)
-            }
+        let encoder: Box<dyn TrainableEncoder> = match (config.encoder.kind, self.architecture) {
+            (EncoderKind::Bag, _) => Box::new(BagEncoder::from_tensors(
+                n_words,
+                &config.encoder,
+                &mut take,
+            )?),
             (EncoderKind::Transformer, Some(architecture)) => {
                 let text = self.files.text(architecture)?;
                 let encoder = TransformerEncoder::from_tensors(&text, config, &mut take);
@@ -146,8 +148,8 @@ impl MemberLoader<'_> {
                     }
                     error => error,
                 })?;
-                if encoder.dim() != config.dim {
-                    let (found, expected) = (encoder.dim(), config.dim);
+                if encoder.dim() != config.encoder.dim {
+                    let (found, expected) = (encoder.dim(), config.encoder.dim);
                     let problem = format!("the encoder has {found} dimensions, not {expected}");
                     return Err(self.files.bad_manifest(problem));
                 }

@@ -22,26 +22,32 @@ use crate::store::format::open::{Depth, Residence, bad};
 
 /// Settings of which each member may have its own: only its training reads them, or the member itself holds their
 /// result. A name with a dot at its end is a section.
-const OWN_SETTINGS: [&str; 20] = [
-    "calibration.hold_out.",
-    "calibration.refit",
-    "clustering.",
+const OWN_SETTINGS: [&str; 26] = [
+    "ablation.edge_start",
+    "ablation.index_weight_decay",
+    "ablation.positives",
+    "ablation.ranker_cost",
+    "ablation.ranker_loss",
+    "ablation.ranker_negatives",
+    "ablation.reduction",
+    "ablation.second_moments",
+    "ablation.update_every",
+    "ablation.warmup_epochs",
+    "ablation.weight_decay",
     "encoder.dropout",
     "encoder.pretrained",
     "encoder.trained_layers",
     "ensemble.members",
+    "hold_out.",
     "index.alpha",
     "index.beta",
-    "index.beta_factor",
     "index.kappa",
-    "loss.",
-    "optim.",
-    "ranker.cost",
-    "ranker.loss",
-    "ranker.negatives",
+    "rates.",
+    "recipe",
     "stage1.",
     "stage2.",
     "train.batch_size",
+    "train.lambda",
     "train.seed",
 ];
 /// Differing settings that are listed.
@@ -118,7 +124,7 @@ fn check_frequencies(path: &std::path::Path, model: &PredictorParts) -> Result<(
         return Ok(());
     }
     let problem =
-        "it was not trained on all points: train models to merge with calibration.refit = true";
+        "it was not trained on all points: train models to merge with hold_out.refit = true";
     Err(bad(path.into(), problem.into()))
 }
 
