@@ -5,7 +5,7 @@ pub use crate::store::{
     CheckedFile, Description, FileRecord, FileState, FilesCheck, check_files, check_not_in_use,
     describe, is_unfinished, merge, verify,
 };
-pub use crate::training::{GivenHoldOut, MemoryEstimate, calibrate};
+pub use crate::training::{GivenHoldOut, MemoryEstimate, Workload, calibrate};
 
 use crate::config::{Config, FeaturesConfig, HoldOutConfig};
 use crate::data::{Alone, Dataset, HoldOut, Texts};

@@ -33,7 +33,7 @@ fn train_data() -> Dataset {
     data(400, "train")
 }
 
-/// A weak model: there is something left to do for the ranker.
+/// The settings of a weak model, which the ranker can improve.
 fn config(assignments: &[&str]) -> Config {
     let small = [
         "encoder.dim=8",
@@ -62,7 +62,7 @@ fn precision_at_1(predictor: &Predictor, test: &Dataset, level: Level) -> f64 {
     metrics.get("p@1").unwrap()
 }
 
-/// Everything a model is, as bytes.
+/// All files of a model, by name.
 fn saved(predictor: &Predictor) -> (tempfile::TempDir, BTreeMap<String, Vec<u8>>) {
     let directory = tempfile::tempdir().unwrap();
     predictor.save(directory.path()).unwrap();
@@ -268,7 +268,7 @@ fn nothing_is_calibrated_on_points_that_a_member_was_trained_on() {
     for refit in [true, false] {
         let config = config.with_value(&format!("calibration.refit={refit}"));
         let predictor = Trainer::new(config.unwrap()).train(&data).unwrap();
-        // The judge has learned that nothing can be known, so the member below it is asked.
+        // The final score has learned that nothing can be predicted, so this uses the member below it.
         let on_training = precision_at_1(&predictor, &data, Level::Ranker);
         assert!(on_training > 80.0, "P@1 of training points: {on_training}");
 

@@ -16,6 +16,7 @@ mod plan;
 mod ranker;
 mod removed;
 mod stage;
+mod validate;
 
 pub use calibration::{CalibrationConfig, CalibrationKind, HoldOutConfig};
 pub use clustering::ClusteringConfig;

@@ -1,8 +1,8 @@
 //! Choosing points to hold out of training without taking any label's last training points.
 //!
-//! Near duplicates of a point that is held out make it easier than most of what users will ask; set aside, they
-//! neither train nor calibrate. But some of what users will ask has near duplicates, too: a judge that never saw such
-//! points does not know how much to trust them. For it they are set aside for every other point.
+//! Near duplicates of a held-out point make it easier than most of what users will ask; set aside, they neither
+//! train nor calibrate. But some of what users will ask has near duplicates, too: a final scorer that never saw such
+//! points cannot know how much to trust them. For its data they are set aside for every other point only.
 
 use super::near_duplicates::NearDuplicates;
 use crate::config::HoldOutConfig;
@@ -14,7 +14,7 @@ const MAX_SHARE: f32 = 0.1;
 /// Training points that every label keeps, if it has them.
 const MIN_POINTS_PER_LABEL: usize = 1;
 
-/// Which points train, which are held out and which are set aside; each ascending, together all points.
+/// A split of all points into those that train, those held out and those set aside; each ascending.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HoldOut {
     /// Points to train on.
@@ -25,7 +25,7 @@ pub(crate) struct HoldOut {
     pub set_aside: Vec<usize>,
 }
 
-/// Which of the points that are held out have no near duplicate among those that train.
+/// The held-out points that have no near duplicate among the training points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Alone {
     /// All, to measure on.
@@ -35,7 +35,7 @@ pub(crate) enum Alone {
 }
 
 impl HoldOut {
-    /// No more of so many points are held out.
+    /// Upper bound of the points held out of `n_points`.
     pub(crate) fn most_points(n_points: usize, config: &HoldOutConfig) -> usize {
         let share = (f64::from(MAX_SHARE) * n_points as f64) as usize;
         config.n_points.min(share)
@@ -73,13 +73,13 @@ impl HoldOut {
         let mut uses = vec![Use::Train; n_points];
         let (mut n_held_out, mut n_set_aside) = (0, 0);
         for point_idx in order {
-            if wanted <= n_held_out {
+            if n_held_out >= wanted {
                 break;
             }
             let own = labels.row(point_idx).0;
             let n_labels = own.len();
             // Near duplicates are not worth looking for where the point itself cannot be held out.
-            let can_lose_one = |&label: &u32| MIN_POINTS_PER_LABEL < n_training[label as usize];
+            let can_lose_one = |&label: &u32| n_training[label as usize] > MIN_POINTS_PER_LABEL;
             if uses[point_idx] != Use::Train
                 || quotas[n_labels] == 0
                 || !own.iter().all(can_lose_one)
@@ -94,8 +94,8 @@ impl HoldOut {
             group.retain(|&member| uses[member] == Use::Train);
             let of_group = || group.iter().flat_map(|&member| labels.row(member).0);
             of_group().for_each(|&label| n_training[label as usize] -= 1);
-            let keeps_enough = |label: &u32| MIN_POINTS_PER_LABEL <= n_training[*label as usize];
-            if share < n_set_aside + group.len() - 1 || !of_group().all(keeps_enough) {
+            let keeps_enough = |label: &u32| n_training[*label as usize] >= MIN_POINTS_PER_LABEL;
+            if n_set_aside + group.len() - 1 > share || !of_group().all(keeps_enough) {
                 of_group().for_each(|&label| n_training[label as usize] += 1);
                 continue;
             }
@@ -120,10 +120,13 @@ impl HoldOut {
     }
 }
 
-/// How many points with each number of labels are to be held out: none of those without a label.
+/// Number of points to hold out, by their number of labels: none of those without a label.
 fn quotas(labels: &CsrMatrix, wanted: usize) -> Vec<usize> {
-    let ends = labels.indptr().windows(2);
-    let n_labels: Vec<usize> = ends.map(|ends| ends[1] - ends[0]).collect();
+    let n_labels: Vec<usize> = labels
+        .indptr()
+        .windows(2)
+        .map(|ends| ends[1] - ends[0])
+        .collect();
     let mut counts = vec![0usize; n_labels.iter().max().map_or(1, |most| most + 1)];
     n_labels.iter().for_each(|&n_labels| counts[n_labels] += 1);
     counts[0] = 0;
@@ -137,7 +140,7 @@ fn quotas(labels: &CsrMatrix, wanted: usize) -> Vec<usize> {
     counts.iter().map(quota).collect()
 }
 
-/// What a point is used for.
+/// The use of a point.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     Train,

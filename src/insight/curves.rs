@@ -111,6 +111,9 @@ pub fn rates_by_epoch(config: &Config, n_samples: usize) -> Vec<StageRates> {
             points: points.collect(),
         }
     };
-    let names = ["stage 1", "stage 2"].into_iter();
-    names.zip(config.stages()).map(sample).collect()
+    ["stage 1", "stage 2"]
+        .into_iter()
+        .zip(config.stages())
+        .map(sample)
+        .collect()
 }

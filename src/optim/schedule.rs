@@ -5,7 +5,7 @@ use crate::kernels::AdamWStep;
 
 /// Share of a stage's steps over which the rates rise, as in the released code.
 const WARMUP: f32 = 0.1;
-/// AdamW's usual constants: decays of the two moments, and what is added to the root of the second.
+/// AdamW's usual constants: decays of the two moments, and the ε added to the root of the second.
 const BETA1: f32 = 0.9;
 const BETA2: f32 = 0.999;
 const EPSILON: f32 = 1e-8;

@@ -24,6 +24,15 @@ pub(super) struct LabelledPoints<'a> {
 /// Points that train nothing before calibration is done.
 pub(super) struct HeldOut<'a>(LabelledPoints<'a>);
 
+/// Which time the members are trained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pass {
+    /// On the points that are not held out.
+    First,
+    /// On all points, once calibration is done.
+    Again,
+}
+
 /// The training data, divided.
 pub(super) struct TrainingSplit<'a> {
     /// Points to train on.
@@ -90,14 +99,21 @@ impl<'a> TrainingSplit<'a> {
         self.all.as_ref().unwrap_or(&self.train)
     }
 
-    /// The points to train on again once calibration is done.
-    pub(super) fn again(&self) -> Option<&LabelledPoints<'a>> {
-        self.all.as_ref().filter(|_| self.refits)
+    /// The points that members are trained on in a pass.
+    pub(super) fn points(&self, pass: Pass) -> &LabelledPoints<'a> {
+        match pass {
+            Pass::First => &self.train,
+            Pass::Again => self.all(),
+        }
     }
 
     /// The points that the final members are trained on.
     pub(super) fn final_points(&self) -> &LabelledPoints<'a> {
-        self.again().unwrap_or(&self.train)
+        self.points(if self.refits {
+            Pass::Again
+        } else {
+            Pass::First
+        })
     }
 }
 

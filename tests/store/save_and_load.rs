@@ -1,4 +1,4 @@
-//! What is saved is what is loaded.
+//! Saving and loading a model.
 
 use super::*;
 use elias::tools::{FileState, check_files, describe, verify};
@@ -90,7 +90,7 @@ fn a_model_of_features_and_one_without_a_learned_index_survive() {
 fn the_manifest_alone_tells_what_the_model_is() {
     let data = dataset(120);
     let validation = dataset(40);
-    let predictor = Trainer::new(config()).validate_on(&validation).train(&data);
+    let predictor = Trainer::new(config()).validation(&validation).train(&data);
     let predictor = predictor.unwrap();
     let directory = temporary();
     predictor.save(directory.path()).unwrap();
@@ -112,7 +112,7 @@ fn history_and_data_summary_travel_with_the_model() {
     let (data, validation) = (dataset(120), dataset(40));
     let two = ["ensemble.members=2", "calibration.refit=true"].iter();
     let two = two.fold(config(), |config, one| config.with_value(one).unwrap());
-    let trained = Trainer::new(two).validate_on(&validation).train(&data);
+    let trained = Trainer::new(two).validation(&validation).train(&data);
     let trained = trained.unwrap();
     assert_eq!(trained.training_data(), &DataSummary::of(&data));
     let has = |wanted: fn(&Event) -> bool| trained.history().iter().any(wanted);
@@ -229,9 +229,12 @@ fn every_file_is_told_apart_by_how_it_is_damaged() {
     assert_eq!(state(longer), &FileState::WrongSize { found: n_longer });
     assert!(matches!(state(flipped), FileState::WrongHash { found } if found.len() == 64));
     assert!(matches!(state(folder), FileState::Unreadable(_)));
-    let n_whole = damaged.files.values();
-    let n_whole = n_whole.filter(|file| file.state == FileState::Whole);
-    assert_eq!(n_whole.count(), names.len() - 4);
+    let n_whole = damaged
+        .files
+        .values()
+        .filter(|file| file.state == FileState::Whole)
+        .count();
+    assert_eq!(n_whole, names.len() - 4);
 
     fs::write(path("manifest.json"), "{}").unwrap();
     assert!(check_files(directory.path()).is_err());

@@ -17,8 +17,11 @@ fn pretrained(directory: &Path) {
     let special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"].map(String::from);
     let words = |stem: &'static str, n: usize| (0..n).map(move |at| format!("{stem}{at}"));
     let labels = words("word", N_LABELS).chain(words("both", N_LABELS));
-    let pieces = special.into_iter().chain(labels).chain(words("noise", 50));
-    let pieces: Vec<String> = pieces.collect();
+    let pieces: Vec<String> = special
+        .into_iter()
+        .chain(labels)
+        .chain(words("noise", 50))
+        .collect();
     fs::write(directory.join("vocab.txt"), pieces.join("\n")).unwrap();
 }
 
@@ -35,7 +38,7 @@ fn train_to(config: &Config, directory: &Path) -> Result<Predictor> {
     trainer.train_to(directory, &dataset(120))
 }
 
-/// Trains that many steps; then it is stopped.
+/// Trains this many steps and stops.
 fn train_steps_to(config: &Config, directory: &Path, n_steps: usize) -> Result<Predictor> {
     let n_left = AtomicUsize::new(n_steps);
     let stop = |event: &Event| {
@@ -114,10 +117,10 @@ fn what_a_transformer_cannot_use_is_an_error_before_training() {
         trained.err().unwrap().to_string()
     };
     let (_, labels) = texts_and_labels(20);
-    let features = labels.clone();
-    let features = Dataset::new(None, Some(features), labels, label_names(), None).unwrap();
+    let features = Some(labels.clone());
+    let without_texts = Dataset::new(None, features, labels, label_names(), None).unwrap();
     let config = transformer_config(given.path(), &[]);
-    let found = error(config.clone(), &features);
+    let found = error(config.clone(), &without_texts);
     assert!(found.contains("a transformer reads texts"), "{found}");
     let nowhere = config.with_value("encoder.pretrained=nowhere").unwrap();
     let found = error(nowhere, &dataset(20));

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use elias::config::{DataCounts, EncoderKind, LabelTexts};
+use elias::config::{EncoderKind, LabelTexts};
 use elias::data::{LabelFile, Part, read_label_file};
 use elias::tools::{self, MemoryEstimate};
 use elias::{Config, Trainer};
@@ -41,7 +41,7 @@ pub(crate) struct Train {
     /// Number of models in the ensemble
     #[arg(long, value_name = "N", hide_short_help = true)]
     members: Option<usize>,
-    /// Re-process the answers with a sparse ranker
+    /// Re-rank the answers with a sparse ranker
     #[arg(long, value_name = "on|off", hide_short_help = true)]
     ranker: Option<Switch>,
     /// Calibrate scores on held-out training points
@@ -119,7 +119,7 @@ impl Train {
             trainer = trainer.communicator(communicator);
         }
         if let Some(test) = &test {
-            trainer = trainer.validate_on(test);
+            trainer = trainer.validation(test);
         }
         if self.resume {
             trainer = trainer.resume();
@@ -142,7 +142,7 @@ impl Train {
             return Ok(());
         };
         console.info(plan::summary(prepared.plan(), &estimate));
-        if prepared.learns_label_texts() {
+        if prepared.workload().learns_label_texts {
             console
                 .info("labels are learned from their names, too; --label-text off turns that off");
         }
@@ -201,14 +201,9 @@ impl Train {
             (None, None) => {}
         }
         // Invalid values are reported before any data is read.
-        let smallest = DataCounts {
-            n_points: 1,
-            n_labels: 1,
-            n_features: 1,
-            n_pairs: 0,
-        };
-        let resolved = config.resolve(smallest);
-        resolved.map_err(|error| Misuse(error.to_string()))?;
+        config
+            .validate()
+            .map_err(|error| Misuse(error.to_string()))?;
         Ok(config)
     }
 

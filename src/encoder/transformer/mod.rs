@@ -33,15 +33,15 @@ use body::{Body, TransformerPass};
 use dropout::Dropout;
 use weights::{Linear, Weight, Weights};
 
-/// Tokens embedded at once in inference.
+/// Tokens per batch in inference.
 const INFER_TOKENS: usize = 4096;
 
-/// Texts a thread embeds at once while others do the same.
+/// Texts per thread embedded at once.
 const TASK_TEXTS: usize = 64;
 
 /// Share of hidden values and attention weights dropped in training, as BERT was trained with.
 const LAYER_DROPOUT: f32 = 0.1;
-/// What the encoder's learning rate is multiplied by for the projection, which starts untrained.
+/// Factor of the encoder's learning rate for the projection, which starts untrained.
 const PROJECTION_RATE: f32 = 10.0;
 
 /// A pretrained transformer with its pooling.
@@ -159,8 +159,10 @@ impl TransformerEncoder {
     /// The memory for steps of `n_texts` texts of `n_tokens` tokens, and for embedding texts on `n_threads` threads.
     pub(crate) fn sizes(&self, n_texts: usize, n_tokens: usize, n_threads: usize) -> EncoderSizes {
         let shape = &self.body.shape;
-        let projection = self.projection.as_ref();
-        let projection = projection.map_or(0, |p| p.weight.values.values().len());
+        let projection = self
+            .projection
+            .as_ref()
+            .map_or(0, |p| p.weight.values.values().len());
         let n_layers = self.config.trained_layers.unwrap_or(shape.n_layers);
         let layers = n_layers.min(shape.n_layers) * shape.n_layer_parameters();
         let n_parameters = shape.n_parameters() + projection;
@@ -216,8 +218,9 @@ impl TransformerEncoder {
                     n_tokens <= INFER_TOKENS
                 });
                 let n_rows = more.count().max(1);
-                let texts = rows[n_done..][..n_rows].iter();
-                let texts = texts.map(|&row| self.tokens(points, row));
+                let texts = rows[n_done..][..n_rows]
+                    .iter()
+                    .map(|&row| self.tokens(points, row));
                 pass.pack(texts, self.config.max_len);
                 let last = self.body.infer(pass);
                 chunk.reshape(n_rows, h);
@@ -330,8 +333,7 @@ impl TrainableEncoder for TransformerEncoder {
     }
 
     fn tensors(&self) -> Vec<NamedTensor<'_>> {
-        let projection = self.projection.iter();
-        let projection = projection.flat_map(|p| [&p.weight, &p.bias]);
+        let projection = self.projection.iter().flat_map(|p| [&p.weight, &p.bias]);
         let weights = self.body.weights.all().chain(projection);
         weights.flat_map(Weight::tensors).collect()
     }
@@ -350,8 +352,9 @@ fn random_projection(dim: usize, hidden: usize, seed: u64) -> Linear {
         if n_rows > 1 && dim == hidden {
             (0..dim).for_each(|at| matrix.row_mut(at)[at] = 1.0);
         } else if n_rows > 1 {
-            let values = matrix.values_mut().iter_mut();
-            values.for_each(|value| *value = scale * random.normal());
+            for value in matrix.values_mut() {
+                *value = scale * random.normal();
+            }
         }
         Ok(matrix)
     };

@@ -122,12 +122,12 @@ fn outputs_and_every_gradient_agree_with_pytorch() {
         let cls = encode(&encoder, &tokens);
         check(&format!("{name}: cls"), cls.values(), golden.get("cls"));
         let rows: Vec<u32> = (0..tokens.n_rows() as u32).collect();
-        let upstream = golden
+        let derivatives = golden
             .get("upstream")
             .iter()
             .map(|&value| value as f32)
             .collect();
-        let upstream = Matrix::from_vec(upstream, cls.n_rows(), cls.n_cols());
+        let upstream = Matrix::from_vec(derivatives, cls.n_rows(), cls.n_cols());
         let step = StepSeed { seed: 0, step: 0 };
         let mut out = Matrix::default();
         with_points(&tokens, |points| {
@@ -178,10 +178,10 @@ fn a_real_model_gives_the_published_tokens_and_vectors() {
     let pieces = WordPieces::new(&files.tokenizer, max_len).unwrap();
     let strings = |key: &str| golden[key].as_array().unwrap().clone();
     let sentences = strings("sentences");
-    let tokens = sentences
+    let tokens: TokenRows = sentences
         .iter()
-        .map(|text| pieces.ids(text.as_str().unwrap()).unwrap());
-    let tokens: TokenRows = tokens.collect();
+        .map(|text| pieces.ids(text.as_str().unwrap()).unwrap())
+        .collect();
     for (row, expected) in strings("input_ids").iter().enumerate() {
         let expected: Vec<u32> = serde_json::from_value(expected.clone()).unwrap();
         assert_eq!(tokens.row(row), expected, "{}", sentences[row]);
@@ -262,8 +262,9 @@ fn same(name: &str, tensor: &TensorView<'_>) -> OwnedTensor {
 #[test]
 fn prefixes_older_names_and_unused_tensors_are_accepted() {
     let directory = rewrite(|name, tensor| {
-        let older = name.replace("LayerNorm.weight", "LayerNorm.gamma");
-        let older = older.replace("LayerNorm.bias", "LayerNorm.beta");
+        let older = name
+            .replace("LayerNorm.weight", "LayerNorm.gamma")
+            .replace("LayerNorm.bias", "LayerNorm.beta");
         Some(OwnedTensor {
             name: format!("bert.{older}"),
             ..same(name, tensor)
