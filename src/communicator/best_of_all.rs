@@ -30,7 +30,7 @@ impl BestOfAll {
 }
 
 impl dyn Communicator + '_ {
-    /// The K best keys of each list, higher ones first. own: this process's keys, at most K of each list
+    /// The K best keys of each list; higher is better. own: this process's keys, which it has cut at K
     pub(crate) fn best_of_all(&self, k: usize, own: impl FnOnce() -> Vec<Vec<u64>>) -> BestOfAll {
         let first_out = if self.is_alone() {
             Vec::new()

@@ -45,10 +45,10 @@ impl CandidateLists {
 
     /// The lists of all processes, one after the other.
     pub(crate) fn gather(self, communicator: &dyn Communicator) -> Self {
-        let lengths = self.indptr.windows(2);
-        let lengths = lengths.map(|ends| (ends[1] - ends[0]) as u64).collect();
+        let length = |ends: &[usize]| (ends[1] - ends[0]) as u64;
+        let own_lengths = self.indptr.windows(2).map(length).collect();
         let mut indptr = vec![0];
-        for length in communicator.gather_many(lengths) {
+        for length in communicator.gather_many(own_lengths) {
             indptr.push(indptr[indptr.len() - 1] + length as usize);
         }
         CandidateLists {

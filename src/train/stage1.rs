@@ -16,8 +16,7 @@ pub(super) fn take_stage1(
     origin: &EncoderOrigin,
 ) -> Result<Stage1> {
     let edges = fixed_edges(&state.clustering, &state.model.numbering)?;
-    let copies = std::mem::take(&mut state.stage1);
-    let mut copies = copies.into_iter();
+    let mut copies = std::mem::take(&mut state.stage1).into_iter();
     let mut next = || copies.next().unwrap_or_default();
     // The order of `TrainState::parameters`: W_L, b_L, W_C, b_C, the encoder.
     let (label_weights, label_bias) = (next(), next());

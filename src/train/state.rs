@@ -237,8 +237,9 @@ impl TrainState {
     pub(super) fn gather_clusters(&mut self, communicator: &dyn Communicator) {
         let clusters = &mut self.model.clusters;
         let n_clusters = clusters.n_clusters();
-        communicator.refresh_clusters(n_clusters, clusters.weights.values_mut());
-        communicator.refresh_clusters(n_clusters, &mut clusters.bias);
+        for values in [clusters.weights.values_mut(), &mut clusters.bias] {
+            communicator.refresh_clusters(n_clusters, values);
+        }
     }
 
     /// Brings all that is stored of clusters up to date on this process, where processes share them.

@@ -84,7 +84,7 @@ impl tools::Communicator for MpiProcess {
         let world = SimpleCommunicator::world();
         let mut lengths = vec![0u64; self.n_processes];
         world.all_gather_into(&(bytes.len() as u64), &mut lengths[..]);
-        let mut told = empty(&lengths);
+        let mut messages = empty(&lengths);
         for piece in self.pieces(&lengths) {
             let counts: Vec<usize> = lengths.iter().map(|&n| piece.of(n)).collect();
             let mut received = buffer(counts.iter().sum());
@@ -94,9 +94,9 @@ impl tools::Communicator for MpiProcess {
             let mut into =
                 PartitionMut::new(&mut received[..], &places.counts[..], &places.starts[..]);
             world.all_gather_varcount_into(own, &mut into);
-            append(&mut told, &received, &counts);
+            append(&mut messages, &received, &counts);
         }
-        told
+        messages
     }
 
     fn all_to_all(&self, parts: &[&[u8]]) -> Vec<Vec<u8>> {
@@ -109,7 +109,7 @@ impl tools::Communicator for MpiProcess {
             .chunks(self.n_processes)
             .map(|to| to[self.process])
             .collect();
-        let mut told = empty(&to_here);
+        let mut messages = empty(&to_here);
         for piece in self.pieces(&all) {
             let sent: Vec<&[u8]> = parts.iter().map(|p| &p[piece.within(p.len())]).collect();
             let n_sent: Vec<usize> = sent.iter().map(|part| part.len()).collect();
@@ -122,9 +122,9 @@ impl tools::Communicator for MpiProcess {
             let from = Partition::new(&together[..], &from.counts[..], &from.starts[..]);
             let mut into = PartitionMut::new(&mut received[..], &to.counts[..], &to.starts[..]);
             world.all_to_all_varcount_into(&from, &mut into);
-            append(&mut told, &received, &n_received);
+            append(&mut messages, &received, &n_received);
         }
-        told
+        messages
     }
 }
 
@@ -190,11 +190,11 @@ fn empty(lengths: &[u64]) -> Vec<Vec<u8>> {
     empty.collect()
 }
 
-fn append(told: &mut [Vec<u8>], received: &[u8], counts: &[usize]) {
+fn append(messages: &mut [Vec<u8>], received: &[u8], counts: &[usize]) {
     let mut rest = received;
-    for (told, &n) in told.iter_mut().zip(counts) {
+    for (messages, &n) in messages.iter_mut().zip(counts) {
         let (piece, later) = rest.split_at(n);
-        told.extend_from_slice(piece);
+        messages.extend_from_slice(piece);
         rest = later;
     }
 }

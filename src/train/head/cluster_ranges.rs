@@ -83,8 +83,10 @@ impl Head<'_> {
             shard.clear_selected();
             for point in points_of(at, n_points) {
                 let n_keys = keys.len() / n_points;
-                let parents = batch.parents_of(point).zip(scores.by_ref());
-                let parents = parents.map(|(cluster, &score)| Selection { cluster, score });
+                let parents = batch
+                    .parents_of(point)
+                    .zip(scores.by_ref())
+                    .map(|(cluster, &score)| Selection { cluster, score });
                 shard.select(&keys[point * n_keys..][..n_keys], parents, beam_size);
             }
         });
@@ -321,9 +323,11 @@ impl ShardBuffers {
         for (offset, row) in d_logits.chunks_exact_mut(range.len()).enumerate() {
             let selected =
                 &self.selected[self.selected_starts[offset]..self.selected_starts[offset + 1]];
-            let slots = selected.iter().zip(&d_slots[offset * n_slots..]);
             // A saturated cluster passes nothing.
-            let slots = slots.filter(|(selection, _)| selection.score < 1.0);
+            let slots = selected
+                .iter()
+                .zip(&d_slots[offset * n_slots..])
+                .filter(|(selection, _)| selection.score < 1.0);
             let total: f32 = slots.clone().map(|(_, d_slot)| d_slot).sum();
             row.iter_mut().for_each(|value| *value *= -total);
             for (selection, d_slot) in slots {

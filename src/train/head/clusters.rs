@@ -28,8 +28,10 @@ impl Head<'_> {
         let (d_slots, n_slots) = (&self.d_slots, self.n_slots);
         let d_embeddings = gradients.embeddings.values_mut();
         let d_logits = self.d_logits.values_mut();
-        let shards = self.shards.par_iter_mut().enumerate();
-        let shards = shards
+        let shards = self
+            .shards
+            .par_iter_mut()
+            .enumerate()
             .zip(d_embeddings.par_chunks_mut(SHARD * dim))
             .zip(d_logits.par_chunks_mut(SHARD * n_clusters));
         shards.for_each(|(((shard_idx, shard), d_embeddings), d_logits)| {

@@ -84,8 +84,10 @@ impl RangeBuffers {
         clear_to(&mut self.d_embeddings, n_points * dim);
         clear_to(&mut self.d_slots, n_points * inputs.n_slots);
         self.d_edges.clear();
-        let dropped = shards.iter().flat_map(|shard| &shard.dropped);
-        let dropped = dropped.filter(|pair| self.labels.contains(&(pair.label as usize)));
+        let dropped = shards
+            .iter()
+            .flat_map(|shard| &shard.dropped)
+            .filter(|pair| self.labels.contains(&(pair.label as usize)));
         self.losses = [0.0, dropped.map(|pair| loss::shortlist(pair.score)).sum()];
         self.scratch.gradients.resize(TILE * dim, 0.0);
         self.scratch.position.resize(n_points, None);
