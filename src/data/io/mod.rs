@@ -1,6 +1,7 @@
 //! Reading and writing: which file holds what, in which format, line by line and atomically.
 
 pub(super) mod filter;
+mod formula;
 pub(super) mod inputs;
 pub(super) mod label_file;
 pub(super) mod label_list;
