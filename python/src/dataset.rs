@@ -126,9 +126,9 @@ pub(crate) fn texts_of(list: &Bound<'_, PyList>) -> PyResult<Texts> {
                 "text {text_idx} is of type {kind}, expected a string"
             )));
         };
-        let text = text.to_str().map_err(|error| {
-            value_error(format!("text {text_idx} is not Unicode: {error}"))
-        })?;
+        let text = text
+            .to_str()
+            .map_err(|error| value_error(format!("text {text_idx} is not Unicode: {error}")))?;
         texts.push(text);
     }
     Ok(texts)

@@ -331,7 +331,7 @@ impl Point<'_> {
             let probability = probability.and_then(|of| of(answer.score));
             let probability = probability.map_or(String::new(), |value| value.to_string());
             writer.write_record([
-                &key,
+                &*key,
                 &(answer_idx + 1).to_string(),
                 &formula::guarded(label_set.name(answer.label)),
                 &answer.score.to_string(),
