@@ -90,7 +90,13 @@ fn check(name: &str, n_rounds: u64) {
     for seed in &seeds {
         (target.run)(seed);
     }
+    // A longer run of the same kind is a number away.
+    let wanted = std::env::var("ELIAS_FUZZ_INPUTS").ok();
+    let n_rounds = wanted.map_or(n_rounds, |wanted| wanted.parse().unwrap());
     for round in 0..n_rounds {
+        if round > 0 && round.is_multiple_of(100_000) {
+            eprintln!("{name}: {round} inputs");
+        }
         let bytes = mutated(&seeds, &mut Random::new(3, name, round));
         let run = std::panic::AssertUnwindSafe(|| (target.run)(&bytes));
         if std::panic::catch_unwind(run).is_err() {
@@ -138,6 +144,11 @@ fn data_through_a_pipe_is_read_as_from_memory() {
 #[test]
 fn no_forged_model_breaks_the_loader() {
     check("model", 1_500);
+}
+
+#[test]
+fn no_settings_of_a_manifest_break_the_loader_or_make_a_text_cost_more() {
+    check("settings", 1_500);
 }
 
 #[test]

@@ -25,9 +25,9 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 use crate::processes::Process;
-use crate::ui::bus_error;
 use crate::ui::console::{self, Console, Misuse, Verbosity};
 use crate::ui::interrupt::{self, Interrupted};
+use crate::ui::{bus_error, file_limit};
 #[cfg(feature = "serve")]
 use crate::verbs::serve;
 use crate::verbs::{
@@ -96,6 +96,7 @@ pub fn main() -> ExitCode {
     let console = resolve(&cli.common);
     memory::return_what_is_freed();
     bus_error::explain();
+    file_limit::becomes_an_error();
     let mut process = Process::alone();
     let outcome = join(&cli.verb, &mut process)
         .and_then(|()| set_threads(cli.common.threads, &console))

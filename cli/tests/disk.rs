@@ -124,3 +124,23 @@ fn a_place_that_cannot_be_is_told_before_the_data_is_read() {
     assert!(!ran.stderr.contains("read "), "{}", ran.stderr);
     assert_eq!(std::fs::read(&file).unwrap(), b"mine");
 }
+
+#[test]
+fn a_limit_on_the_size_of_files_is_an_error_with_words() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = data(dir.path());
+    let model = dir.path().join("model");
+    // Blocks of 512 bytes: the matrices do not fit.
+    let script = "ulimit -f 4; exec \"$0\" \"$@\"";
+    let ran = Command::new("sh")
+        .args(["-c", script])
+        .arg(env!("CARGO_BIN_EXE_elias"))
+        .args(["train", &data, "--set", "encoder.dim=64", "--out"])
+        .arg(&model)
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&ran.stderr);
+    // A signal has no code.
+    assert_eq!(ran.status.code(), Some(1), "{stderr}");
+    assert!(stderr.to_lowercase().contains("too large"), "{stderr}");
+}

@@ -8,6 +8,7 @@
 
 pub mod data;
 pub mod model;
+pub mod settings;
 pub mod training;
 
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     Target {
         name: "lines",
         run: data::lines,
@@ -65,6 +66,11 @@ pub const TARGETS: [Target; 9] = [
         name: "model",
         run: model::load,
         seeds: model::seeds,
+    },
+    Target {
+        name: "settings",
+        run: settings::change,
+        seeds: settings::seeds,
     },
     Target {
         name: "training",

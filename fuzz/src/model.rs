@@ -74,7 +74,7 @@ const MANIFEST: &str = "manifest.json";
 pub(super) struct Forged {
     pub(super) directory: tempfile::TempDir,
     files: BTreeMap<String, Vec<u8>>,
-    manifest: Value,
+    pub(super) manifest: Value,
 }
 
 impl Forged {
@@ -93,6 +93,14 @@ impl Forged {
             files,
             manifest,
         }
+    }
+
+    /// Runs the work with another manifest, then puts the right one back.
+    pub(super) fn with_manifest(&self, manifest: &[u8], work: impl FnOnce(&Path)) {
+        let path = self.directory.path().join(MANIFEST);
+        fs::write(&path, manifest).expect("a small file can be written");
+        work(self.directory.path());
+        fs::write(&path, &self.files[MANIFEST]).expect("a small file can be written");
     }
 
     /// Runs the work with a file replaced and all hashes right, then puts everything back.
@@ -129,7 +137,7 @@ fn without_checksum(manifest: &[u8]) -> &[u8] {
     &manifest[..at.unwrap_or(manifest.len())]
 }
 
-fn with_checksum(body: &[u8]) -> Vec<u8> {
+pub(super) fn with_checksum(body: &[u8]) -> Vec<u8> {
     let checksum = format!(",\n  \"checksum\": \"{}\"\n}}\n", sha256(body));
     [body, checksum.as_bytes()].concat()
 }

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, check
 
 from ._elias import Core
 from ._errors import EliasValueError
-from ._inputs import as_list, is_matrix
+from ._inputs import as_list, check_sparse, is_matrix
 from ._model import Model
 from ._settings import keywords
 from ._train import train
@@ -183,6 +183,8 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
             values = as_list(X, "X")
             if values and all(isinstance(value, str) for value in values):
                 return values
+        if issparse(X):
+            check_sparse(X, "X")
         return validate_data(self, X, accept_sparse="csr", dtype=[numpy.float64, numpy.float32], reset=is_new)
 
     def _targets(self, y: Any) -> tuple[csr_matrix, list[str]]:
@@ -191,6 +193,7 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
             raise EliasValueError("requires y to be passed, but the target y is None")
         if issparse(y):
             self._kind = SPARSE
+            check_sparse(y, "y")
             matrix = check_array(y, accept_sparse="csr", input_name="y")
             self.classes_ = numpy.arange(matrix.shape[1])
         elif _are_lists(y):

@@ -11,19 +11,23 @@ import sys
 from typing import Any
 
 from ._elias import Core, Dataset
-from ._errors import EliasValueError
+from ._errors import EliasTypeError, EliasValueError
 from ._types import Labels, PathLike
 
 __all__ = [
     "as_list",
+    "check_sparse",
     "csr_parts",
     "is_matrix",
     "is_path",
     "make_dataset",
+    "number",
     "options_of",
+    "pairs_of",
     "path_of",
     "points_of",
     "threads_of",
+    "whole",
 ]
 
 
@@ -39,8 +43,16 @@ def is_matrix(value: object) -> bool:
     return numpy is not None and isinstance(value, numpy.ndarray) and value.ndim == 2
 
 
+#: No matrix has more columns: a model of them would have terabytes.
+MAX_COLUMNS = 1 << 28
+
+
 def csr_parts(matrix: Any, what: str = "the matrix") -> tuple[Any, Any, Any, int]:
-    """`(indptr, indices, data, n_cols)` with sorted rows, no duplicates and 32-bit values."""
+    """`(indptr, indices, data, n_cols)` with sorted rows, no duplicates and 32-bit values.
+
+    SciPy does not check the arrays of a matrix before it sorts or converts it, and writes beyond their ends if they are
+    wrong: they are checked here first.
+    """
     import numpy
     from scipy.sparse import csr_matrix
 
@@ -49,9 +61,16 @@ def csr_parts(matrix: Any, what: str = "the matrix") -> tuple[Any, Any, Any, int
         if array.dtype.kind not in "biuf" or array.ndim != 2:
             raise _not_numbers(what, array)
         matrix = csr_matrix(array)
-    rows = matrix.tocsr()
-    if rows.ndim != 2 or rows.dtype.kind not in "biuf":
-        raise _not_numbers(what, rows)
+    if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
+        raise _not_numbers(what, matrix)
+    if matrix.shape[1] > MAX_COLUMNS:
+        raise EliasValueError(f"{what}: found {matrix.shape[1]} columns, expected at most {MAX_COLUMNS}")
+    check_sparse(matrix, what)
+    try:
+        rows = matrix.tocsr()
+    except (ValueError, TypeError, IndexError, OverflowError) as error:
+        raise EliasValueError(f"{what}: {error}") from error
+    check_sparse(rows, what)
     # The flag may be out of date in a matrix whose arrays were changed, so look.
     rows = rows.__class__((rows.data, rows.indices, rows.indptr), shape=rows.shape)
     if not rows.has_canonical_format:
@@ -60,6 +79,52 @@ def csr_parts(matrix: Any, what: str = "the matrix") -> tuple[Any, Any, Any, int
     with numpy.errstate(over="ignore"):
         data = rows.data.astype(numpy.float32, copy=False)
     return rows.indptr, rows.indices, data, rows.shape[1]
+
+
+def check_sparse(matrix: Any, what: str) -> None:
+    """Checks the arrays of a sparse matrix that its methods trust."""
+    import numpy
+
+    n_rows, n_cols = matrix.shape
+    kind = getattr(matrix, "format", None)
+
+    def check(is_right: Any, problem: str) -> None:
+        if not is_right:
+            raise EliasValueError(f"{what}: a broken sparse matrix, {problem}")
+
+    def check_within(numbers: Any, size: int, name: str) -> None:
+        is_list = isinstance(numbers, numpy.ndarray) and numbers.ndim == 1 and numbers.dtype.kind in "iu"
+        check(is_list, f"whose {name} are no list of integers")
+        if len(numbers):
+            least, most = int(numbers.min()), int(numbers.max())
+            check(0 <= least and most < size, f"with {name} from {least} to {most} of {size}")
+
+    if kind in ("csr", "csc", "bsr"):
+        major, minor = (n_cols, n_rows) if kind == "csc" else (n_rows, n_cols)
+        if kind == "bsr":
+            blocks = getattr(matrix.data, "shape", ())
+            is_whole = len(blocks) == 3 and min(blocks[1:]) > 0 and not major % blocks[1] and not minor % blocks[2]
+            check(is_whole, "whose blocks do not fit its shape")
+            major, minor = major // blocks[1], minor // blocks[2]
+        offsets, places = matrix.indptr, matrix.indices
+        check_within(offsets, numpy.iinfo(numpy.int64).max, "row offsets")
+        check(len(offsets) == major + 1, f"with {len(offsets)} row offsets, not {major + 1}")
+        check(offsets[0] == 0, f"whose row offsets begin with {offsets[0]}")
+        check((offsets[1:] >= offsets[:-1]).all(), "whose row offsets descend")
+        n_values = len(matrix.data) if getattr(matrix.data, "ndim", 0) else -1
+        check(len(places) == n_values, f"with {len(places)} columns for {n_values} values")
+        check(offsets[-1] <= n_values, f"whose row offsets end at {offsets[-1]} of {n_values} values")
+        check_within(places[: offsets[-1]], minor, "columns")
+    elif kind == "coo":
+        check_within(matrix.row, n_rows, "rows")
+        check_within(matrix.col, n_cols, "columns")
+        lengths = {len(matrix.row), len(matrix.col), numpy.size(matrix.data)}
+        check(len(lengths) == 1, f"with lists of lengths {sorted(lengths)}")
+    elif kind == "lil":
+        pairs = zip(matrix.rows, matrix.data)
+        is_even = len(matrix.rows) == len(matrix.data) == n_rows and all(len(a) == len(b) for a, b in pairs)
+        check(is_even, "with columns and values of different lengths")
+        check(all(0 <= column < n_cols for row in matrix.rows for column in row), "with columns beyond its shape")
 
 
 def _not_numbers(what: str, array: Any) -> EliasValueError:
@@ -112,6 +177,11 @@ def make_dataset(
         raise EliasValueError("labels: found none, expected a list of labels for each text")
     points = points_of(points)
     names = None if label_names is None else [str(name) for name in as_list(label_names, "label_names")]
+    seen: set[str] = set()
+    for name in names or []:
+        if name in seen:
+            raise EliasValueError(f"label_names: {name!r} is given twice")
+        seen.add(name)
     if is_matrix(labels):
         parts: Any = csr_parts(labels, "the labels")
     else:
@@ -120,18 +190,44 @@ def make_dataset(
 
 
 def path_of(path: PathLike) -> str:
-    return os.fspath(path)
+    try:
+        return os.fspath(path)
+    except TypeError:
+        raise EliasTypeError(f"a path: found {type(path).__name__}, expected a string or a path") from None
 
 
 def options_of(k: int, threshold: float, stage: str | None, threads: int | None) -> dict[str, Any]:
     """The options of a prediction, as the Rust half takes them."""
     return {
-        "k": max(-1, min(operator.index(k), sys.maxsize)),
-        "threshold": float(threshold),
+        "k": max(-1, min(whole(k, "k"), sys.maxsize)),
+        "threshold": number(threshold, "threshold"),
         "stage": None if stage is None else str(stage),
         "threads": threads_of(threads),
     }
 
 
 def threads_of(threads: int | None) -> int | None:
-    return None if threads is None else max(0, min(operator.index(threads), sys.maxsize))
+    return None if threads is None else max(0, min(whole(threads, "threads"), sys.maxsize))
+
+
+def pairs_of(filter: Any) -> list[tuple[int, int]]:
+    """Pairs of a row and a label to leave out."""
+    try:
+        return [(int(row), int(label)) for row, label in filter]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise EliasTypeError(f"filter: expected pairs of a row and a label: {error}") from None
+
+
+def whole(value: Any, what: str) -> int:
+    """An integer, also one of NumPy's."""
+    try:
+        return operator.index(value)
+    except TypeError as error:
+        raise EliasTypeError(f"{what}: {error}") from None
+
+
+def number(value: Any, what: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise EliasTypeError(f"{what}: {error}") from None

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import _elias
-from ._inputs import csr_parts
+from ._inputs import csr_parts, pairs_of
 
 __all__ = ["metrics"]
 
@@ -38,15 +38,17 @@ def metrics(
         csr_parts(scores_csr, "the scores"),
         None if train_csr is None else _truth(train_csr, "the training labels"),
         propensity,
-        [(int(row), int(label)) for row, label in filter],
+        pairs_of(filter),
     )
 
 
 def _truth(matrix: Any, what: str) -> tuple[Any, Any, Any, int]:
     """The matrix without stored zeros, which are no labels."""
-    if hasattr(matrix, "tocsr"):
-        matrix = matrix.tocsr()
-        if not matrix.data.all():
-            matrix = matrix.copy()
-            matrix.eliminate_zeros()
-    return csr_parts(matrix, what)
+    import numpy
+
+    indptr, indices, data, n_cols = csr_parts(matrix, what)
+    is_label = data != 0
+    if not is_label.all():
+        n_labels = numpy.concatenate([[0], numpy.cumsum(is_label, dtype=numpy.int64)])
+        indptr, indices, data = n_labels[indptr], indices[is_label], data[is_label]
+    return indptr, indices, data, n_cols

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 from ._elias import Core, predict_arrow
 from ._elias import merge as _merge
 from ._errors import EliasValueError
-from ._inputs import make_dataset, options_of, path_of, points_of, threads_of
+from ._inputs import make_dataset, options_of, pairs_of, path_of, points_of, threads_of
 from ._types import Labels, PathLike, Prediction
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ class Model:
         `texts` and `labels` as for `train`, or a path. `latency` also times single queries.
         """
         data = self._test(texts, labels, label_names, threads, reading)
-        pairs = [(int(row), int(label)) for row, label in filter]
+        pairs = pairs_of(filter)
         threads = threads_of(threads)
         return _object(self._core.evaluate(data, propensity, pairs, by_decile, latency, stage, threads))
 

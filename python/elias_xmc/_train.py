@@ -6,7 +6,7 @@ import sys
 from typing import Any, NamedTuple
 
 from . import _elias
-from ._inputs import make_dataset, path_of, threads_of
+from ._inputs import make_dataset, number, path_of, threads_of
 from ._model import Model
 from ._progress import observer
 from ._settings import make_settings
@@ -135,8 +135,8 @@ def prepare(
         "out": None if out is None else path_of(out),
         "resume": bool(resume),
         "overwrite": bool(overwrite),
-        "checkpoint_every": None if checkpoint_every is None else float(checkpoint_every),
-        "memory_limit": None if memory_limit is None else max(0, min(int(memory_limit), sys.maxsize)),
+        "checkpoint_every": None if checkpoint_every is None else number(checkpoint_every, "checkpoint_every"),
+        "memory_limit": None if memory_limit is None else int(max(0, min(number(memory_limit, "memory_limit"), sys.maxsize >> 1))),
         "threads": threads_of(threads),
         "only_run": None,
         "runs_from": [],

@@ -126,7 +126,10 @@ pub(crate) fn texts_of(list: &Bound<'_, PyList>) -> PyResult<Texts> {
                 "text {text_idx} is of type {kind}, expected a string"
             )));
         };
-        texts.push(text.to_str()?);
+        let text = text
+            .to_str()
+            .map_err(|error| value_error(format!("text {text_idx} is not Unicode: {error}")))?;
+        texts.push(text);
     }
     Ok(texts)
 }
@@ -218,7 +221,10 @@ fn read_row(
 /// The id of a label given as a string or as an integer.
 fn intern(label: &Bound<'_, PyAny>, label_set: &mut LabelSet) -> Result<u32, RowProblem> {
     if let Ok(name) = label.cast::<PyString>() {
-        return Ok(label_set.intern(name.to_str()?).0);
+        let name = name.to_str().map_err(|error| {
+            RowProblem::Unusable(format!("found a label that is not Unicode: {error}"))
+        })?;
+        return Ok(label_set.intern(name).0);
     }
     // NumPy's integers, too.
     if label.hasattr("__index__")? {

@@ -151,7 +151,9 @@ impl Core {
         options: Options,
     ) -> PyResult<Bound<'py, PyList>> {
         let query = self.query(&options)?;
-        let text = text.to_str()?;
+        let text = text
+            .to_str()
+            .map_err(|error| value_error(format!("the text is not Unicode: {error}")))?;
         let answer = || Ok(self.predictor.predict(text, query)?);
         let answers = match self.predictor.plan().config().encoder.kind {
             // One text in a bag of words takes no pool, and going to one takes time.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 import subprocess
 import sys
 
+import csr_fuzz
 import numpy
 import pytest
 from conftest import QUICK
@@ -15,6 +17,7 @@ from scipy.sparse import csr_matrix
 
 import elias_xmc
 from elias_xmc import EliasError
+from elias_xmc._inputs import csr_parts
 
 
 def test_every_error_is_ours_and_pythons():
@@ -102,8 +105,58 @@ def test_bad_matrices(X, Y, message):
     ],
 )
 def test_broken_matrices(matrix):
-    with pytest.raises((ValueError, IndexError)):
+    with pytest.raises(EliasError, match="a broken sparse matrix"):
         elias_xmc.metrics(matrix, matrix)
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc"])
+def test_row_offsets_that_descend_are_refused_before_scipy_sorts(kind):
+    n = 20_000
+    matrix = csr_fuzz.CLASSES[kind]((4, n) if kind == "csr" else (n, 4))
+    matrix.indptr = numpy.array([0, n, 0, 10**6, n], dtype=numpy.int32)
+    matrix.indices = numpy.arange(n, dtype=numpy.int32)[::-1].copy()
+    matrix.data = numpy.ones(n)
+    # A crash would end the tests.
+    for use in (lambda: elias_xmc.metrics(matrix, matrix), lambda: elias_xmc.train(matrix, matrix, **QUICK)):
+        with pytest.raises(ValueError, match="row offsets descend") as caught:
+            use()
+        assert isinstance(caught.value, EliasError)
+    with pytest.raises(ValueError, match="row offsets descend"):
+        elias_xmc.EliasClassifier(**QUICK).fit(matrix, ["a", "b", "c", "d"])
+
+
+@given(st.integers(0, 2**64))
+@settings(max_examples=2000, deadline=None)
+def test_made_up_arrays_are_refused_or_taken_for_what_they_say(seed):
+    csr_fuzz.check(csr_parts, EliasError, *csr_fuzz.case(random.Random(seed)))
+
+
+def test_a_matrix_of_too_many_columns_is_refused_at_once():
+    wide = csr_matrix(([1.0], ([0], [2**31 - 2])), shape=(1, 2**31 - 1))
+    for points, labels in ((wide, numpy.eye(1)), (numpy.eye(1), wide)):
+        with pytest.raises(EliasError, match="found 2147483647 columns"):
+            elias_xmc.train(points, labels)
+
+
+def test_label_names_are_distinct():
+    with pytest.raises(EliasError, match="label_names: 'a' is given twice"):
+        elias_xmc.train(numpy.eye(3), numpy.eye(3), label_names=["a", "b", "a"])
+
+
+def test_wrong_kinds_are_errors_of_ours_too(model):
+    for use in (
+        lambda: model.predict("apple", k="many"),
+        lambda: model.predict("apple", threshold="high"),
+        lambda: model.predict("apple", threads=1.5),
+        lambda: model.predict("\ud800"),
+        lambda: model.predict(["apple", "\ud800"]),
+        lambda: elias_xmc.load(7),
+        lambda: elias_xmc.train(["a"], [["\ud800"]]),
+        lambda: elias_xmc.train(["a"], [["x"]], memory_limit="much"),
+        lambda: elias_xmc.metrics(numpy.eye(2), numpy.eye(2), filter=[("a", 1)]),
+    ):
+        with pytest.raises(EliasError):
+            use()
 
 
 def test_names_must_fit_the_label_matrix(model):

@@ -58,7 +58,11 @@ describe("CSV", () => {
     assert.equal(written("-2+3"), "'-2+3");
     assert.equal(written("@SUM(A1)"), "'@SUM(A1)");
     assert.equal(written('=A1,"x"'), '"\'=A1,""x"""');
-    assert.equal(written("\t=1"), '"\'\t=1"');
+    assert.equal(written("\t=1"), '"\'\t\'=1"');
+    assert.equal(written("\n=1+1"), '"\'\n\'=1+1"');
+    assert.equal(written("\u200b=1"), "'\u200b=1");
+    assert.equal(written("a;=1+1"), "a;'=1+1");
+    assert.equal(written("a; b-c; -5"), "a; b-c; -5");
     assert.equal(written(-0.25), "-0.25");
     assert.equal(written("-17"), "-17");
     assert.equal(written(null), "");

@@ -73,7 +73,8 @@ export function writeCsv(rows) {
   return `\ufeff${rows.map((row) => row.map(cell).join(",")).join("\r\n")}\r\n`;
 }
 
-// Numbers stay as they are. A text that a spreadsheet would run as a formula gets an apostrophe before it.
+// Numbers stay as they are. Where a spreadsheet would run a part of a text as a formula, an apostrophe comes before it:
+// at the beginning, and after what it may take for the end of a cell, also behind characters that cannot be seen.
 function cell(value) {
   if (value === null || value === undefined) return "";
   if (typeof value === "number") return String(value);
@@ -82,6 +83,7 @@ function cell(value) {
 }
 
 function guard(text) {
-  const isNumber = /^[-+]?\d+(\.\d+)?$/.test(text);
-  return /^[=+\-@\t\r＝＋－＠]/u.test(text) && !isNumber ? `'${text}` : text;
+  const start = /(?<=^|[;\t\r\n])(?=['\s\p{Cc}\p{Cf}\ufe00-\ufe0f]*[=+\-@＝＋－＠])/gu;
+  const isNumber = (cell) => /^[-+]?\d+(\.\d+)?$/.test(cell.trim());
+  return text.replaceAll(start, (_, at) => (isNumber(text.slice(at).split(/[;\t\r\n]/, 1)[0]) ? "" : "'"));
 }

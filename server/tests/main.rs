@@ -3,6 +3,7 @@
 mod annif;
 mod client;
 mod endpoints;
+mod fuzz;
 mod hostile;
 mod limits;
 mod private;

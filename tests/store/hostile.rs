@@ -246,20 +246,17 @@ fn sizes_beyond_all_bounds_are_refused_before_anything_is_allocated() {
 }
 
 #[test]
-fn a_hostile_configuration_neither_hangs_nor_panics() {
-    let directory = saved_model();
-    let mut manifest = manifest(directory.path());
-    manifest["config"]["features"]["ngrams"] = json!(1u64 << 60);
-    forge(directory.path(), &manifest);
-    Predictor::load(directory.path())
-        .unwrap()
-        .predict("word1 word2", 3)
-        .unwrap();
-    let mut manifest = self::manifest(directory.path());
-    manifest["config"]["ranker"]["n_candidates"] = json!(i64::MAX);
-    forge(directory.path(), &manifest);
-    let predictor = Predictor::load(directory.path()).unwrap();
-    assert_eq!(predictor.predict("word1 word2", 3).unwrap().len(), 3);
+fn a_hostile_configuration_is_refused_as_a_user_would_be() {
+    for (section, key) in [("features", "ngrams"), ("ranker", "n_candidates")] {
+        let key_of_both = format!("{section}.{key}: found");
+        check_forged(
+            |m| m["config"][section][key] = json!(1u64 << 60),
+            &key_of_both,
+        );
+        let set = Config::default().with_value(&format!("{section}.{key}={}", 1u64 << 60));
+        let error = set.unwrap().validate().unwrap_err().to_string();
+        assert!(error.contains(&key_of_both), "{error}");
+    }
     check_forged(|m| m["config"]["features"]["ngrams"] = json!(0), "ngrams");
     check_forged(
         |m| m["config"]["train"]["seed"] = json!(u64::MAX),

@@ -9,24 +9,18 @@
 //! are made under load; copies of both go into a temporary directory. Linux only: times and memory are from `/proc`.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use elias::Predictor;
-use serde_json::Value;
+use elias_benchmarks::service::{
+    Exchange, Server, TOP_K, copy, cpu, quantile, read_answer, read_texts,
+};
 
-const TOP_K: usize = 5;
 const N_CONNECTIONS: usize = 16;
-
-/// A request and the bodies that would be right.
-struct Exchange {
-    request: Vec<u8>,
-    answers: Vec<Vec<u8>>,
-}
 
 /// What happened to the requests of a step.
 #[derive(Default)]
@@ -54,7 +48,7 @@ fn main() {
     let texts = read_texts(texts);
     let exchanges: Vec<Exchange> = texts
         .iter()
-        .map(|text| exchange(&predictors, text))
+        .map(|text| Exchange::new(&predictors, text))
         .collect();
     println!("{} texts, steps of {seconds} s", texts.len());
 
@@ -163,7 +157,7 @@ fn swaps(binary: &str, first: &Path, second: &Path, exchanges: &[Exchange]) {
             fs::rename(&current, &aside).unwrap();
             fs::rename(&next, &current).unwrap();
             fs::rename(&aside, &next).unwrap();
-            server.hang_up();
+            server.signal("-HUP");
             while server.n_loads() <= n_swaps {
                 std::thread::sleep(Duration::from_millis(5));
             }
@@ -177,60 +171,9 @@ fn swaps(binary: &str, first: &Path, second: &Path, exchanges: &[Exchange]) {
     let _ = fs::remove_dir_all(&place);
 }
 
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_file() {
-            fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
-        }
-    }
-}
-
 fn setting(name: &str, default: u64) -> u64 {
     let value = std::env::var(name).ok();
     value.map_or(default, |value| value.parse().unwrap())
-}
-
-fn read_texts(path: &str) -> Vec<String> {
-    let content = fs::read_to_string(path).unwrap();
-    let text = |line: &str| {
-        let object: Value = serde_json::from_str(line).unwrap();
-        object["text"].as_str().unwrap().to_owned()
-    };
-    content.lines().map(text).collect()
-}
-
-fn exchange(predictors: &[Predictor], text: &str) -> Exchange {
-    let body = serde_json::json!({"text": text, "top_k": TOP_K}).to_string();
-    let head = format!(
-        "POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
-        body.len()
-    );
-    let answers = predictors.iter().map(|predictor| {
-        let plain = |number: f32| serde_json::to_string(&number).unwrap();
-        let answers = predictor.predict(text, TOP_K).unwrap().into_iter();
-        let labels: Vec<String> = answers
-            .map(|answer| {
-                format!(
-                    "{{\"label\":{},\"id\":{},\"score\":{},\"probability\":{}}}",
-                    serde_json::to_string(answer.label).unwrap(),
-                    answer.id.0,
-                    plain(answer.score),
-                    answer.probability.map_or("null".into(), plain)
-                )
-            })
-            .collect();
-        format!(
-            "{{\"model\":\"default\",\"labels\":[{}]}}",
-            labels.join(",")
-        )
-        .into_bytes()
-    });
-    Exchange {
-        request: [head.as_bytes(), body.as_bytes()].concat(),
-        answers: answers.collect(),
-    }
 }
 
 /// CPU seconds per text of the library, on this thread.
@@ -243,15 +186,6 @@ fn library_cpu(predictor: &Predictor, texts: &[String], seconds: u64) -> f64 {
         n_texts += 1;
     }
     (cpu("/proc/thread-self/stat") - before) / n_texts as f64
-}
-
-/// CPU seconds of a process or thread; the system counts in hundredths.
-fn cpu(path: &str) -> f64 {
-    let content = fs::read_to_string(path).unwrap();
-    let (_, after_name) = content.rsplit_once(") ").unwrap();
-    let fields: Vec<&str> = after_name.split(' ').collect();
-    let ticks = |at: usize| fields[at].parse::<f64>().unwrap();
-    (ticks(11) + ticks(12)) / 100.0
 }
 
 #[derive(Clone, Copy)]
@@ -325,36 +259,8 @@ fn drive(
     sum
 }
 
-/// Reads an answer into `body`, and gives its status; 0 if the connection ended.
-fn read_answer(stream: &mut BufReader<TcpStream>, body: &mut Vec<u8>) -> u16 {
-    let (mut line, mut status, mut length) = (String::new(), 0, 0);
-    loop {
-        line.clear();
-        if stream.read_line(&mut line).unwrap_or(0) == 0 {
-            return 0;
-        }
-        let lower = line.trim().to_ascii_lowercase();
-        if lower.is_empty() {
-            break;
-        }
-        if let Some(rest) = lower.strip_prefix("http/1.1 ") {
-            status = rest[..3].parse().unwrap();
-        } else if let Some(value) = lower.strip_prefix("content-length: ") {
-            length = value.parse().unwrap();
-        }
-    }
-    body.resize(length, 0);
-    stream.read_exact(body).map_or(0, |()| status)
-}
-
 fn report(step: &str, tally: &Tally, seconds: u64) {
-    let at = |share: f64| {
-        let place = (tally.latencies.len() as f64 * share) as usize;
-        let latency = tally
-            .latencies
-            .get(place.min(tally.latencies.len().saturating_sub(1)));
-        latency.map_or(0.0, |latency| 1e3 * latency.as_secs_f64())
-    };
+    let at = |share: f64| quantile(&tally.latencies, share);
     let rate = tally.n_right as f64 / seconds.max(1) as f64;
     println!(
         "{step}: {} right ({rate:.0} per s), {} wrong, {} refused, {} lost; p50 {:.2} ms, p99 {:.2} ms, ratio {:.1}",
@@ -366,76 +272,4 @@ fn report(step: &str, tally: &Tally, seconds: u64) {
         at(0.99),
         at(0.99) / at(0.5)
     );
-}
-
-/// A server that ends with the program.
-struct Server {
-    child: Child,
-    address: SocketAddr,
-}
-
-impl Server {
-    fn start(binary: &str, model: &Path, more: &[&str]) -> Self {
-        let mut child = Command::new(PathBuf::from(binary))
-            .arg("serve")
-            .arg(model)
-            .args(["--bind", "127.0.0.1:0"])
-            .args(more)
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let address = lines.by_ref().find_map(|line| {
-            let line = line.unwrap();
-            line.strip_prefix("listening on http://")?.parse().ok()
-        });
-        std::thread::spawn(move || lines.for_each(drop));
-        Server {
-            child,
-            address: address.expect("the server's address"),
-        }
-    }
-
-    fn cpu(&self) -> f64 {
-        cpu(&format!("/proc/{}/stat", self.child.id()))
-    }
-
-    /// Resident bytes.
-    fn memory(&self) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kibibytes = line.unwrap().trim().trim_end_matches(" kB");
-        1024 * kibibytes.parse::<u64>().unwrap()
-    }
-
-    fn hang_up(&self) {
-        let id = self.child.id().to_string();
-        assert!(
-            Command::new("kill")
-                .args(["-HUP", &id])
-                .status()
-                .unwrap()
-                .success()
-        );
-    }
-
-    /// Versions of the model that were loaded so far.
-    fn n_loads(&self) -> usize {
-        let mut stream = TcpStream::connect(self.address).unwrap();
-        stream
-            .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-            .unwrap();
-        let mut metrics = String::new();
-        stream.read_to_string(&mut metrics).unwrap();
-        let name = "elias_model_loads_total{model=\"default\",result=\"loaded\"} ";
-        let line = metrics.lines().find_map(|line| line.strip_prefix(name));
-        line.unwrap().parse().unwrap()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }

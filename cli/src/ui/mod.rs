@@ -4,6 +4,7 @@ pub(crate) mod bus_error;
 pub(crate) mod console;
 pub(crate) mod count;
 pub(crate) mod figures;
+pub(crate) mod file_limit;
 pub(crate) mod interrupt;
 pub(crate) mod progress;
 pub(crate) mod shortlist;

@@ -1,6 +1,7 @@
 //! Reading and writing: finding files, recognising their format, reading line by line and writing atomically.
 
 pub(super) mod filter;
+mod formula;
 pub(super) mod inputs;
 pub(super) mod label_file;
 pub(super) mod label_list;

@@ -9,6 +9,7 @@ use crate::data::builder::keep_highest;
 use crate::data::formats::line_text::write_line_text;
 use crate::data::formats::npz::write_npz_to;
 use crate::data::formats::sparse_text::write_rows;
+use crate::data::io::formula;
 use crate::data::io::inputs::InputId;
 use crate::error::Error;
 use crate::ids::Scored;
@@ -330,14 +331,15 @@ impl PointAnswers<'_> {
             PointKey::Id => self.id.map_or(String::new(), InputId::to_string),
             PointKey::Row => self.row.to_string(),
         };
+        let key = formula::guarded(&key);
         for (answer_idx, answer) in self.answers.iter().enumerate() {
             let probability = probability
                 .and_then(|of| of(answer.score))
                 .map_or(String::new(), |value| value.to_string());
             writer.write_record([
-                &key,
+                &*key,
                 &(answer_idx + 1).to_string(),
-                label_set.name(answer.label),
+                &formula::guarded(label_set.name(answer.label)),
                 &answer.score.to_string(),
                 &probability,
             ])?;

@@ -16,6 +16,7 @@ use crate::data::formats::number::{parse_finite, parse_integer};
 use crate::data::formats::records::Records;
 use crate::data::formats::sparse_text::{parse_header, read_rows};
 use crate::data::formats::table::split_header;
+use crate::data::io::formula;
 use crate::data::io::source::{Lines, ReadProgress, Source, excerpt, is_stream};
 use crate::data::{Dataset, LabelSet, Texts};
 use crate::error::{Error, Result};
@@ -261,16 +262,18 @@ fn read_csv(lines: Lines<'_>, shape: &PredictionShape<'_>) -> Result<Vec<Vec<Sco
         records.check_n_fields(n_columns)?;
         let by_id = columns.id.filter(|_| shape.ids.is_some());
         let point = match (by_id, columns.row, columns.id) {
-            (Some(id), ..) => answers.point_of_id(records.field(id)),
+            (Some(id), ..) => answers.point_of_id(&formula::plain(records.field(id))),
             (None, Some(row), _) => answers.point_at_row(records.field(row)),
-            (None, None, id) => answers.point_of_id(records.field(id.unwrap_or_default())),
+            (None, None, id) => {
+                answers.point_of_id(&formula::plain(records.field(id.unwrap_or_default())))
+            }
         }
         .map_err(|problem| records.malformed(problem.found, problem.expected))?;
         let field = records.field(columns.score);
         let score = parse_finite(field.trim_ascii()).ok_or_else(|| {
             records.malformed(format!("score {}", excerpt(field)), "a finite number")
         })?;
-        answers.push(point, records.field(columns.label), score);
+        answers.push(point, &formula::plain(records.field(columns.label)), score);
     }
     Ok(answers.finish())
 }

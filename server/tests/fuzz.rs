@@ -1,0 +1,28 @@
+//! Hostile bytes for the service: seeded mutations of valid requests, in process; see `docs/fuzzing.md`.
+
+#[path = "../../fuzz/src/http.rs"]
+mod http;
+#[path = "../../fuzz/src/mutation.rs"]
+mod mutation;
+
+use std::path::Path;
+
+fn target() -> http::Target {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    http::Target::new(&root.join("tests/fixtures/model-v1/model"))
+}
+
+#[test]
+fn no_query_breaks_the_service() {
+    let target = target();
+    let run = |bytes: &[u8]| target.query(bytes);
+    mutation::run("query", &http::query_seeds(), &http::PIECES, 10_000, run);
+}
+
+#[test]
+fn no_bytes_of_a_connection_break_the_service() {
+    let target = target();
+    let run = |bytes: &[u8]| target.connection(bytes);
+    let seeds = http::connection_seeds();
+    mutation::run("connection", &seeds, &http::PIECES, 5_000, run);
+}
