@@ -9,7 +9,7 @@ mod mpi;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use elias::tools::Communicator;
+use elias::Communicator;
 
 /// What Open MPI, MPICH and others tell a process: how many there are, and which one it is.
 const SIZES: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"];

@@ -123,11 +123,11 @@ def path_of(path: PathLike) -> str:
     return os.fspath(path)
 
 
-def options_of(k: int, threshold: float, stage: str | None, threads: int | None) -> dict[str, Any]:
+def options_of(k: int, threshold: float | None, stage: str | None, threads: int | None) -> dict[str, Any]:
     """The options of a prediction, as the Rust half takes them."""
     return {
         "k": max(-1, min(operator.index(k), sys.maxsize)),
-        "threshold": float(threshold),
+        "threshold": None if threshold is None else float(threshold),
         "stage": None if stage is None else str(stage),
         "threads": threads_of(threads),
     }

@@ -13,6 +13,7 @@ mod features;
 mod index;
 mod optim;
 mod plan;
+mod presets;
 mod ranker;
 mod removed;
 mod stage;

@@ -6,7 +6,7 @@ use super::trace::Trace;
 use crate::calibration::CandidateScores;
 use crate::error::Result;
 use crate::features::{PointSet, TermRow};
-use crate::ids::{LabelId, Scored};
+use crate::ids::{ClusterId, LabelId, Scored};
 use crate::judge::Judge;
 use crate::neighbours::NeighbourScratch;
 use crate::predict::{
@@ -24,6 +24,8 @@ const N_PATHS: usize = 5;
 pub struct AnswerExplanation {
     /// The label's name.
     pub label: String,
+    /// The label's number.
+    pub id: LabelId,
     /// The final score.
     pub score: f32,
     /// The probability that it is right; `None` if the model is not calibrated.
@@ -96,7 +98,7 @@ pub struct JudgeExplanation {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LabelPath {
     /// The cluster.
-    pub cluster: u32,
+    pub cluster: ClusterId,
     /// ŝ_c.
     pub cluster_score: f32,
     /// ŝ(c,ℓ).
@@ -120,7 +122,7 @@ pub struct RankerExplanation {
 
 /// A training point near a text.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Neighbour {
+pub(crate) struct Neighbour {
     /// The training point.
     pub point: usize,
     /// Cosine of their words.
@@ -133,7 +135,7 @@ pub struct Neighbour {
 ///
 /// # Errors
 /// [`Error::CannotPredict`](crate::Error::CannotPredict) if a weight that is not finite was met.
-pub fn explain(
+pub(crate) fn explain(
     predictor: &Predictor,
     points: &PointSet,
     k: usize,
@@ -167,6 +169,7 @@ pub fn explain(
     let answers = answers.into_iter().next().unwrap_or_default();
     let explained = answers.iter().map(|answer| AnswerExplanation {
         label: predictor.labels().name(answer.label).to_owned(),
+        id: answer.label,
         score: answer.score,
         probability: predictor.probability(answer.score),
         n_points: predictor.label_counts()[answer.label.idx()],
@@ -296,7 +299,7 @@ fn explain_member(
             .iter()
             .take(N_PATHS)
             .map(|step| LabelPath {
-                cluster: step.cluster.0,
+                cluster: step.cluster,
                 cluster_score: step.cluster_score,
                 edge_score: step.edge_score,
             })
@@ -315,7 +318,7 @@ fn explain_member(
 ///
 /// # Errors
 /// [`Error::CannotPredict`](crate::Error::CannotPredict) if the model is damaged.
-pub fn neighbours(predictor: &Predictor, points: &PointSet, n: usize) -> Result<Vec<Neighbour>> {
+pub(crate) fn neighbours(predictor: &Predictor, points: &PointSet, n: usize) -> Result<Vec<Neighbour>> {
     let Some(neighbours) = predictor.witnesses().neighbours else {
         return Ok(Vec::new());
     };

@@ -10,9 +10,13 @@ mod judging;
 mod level;
 mod member;
 mod parts;
+mod query;
+mod uncalibrated;
 
 pub use inputs::Inputs;
 pub use level::Level;
+pub use query::Query;
+pub use uncalibrated::Uncalibrated;
 
 pub(crate) use integrity::Integrity;
 pub(crate) use judging::{Expert, Testimony, Witnesses};
@@ -29,7 +33,7 @@ use crate::ensemble::Merger;
 use crate::error::Result;
 use crate::events::Event;
 use crate::features::{FeatureScratch, Featurizer, PointSet, Points, TermRow};
-use crate::ids::{LabelId, Scored};
+use crate::ids::{Prediction, Scored};
 use crate::matrix::top_k;
 use crate::pool::Pool;
 
@@ -48,37 +52,6 @@ pub struct Predictor {
 impl Drop for Predictor {
     fn drop(&mut self) {
         self.integrity.give_up();
-    }
-}
-
-/// One predicted label.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Prediction<'a> {
-    /// The label's name.
-    pub label: &'a str,
-    /// The label's position in [`Predictor::labels`].
-    pub id: LabelId,
-    /// How relevant it is; comparable between texts, but not a probability.
-    pub score: f32,
-    /// The probability that it is right; none if the model is not calibrated or answers below the top level.
-    pub probability: Option<f32>,
-}
-
-/// How many labels to predict, and at which level. A number alone asks for so many at the top level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Query {
-    /// Labels per point.
-    pub k: usize,
-    /// The part of the model that answers.
-    pub level: Level,
-}
-
-impl From<usize> for Query {
-    fn from(k: usize) -> Self {
-        Query {
-            k,
-            level: Level::default(),
-        }
     }
 }
 
@@ -126,10 +99,11 @@ impl Predictor {
     /// `ranker.n_candidates` best labels of each member, or `k` if that is more.
     ///
     /// # Errors
-    /// [`crate::Error::CannotPredict`] if the model was trained on features, has not the level asked for, or holds a
+    /// As [`Predictor::check_query`]; [`crate::Error::CannotPredict`] if the model was trained on features, or holds a
     /// weight that is not finite.
     pub fn predict(&self, text: &str, query: impl Into<Query>) -> Result<Vec<Prediction<'_>>> {
         let query = query.into();
+        self.check_query(query)?;
         Ok(self.name(self.rank_one(text, query)?, query))
     }
 
@@ -143,22 +117,18 @@ impl Predictor {
         query: impl Into<Query>,
     ) -> Result<Vec<Vec<Prediction<'_>>>> {
         let query = query.into();
+        self.check_query(query)?;
         let rankings = self.rank(inputs, query)?.into_iter();
         Ok(rankings.map(|ranking| self.name(ranking, query)).collect())
     }
 
-    /// As [`Predictor::predict_batch`], without names and probabilities.
-    ///
-    /// # Errors
-    /// As [`Predictor::predict_batch`].
-    pub fn rank<'a>(
+    /// As [`Predictor::predict_batch`], without threshold, names and probabilities.
+    pub(crate) fn rank<'a>(
         &self,
         inputs: impl Into<Inputs<'a>>,
         query: impl Into<Query>,
     ) -> Result<Vec<Vec<Scored>>> {
-        let inputs = inputs.into();
-        let points = inputs.points(&self.parts.featurizer)?;
-        self.rank_points(points.points(), query.into())
+        self.rank_points(self.points(inputs)?.points(), query.into())
     }
 
     /// Names of the labels it knows.
@@ -212,37 +182,14 @@ impl Predictor {
         Some(calibration.probabilities.predict(score))
     }
 
-    /// Why answers have no probabilities, in words; `None` if they have.
-    pub fn why_no_probabilities(&self) -> Option<String> {
-        if self.parts.calibration.is_some() {
-            return None;
-        }
-        let skipped = self.history().iter().find_map(|event| match event {
-            Event::CalibrationSkipped { n_points, n_needed } => Some((*n_points, *n_needed)),
-            _ => None,
-        });
-        Some(match skipped {
-            Some((n_points, n_needed)) => {
-                let points = if n_points == 1 { "point" } else { "points" };
-                format!(
-                    "the training data is too small to calibrate the model ({n_points} {points} could be held out, {n_needed} are needed)"
-                )
-            }
-            // Only a merged model has calibrated scores without probabilities.
-            None if self.check_level(Level::Calibrated).is_ok() => {
-                "the model was merged, and probabilities of its members are not those of the whole; `elias merge --calibrate DATA` fits them".into()
-            }
-            None => "the model was trained without calibration".into(),
-        })
+    /// Whether answers of the top level have probabilities.
+    pub fn is_calibrated(&self) -> bool {
+        self.parts.calibration.is_some()
     }
 
     /// The points of inputs, for `insight`.
-    ///
-    /// # Errors
-    /// [`crate::Error::CannotPredict`] if the inputs are not what the model was trained on.
-    pub fn points<'a>(&self, inputs: impl Into<Inputs<'a>>) -> Result<PointSet> {
-        let inputs = inputs.into();
-        Ok(inputs.points(&self.parts.featurizer)?.into_owned())
+    pub(crate) fn points<'a>(&self, inputs: impl Into<Inputs<'a>>) -> Result<PointSet> {
+        inputs.into().points(&self.parts.featurizer)
     }
 
     pub(crate) fn featurizer(&self) -> &Featurizer {
@@ -272,17 +219,20 @@ impl Predictor {
         &self.parts.record
     }
 
+    /// The labels at or above the query's threshold, with names and probabilities.
     fn name(&self, ranking: Vec<Scored>, query: Query) -> Vec<Prediction<'_>> {
-        let is_top = query.level == Level::Ensemble;
-        let named = ranking
+        let has_probabilities = self.has_probabilities(query.level);
+        let threshold = query.threshold.unwrap_or(f32::NEG_INFINITY);
+        ranking
             .into_iter()
             .map(|Scored { label, score }| Prediction {
                 label: self.parts.label_set.name(label),
                 id: label,
                 score,
-                probability: self.probability(score).filter(|_| is_top),
-            });
-        named.collect()
+                probability: self.probability(score).filter(|_| has_probabilities),
+            })
+            .take_while(|prediction| prediction.relevance() >= threshold)
+            .collect()
     }
 
     fn rank_one(&self, text: &str, query: Query) -> Result<Vec<Scored>> {
@@ -311,7 +261,7 @@ impl Predictor {
         query: Query,
         scratch: &mut Scratch,
     ) -> Result<Vec<Vec<Scored>>> {
-        let Query { k, level } = query;
+        let Query { k, level, .. } = query;
         self.integrity.check()?;
         self.check_level(level)?;
         let members = match level {

@@ -12,8 +12,8 @@ use super::tensors::TensorFile;
 use super::v1::Manifest;
 use super::{Description, judging, lines, rerank, v1};
 use crate::config::{DataCounts, Plan};
-use crate::data::LabelSet;
-use crate::error::Result;
+use crate::data::{LabelSet, missing};
+use crate::error::{Error, Result};
 use crate::features::{Featurizer, Pairs, Vectorizer, WordPieces};
 use crate::matrix::CsrMatrix;
 use crate::neighbours::{Names, Neighbours};
@@ -49,7 +49,7 @@ impl Predictor {
 ///
 /// # Errors
 /// As [`Predictor::load`].
-pub fn verify(directory: &Path) -> Result<Predictor> {
+pub(crate) fn verify(directory: &Path) -> Result<Predictor> {
     load(directory, Depth::Full, Residence::Mapped)
 }
 
@@ -73,6 +73,11 @@ pub fn describe(directory: &Path) -> Result<Description> {
 
 pub(super) fn read_manifest(directory: &Path) -> Result<Manifest> {
     let path = directory.join(MANIFEST);
+    if !path.exists() {
+        std::fs::metadata(directory).map_err(|error| missing(directory, error))?;
+        let path = directory.into();
+        return Err(Error::NotAModel { path });
+    }
     let bytes = read_bounded(&path, MAX_MANIFEST)?;
     let manifest: Manifest = v1::from_text(&path, &bytes, v1::FORMAT)?;
     v1::check_names(&path, &manifest.files, &manifest.referenced())?;

@@ -38,9 +38,12 @@ mod v1_training;
 
 pub use check::{CheckedFile, FileState, FilesCheck, check_files};
 pub use files::FileRecord;
-pub use load::{describe, verify};
-pub use merge::merge;
-pub use training::{check_not_in_use, is_unfinished};
+pub use load::describe;
+pub use training::is_unfinished;
+
+pub(crate) use load::verify;
+pub(crate) use merge::merge;
+pub(crate) use training::check_not_in_use;
 
 pub(crate) use identity::Identity;
 pub(crate) use kept_member::FinishedMember;

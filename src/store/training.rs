@@ -92,7 +92,7 @@ pub fn is_unfinished(directory: &Path) -> bool {
 ///
 /// # Errors
 /// [`Error::BadFile`] naming the lock of the process that is.
-pub fn check_not_in_use(directory: &Path) -> Result<()> {
+pub(crate) fn check_not_in_use(directory: &Path) -> Result<()> {
     let path = directory.join(FOLDER).join(LOCK);
     if path.exists() {
         Lock::take(&path)?;

@@ -3,8 +3,11 @@
 //! [`Trainer`] is the front door. [`PreparedTraining`] knows the plan and the memory it will take before anything is
 //! trained.
 
+mod cut;
+mod directories;
 mod members;
 mod memory;
+mod memory_limit;
 mod prepare;
 mod recalibrate;
 mod rerank;
@@ -16,7 +19,8 @@ mod process_tests;
 
 pub use memory::MemoryEstimate;
 pub use prepare::PreparedTraining;
-pub use recalibrate::{GivenHoldOut, calibrate};
+pub use memory_limit::size;
+pub use recalibrate::GivenHoldOut;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -202,7 +202,7 @@ fn read_texts(path: &str) -> Vec<String> {
 }
 
 fn exchange(predictors: &[Predictor], text: &str) -> Exchange {
-    let body = serde_json::json!({"text": text, "top_k": TOP_K}).to_string();
+    let body = serde_json::json!({"text": text, "k": TOP_K}).to_string();
     let head = format!(
         "POST /v1/predict HTTP/1.1\r\nHost: elias\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
         body.len()

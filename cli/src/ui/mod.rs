@@ -7,7 +7,6 @@ pub(crate) mod figures;
 pub(crate) mod interrupt;
 pub(crate) mod progress;
 pub(crate) mod shortlist;
-pub(crate) mod svg;
 pub(crate) mod table;
 pub(crate) mod time_left;
 pub(crate) mod training;
