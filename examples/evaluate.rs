@@ -4,11 +4,8 @@
 
 #![allow(clippy::print_stdout)] // a program may print, the library may not
 
-use std::path::Path;
-
-use elias::Predictor;
-use elias::data::{Part, ReadOptions, read};
-use elias::metrics::{MetricsOptions, evaluate};
+use elias::data::{Part, ReadOptions};
+use elias::{Evaluation, Predictor};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -21,14 +18,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         known_labels: Some(predictor.labels()), // the same numbers for the same labels
         ..ReadOptions::default()
     };
-    let (test, _) = read(Path::new(&data), &options)?;
+    let (test, _) = options.read(data)?;
 
-    let rankings = predictor.rank(&test, 100)?;
-    let metrics = evaluate(test.labels(), &rankings, MetricsOptions::default());
-    for name in ["p@1", "p@5", "r@10", "r@100"] {
-        if let Some(percent) = metrics.get(name) {
-            println!("{name} {percent:.2} %");
-        }
+    let metrics = predictor.evaluate(&test, &Evaluation::default())?.metrics;
+    for (name, percent) in metrics.iter() {
+        println!("{name} {percent:.2} %");
     }
     Ok(())
 }

@@ -4,18 +4,12 @@
 
 #![allow(clippy::print_stdout)] // a program may print, the library may not
 
-use std::path::Path;
-
-use elias::data::{ReadOptions, read};
-use elias::{Config, Trainer};
+use elias::{Config, Dataset, Trainer};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let argument = |at: usize, default| arguments.get(at).map_or(default, String::as_str);
-    let (data, _) = read(
-        Path::new(argument(0, "data/debian-small")),
-        &ReadOptions::default(),
-    )?;
+    let data = Dataset::read(argument(0, "data/debian-small"))?;
 
     let mut config = Config::default();
     for setting in arguments.iter().skip(2) {

@@ -5,13 +5,11 @@
 #![allow(clippy::print_stdout)] // a program may print, the library may not
 
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use elias::data::{ReadOptions, read};
-use elias::{Config, Error, Event, Trainer};
+use elias::{Config, Dataset, Error, Event, Trainer};
 
 static CANCELLED: AtomicBool = AtomicBool::new(false);
 
@@ -29,8 +27,7 @@ fn watch(event: &Event) -> ControlFlow<()> {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let argument = |at: usize, default| arguments.get(at).map_or(default, String::as_str);
-    let data = Path::new(argument(0, "data/debian-small"));
-    let (data, _) = read(data, &ReadOptions::default())?;
+    let data = Dataset::read(argument(0, "data/debian-small"))?;
     let model = argument(1, "my-model");
     let seconds = argument(2, "5").parse()?;
     thread::spawn(move || {

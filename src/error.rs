@@ -3,6 +3,7 @@
 //! Variants are grouped by cause; each names the place, what was found, what was expected and, where there is
 //! one, the remedy. Messages are lower case without a full stop. User input never panics: it ends here.
 
+use std::fmt;
 use std::path::PathBuf;
 
 /// Everything that can go wrong in the library.
@@ -21,7 +22,38 @@ pub enum Error {
         source: std::io::Error,
     },
 
+    /// A path that does not exist.
+    #[error("{path}: no such file or directory{hint}", path = path.display())]
+    NotFound {
+        /// The path.
+        path: PathBuf,
+        /// A similar path, as the end of a sentence; may be empty.
+        hint: String,
+    },
+    /// A directory that does not hold a model.
+    #[error("{path} is not a model: it has no manifest.json", path = path.display())]
+    NotAModel {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A place for a model that is in use.
+    #[error("{path} already holds {holds}", path = path.display())]
+    Taken {
+        /// The directory or file.
+        path: PathBuf,
+        /// What is there.
+        holds: Contents,
+    },
+
     // -- data ----------------------------------------------------------------------------------------------
+    /// Data that could be read, if something were said of it.
+    #[error("{source}")]
+    Unclear {
+        /// The option of reading that would help.
+        needs: ReadOption,
+        /// The problem without it.
+        source: Box<Error>,
+    },
     /// A line that does not follow its format.
     #[error("{path}:{line}: found {found}, expected {expected}", path = path.display())]
     Malformed {
@@ -90,6 +122,26 @@ pub enum Error {
     /// Input that a model cannot answer.
     #[error("cannot predict: {0}")]
     CannotPredict(String),
+    /// A value of a query that makes no sense.
+    #[error("{name}: found {found}, expected {expected}")]
+    Query {
+        /// The field of the query.
+        name: &'static str,
+        /// The value found.
+        found: String,
+        /// Values that would do.
+        expected: &'static str,
+    },
+    /// A training that does not fit into memory.
+    #[error("training would need about {needed}, more than {limit}; {remedy}")]
+    TooLittleMemory {
+        /// Memory that the training needs.
+        needed: String,
+        /// Memory that there is.
+        limit: String,
+        /// Settings to change.
+        remedy: &'static str,
+    },
     /// Training left the finite or the sensible.
     #[error("training diverged at step {step}: {what}; {remedy}")]
     Diverged {
@@ -105,10 +157,59 @@ pub enum Error {
     Stopped,
 }
 
+/// The contents of a place that a model was to be written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Contents {
+    /// A training that can be resumed.
+    UnfinishedTraining,
+    /// A model or other files.
+    Files,
+}
+
+impl fmt::Display for Contents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Contents::UnfinishedTraining => "an unfinished training",
+            Contents::Files => "files",
+        })
+    }
+}
+
+/// An option of reading data; each front end has its own way to give it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReadOption {
+    /// The column of texts.
+    TextColumn,
+    /// The column of labels.
+    LabelColumn,
+    /// The separator of labels within a column.
+    LabelSeparator,
+    /// The format.
+    Format,
+}
+
 /// A result whose error is [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
+    /// The option of reading without which the data cannot be read.
+    pub fn needed_option(&self) -> Option<ReadOption> {
+        match self {
+            Error::Unclear { needs, .. } => Some(*needs),
+            _ => None,
+        }
+    }
+
+    /// This problem, which an option of reading would solve.
+    pub(crate) fn unless_given(self, needs: ReadOption) -> Self {
+        Error::Unclear {
+            needs,
+            source: Box::new(self),
+        }
+    }
+
     /// Wraps an operating-system error with the path and the attempted action.
     pub(crate) fn io(
         path: impl Into<PathBuf>,

@@ -1,11 +1,26 @@
-//! Identifiers: a label, its row in the model, a cluster, and a label with its score.
+//! Identifiers: a label, its row in the model, a cluster; and labels with their scores.
 //!
 //! A bare `u32` never crosses a function border in the method; these newtypes do.
 
 use bytemuck::{Pod, Zeroable};
+use serde::{Deserialize, Serialize};
 
 /// A label, as its column in Y and its position in the label set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Pod, Zeroable)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Pod,
+    Zeroable,
+    Serialize,
+    Deserialize,
+)]
 #[repr(transparent)]
 pub struct LabelId(pub u32);
 
@@ -15,9 +30,23 @@ pub struct LabelId(pub u32);
 pub(crate) struct LabelRow(pub u32);
 
 /// A cluster, as its row in W_C and in the adjacency A.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Pod, Zeroable)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Pod,
+    Zeroable,
+    Serialize,
+    Deserialize,
+)]
 #[repr(transparent)]
-pub(crate) struct ClusterId(pub u32);
+pub struct ClusterId(pub u32);
 
 impl LabelId {
     /// The id as an index into per-label arrays.
@@ -38,7 +67,7 @@ impl LabelRow {
 impl ClusterId {
     /// The id as an index into per-cluster arrays.
     #[inline]
-    pub(crate) fn idx(self) -> usize {
+    pub fn idx(self) -> usize {
         self.0 as usize
     }
 }
@@ -50,4 +79,24 @@ pub struct Scored {
     pub label: LabelId,
     /// Its score.
     pub score: f32,
+}
+
+/// One predicted label.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prediction<'a> {
+    /// The label's name.
+    pub label: &'a str,
+    /// The label's position in [`Predictor::labels`](crate::Predictor::labels).
+    pub id: LabelId,
+    /// Final score; comparable between texts, but not a probability.
+    pub score: f32,
+    /// The probability that the label is right; `None` if the model is not calibrated or answers below the top level.
+    pub probability: Option<f32>,
+}
+
+impl Prediction<'_> {
+    /// The probability, or the score where there is none: the value that thresholds are compared with.
+    pub fn relevance(&self) -> f32 {
+        self.probability.unwrap_or(self.score)
+    }
 }

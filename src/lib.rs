@@ -63,22 +63,27 @@ mod candidates;
 
 mod predict;
 
-pub mod insight;
+mod evaluation;
 
 mod store;
 
 mod training;
 
-pub mod bench;
-pub mod tools;
+pub mod insight;
 
+#[doc(hidden)]
+pub mod internals;
+
+pub use communicator::Communicator;
 pub use config::Config;
 pub use data::Dataset;
-pub use error::{Error, Result};
+pub use error::{Contents, Error, ReadOption, Result};
+pub use evaluation::{Evaluation, Measurements, QueryTimes};
 pub use events::{Event, Observer, Phase};
-pub use ids::{LabelId, Scored};
-pub use predict::{Inputs, Level, Prediction, Predictor, Query};
-pub use training::{PreparedTraining, Trainer};
+pub use features::TfIdf;
+pub use ids::{ClusterId, LabelId, Prediction, Scored};
+pub use predict::{Inputs, Level, Predictor, Query, Uncalibrated};
+pub use training::{GivenHoldOut, MemoryEstimate, PreparedTraining, Trainer, Workload};
 
 #[cfg(test)]
 #[path = "../tests/goldens.rs"]

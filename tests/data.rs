@@ -6,7 +6,7 @@ use std::path::Path;
 use elias::data::{self, Dataset, Format, Part, ReadOptions, Summary};
 
 fn read(path: &Path) -> (Dataset, Summary) {
-    data::read(path, &ReadOptions::default()).unwrap()
+    ReadOptions::default().read(path).unwrap()
 }
 
 /// A readable dump, one line per point, with id, text, features and labels by name.
@@ -88,7 +88,7 @@ fn files_of_other_programs_are_read_as_they_write_them() {
             format,
             ..ReadOptions::default()
         };
-        let (dataset, _) = data::read(&path, &options).unwrap();
+        let (dataset, _) = options.read(&path).unwrap();
         assert_eq!(dump(&dataset), expected, "{name}");
     };
     check(
@@ -173,7 +173,7 @@ fn sparse_text_holds_features_and_numbered_labels() {
         format: Some(Format::Jsonl),
         ..ReadOptions::default()
     };
-    let (test, summary) = data::read(&test, &options).unwrap();
+    let (test, summary) = options.read(&test).unwrap();
     assert_eq!(test.labels().row(0).0, [2, 5]);
     assert_eq!(summary.n_new_labels, 1);
 }

@@ -19,7 +19,7 @@ fn error_of(path: &Path, format: Option<Format>) -> String {
         format,
         ..ReadOptions::default()
     };
-    data::read(path, &options).unwrap_err().to_string()
+    options.read(path).unwrap_err().to_string()
 }
 
 /// Checks that the error for a file of this content ends with the expected words, after the path.
@@ -153,7 +153,7 @@ fn bytes_that_are_no_text_are_reported_with_their_offset() {
 fn a_header_that_declares_no_points_is_reported() {
     // Found by fuzzing: it was read as a data set that no other format can hold.
     for header in ["0 0 1\n", "0  0 \r\r1\r \n"] {
-        let error = data::read_bytes("data", header.as_bytes(), &ReadOptions::default());
+        let error = ReadOptions::default().read_bytes("data", header.as_bytes());
         let error = error.err().unwrap().to_string();
         assert_eq!(error, "data: has no points, expected at least one");
     }
@@ -282,13 +282,7 @@ fn a_truncated_gzip_or_zstd_file_is_reported() {
     let zstd = zstd::encode_all(text.as_bytes(), 1).unwrap();
     for (name, whole) in [("gzip", gzip), ("zstd", zstd)] {
         let (_directory, path) = file("train.jsonl", &whole);
-        assert_eq!(
-            data::read(&path, &ReadOptions::default())
-                .unwrap()
-                .1
-                .n_points,
-            5000
-        );
+        assert_eq!(ReadOptions::default().read(&path).unwrap().1.n_points, 5000);
         let (_directory, path) = file("train.jsonl", &whole[..whole.len() - 3]);
         let error = error_of(&path, None);
         assert!(

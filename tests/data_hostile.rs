@@ -26,7 +26,7 @@ fn read_every_way(bytes: &[u8]) {
             ..ReadOptions::default()
         };
         // Whether it can be read does not matter, only that it ends without a panic.
-        let _ = data::read_bytes("bytes", bytes, &options);
+        let _ = options.read_bytes("bytes", bytes);
     }
 }
 
@@ -51,7 +51,7 @@ fn read_as_directory(bytes: &[u8], names: &[u8]) {
                 part,
                 ..ReadOptions::default()
             };
-            let _ = data::read(directory.path(), &options);
+            let _ = options.read(directory.path());
         }
         let label_set: data::LabelSet = ["x"].into_iter().collect();
         let shape = PredictionShape {

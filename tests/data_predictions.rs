@@ -5,7 +5,7 @@ use std::fs;
 use elias::data::{
     InputId, LabelSet, PredictionFormat, PredictionShape, PredictionWriter, Texts, read_predictions,
 };
-use elias::{LabelId, Scored};
+use elias::{LabelId, Prediction, Scored};
 
 fn labels() -> LabelSet {
     ["a", "b \"c\"", "d"].into_iter().collect()
@@ -26,13 +26,25 @@ fn rows() -> [Vec<Scored>; 3] {
     ]
 }
 
+/// Answers with these scores, and half of them as probabilities where they are wanted.
+fn predictions<'a>(labels: &'a LabelSet, row: &[Scored], calibrated: bool) -> Vec<Prediction<'a>> {
+    let predictions = row.iter().map(|scored| Prediction {
+        label: labels.name(scored.label),
+        id: scored.label,
+        score: scored.score,
+        probability: calibrated.then_some(scored.score / 2.0),
+    });
+    predictions.collect()
+}
+
 /// The rows as they are written, with ids or without.
 fn written(format: PredictionFormat, ids: Option<&Texts>) -> Vec<u8> {
     let labels = labels();
-    let mut writer = PredictionWriter::new(Vec::new(), format, &labels);
+    let mut writer = PredictionWriter::new(Vec::new(), format, labels.len());
     for (point, row) in rows().iter().enumerate() {
         let id = ids.map(|ids| InputId::from(ids.get(point)));
-        writer.push(id.as_ref(), row).unwrap();
+        let answers = predictions(&labels, row, false);
+        writer.push(id.as_ref(), &answers).unwrap();
     }
     writer.finish().unwrap()
 }
@@ -85,12 +97,11 @@ fn rows_of_tables_are_named_by_id_or_row() {
 #[test]
 fn probabilities_and_skipped_points_are_written() {
     let labels = labels();
-    let probability = |score: f32| Some(score / 2.0);
     let write = |format| {
-        let mut writer =
-            PredictionWriter::new(Vec::new(), format, &labels).with_probability(&probability);
+        let mut writer = PredictionWriter::new(Vec::new(), format, labels.len());
         writer.skip();
-        writer.push(None, &[scored(0, 0.5)]).unwrap();
+        let answers = predictions(&labels, &[scored(0, 0.5)], true);
+        writer.push(None, &answers).unwrap();
         String::from_utf8(writer.finish().unwrap()).unwrap()
     };
     assert_eq!(
@@ -99,7 +110,7 @@ fn probabilities_and_skipped_points_are_written() {
     );
     assert_eq!(write(PredictionFormat::Tsv), "1\ta\t0.5\t0.25\n");
     assert_eq!(write(PredictionFormat::Sparse), "2 3\n\n0:0.5\n");
-    let nothing = PredictionWriter::new(Vec::new(), PredictionFormat::Csv, &labels);
+    let nothing = PredictionWriter::new(Vec::new(), PredictionFormat::Csv, labels.len());
     let header = nothing.finish().unwrap();
     assert_eq!(header, b"row,rank,label,score,probability\n");
 }
@@ -107,22 +118,18 @@ fn probabilities_and_skipped_points_are_written() {
 #[test]
 fn probabilities_of_numbered_labels_are_a_matrix_of_their_own() {
     let labels = labels();
-    let probability = |score: f32| Some(score / 2.0);
     let mut second = Vec::new();
-    let mut writer = PredictionWriter::new(Vec::new(), PredictionFormat::Sparse, &labels)
-        .with_probability(&probability)
+    let mut writer = PredictionWriter::new(Vec::new(), PredictionFormat::Sparse, labels.len())
         .with_matrix_of_probabilities(&mut second);
-    writer
-        .push(None, &[scored(2, 0.5), scored(0, 0.25)])
-        .unwrap();
+    let answers = predictions(&labels, &[scored(2, 0.5), scored(0, 0.25)], true);
+    writer.push(None, &answers).unwrap();
     assert_eq!(writer.finish().unwrap(), b"1 3\n0:0.25 2:0.5\n");
     assert_eq!(second, b"1 3\n0:0.125 2:0.25\n");
 }
 
 #[test]
 fn integers_stay_integers() {
-    let labels = labels();
-    let mut writer = PredictionWriter::new(Vec::new(), PredictionFormat::Jsonl, &labels);
+    let mut writer = PredictionWriter::new(Vec::new(), PredictionFormat::Jsonl, 3);
     for id in [InputId::Number(17), InputId::from("17")] {
         writer.push(Some(&id), &[]).unwrap();
     }

@@ -126,7 +126,7 @@ fn write(dataset: &Dataset, format: Format, path: &Path) -> elias::Result<data::
 }
 
 fn read(path: &Path) -> Dataset {
-    data::read(path, &ReadOptions::default()).unwrap().0
+    ReadOptions::default().read(path).unwrap().0
 }
 
 #[test]
@@ -321,13 +321,13 @@ fn both_parts_of_a_directory_share_their_labels() {
             data::write(&train, format, &path, part).unwrap();
         }
         assert_eq!(data::parts(&path).unwrap(), Part::ALL);
-        let (first, _) = data::read(&path, &ReadOptions::default()).unwrap();
+        let (first, _) = ReadOptions::default().read(&path).unwrap();
         let options = ReadOptions {
             part: Part::Test,
             known_labels: Some(first.label_set()),
             ..ReadOptions::default()
         };
-        let (second, summary) = data::read(&path, &options).unwrap();
+        let (second, summary) = options.read(&path).unwrap();
         assert_eq!((first, 0), (second, summary.n_new_labels), "{format}");
     }
 }

@@ -6,7 +6,9 @@ use elias::data::{self, Columns, Dataset, Format, Part, ReadOptions};
 use proptest::prelude::*;
 
 fn read_with(content: &str, options: &ReadOptions<'_>) -> elias::Result<Dataset> {
-    data::read_bytes("some.csv", content.as_bytes(), options).map(|(dataset, _)| dataset)
+    options
+        .read_bytes("some.csv", content.as_bytes())
+        .map(|(dataset, _)| dataset)
 }
 
 /// One line per point: `#id text -> label | label=relevance`.
@@ -143,7 +145,7 @@ fn bad_tables_are_reported_with_their_line() {
         "some.csv: has a header and no rows, expected at least one row",
     );
     let bytes = b"text,labels\na,b\nc\xff,d\n";
-    let error = data::read_bytes("some.csv", bytes, &ReadOptions::default());
+    let error = ReadOptions::default().read_bytes("some.csv", bytes);
     assert_eq!(
         error.unwrap_err().to_string(),
         "some.csv:3: found byte 0xff at byte offset 17 of the file, expected UTF-8 text"
@@ -170,7 +172,7 @@ fn a_directory_of_tables_has_parts() {
                 part,
                 ..ReadOptions::default()
             };
-            let (read, _) = data::read(directory.path(), &options).unwrap();
+            let (read, _) = options.read(directory.path()).unwrap();
             assert_eq!(read, dataset, "{ending}");
         }
     }
@@ -181,7 +183,7 @@ fn a_directory_of_one_other_file_names_it() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("data.csv");
     fs::write(&path, "text,labels\na,b\n").unwrap();
-    let error = data::read(directory.path(), &ReadOptions::default()).unwrap_err();
+    let error = ReadOptions::default().read(directory.path()).unwrap_err();
     let hint = format!("to read that file, name {}", path.display());
     assert!(error.to_string().contains(&hint), "{error}");
 }
@@ -212,7 +214,7 @@ proptest! {
             let path = directory.path().join(format.name());
             let written = data::write(&dataset, format, &path, Part::Train).unwrap();
             prop_assert_eq!(written.losses, []);
-            let (read, _) = data::read(&path, &ReadOptions::default()).unwrap();
+            let (read, _) = ReadOptions::default().read(&path).unwrap();
             prop_assert_eq!(&read, &dataset);
         }
     }

@@ -57,7 +57,16 @@ fn train(assignments: &[&str]) -> Predictor {
 }
 
 fn precision_at_1(predictor: &Predictor, test: &Dataset, level: Level) -> f64 {
-    let rankings = predictor.rank(test, Query { k: 5, level }).unwrap();
+    let rankings = predictor
+        .predict_batch(
+            test,
+            Query {
+                k: 5,
+                level,
+                ..Query::default()
+            },
+        )
+        .unwrap();
     let metrics = evaluate(test.labels(), &rankings, MetricsOptions::default());
     metrics.get("p@1").unwrap()
 }
@@ -85,8 +94,8 @@ fn all_parts_together_are_the_same_bytes_on_any_number_of_threads_and_after_load
 
     let loaded = Predictor::load(directory.path()).unwrap();
     let test = data(60, "test");
-    let answers = predictor.rank(&test, 10).unwrap();
-    assert_eq!(loaded.rank(&test, 10).unwrap(), answers);
+    let answers = predictor.predict_batch(&test, 10).unwrap();
+    assert_eq!(loaded.predict_batch(&test, 10).unwrap(), answers);
     assert_eq!(loaded.n_members(), 2);
     let score = answers[0][0].score;
     assert_eq!(loaded.probability(score), predictor.probability(score));
@@ -104,13 +113,36 @@ fn one_predictor_answers_at_every_level_and_the_ranker_helps_where_words_decide(
     assert!(precision(Level::Stage1) > 0.0);
 
     // An ensemble of one is its member.
-    let at = |level| predictor.rank(&test, Query { k: 10, level }).unwrap();
+    let at = |level| {
+        predictor
+            .predict_batch(
+                &test,
+                Query {
+                    k: 10,
+                    level,
+                    ..Query::default()
+                },
+            )
+            .unwrap()
+    };
     assert_eq!(at(Level::Calibrated), at(Level::Ensemble));
-    assert_eq!(at(Level::Ensemble), predictor.rank(&test, 10).unwrap());
+    assert_eq!(
+        at(Level::Ensemble),
+        predictor.predict_batch(&test, 10).unwrap()
+    );
     // Levels below the top have scores but no probabilities.
     for level in Level::ALL {
         let text = test.texts().unwrap().get(0);
-        let answers = predictor.predict(text, Query { k: 3, level }).unwrap();
+        let answers = predictor
+            .predict(
+                text,
+                Query {
+                    k: 3,
+                    level,
+                    ..Query::default()
+                },
+            )
+            .unwrap();
         let has_probability = |answer: &Prediction<'_>| answer.probability.is_some();
         let is_top = level == Level::Ensemble;
         assert!(
@@ -126,17 +158,42 @@ fn a_level_answers_as_a_model_that_was_trained_up_to_it() {
     let test = data(60, "test");
     // Without calibration all points train, as they do after a refit.
     let whole = train(&["final_score.kind=product"]);
-    let at = |level| whole.rank(&test, Query { k: 10, level }).unwrap();
+    let at = |level| {
+        whole
+            .predict_batch(
+                &test,
+                Query {
+                    k: 10,
+                    level,
+                    ..Query::default()
+                },
+            )
+            .unwrap()
+    };
     let model_alone = train(&["final_score.kind=product", "ranker.enabled=false"]);
-    assert_eq!(at(Level::Stage2), model_alone.rank(&test, 10).unwrap());
+    assert_eq!(
+        at(Level::Stage2),
+        model_alone.predict_batch(&test, 10).unwrap()
+    );
     // The top of a model without calibration is p·q.
-    assert_eq!(at(Level::Ranker), whole.rank(&test, 10).unwrap());
+    assert_eq!(at(Level::Ranker), whole.predict_batch(&test, 10).unwrap());
     // All but the ensemble are levels of the first member.
     let two = train(&["final_score.kind=product", "ensemble.members=2"]);
     for level in [Level::Stage2, Level::Ranker] {
-        assert_eq!(two.rank(&test, Query { k: 10, level }).unwrap(), at(level));
+        assert_eq!(
+            two.predict_batch(
+                &test,
+                Query {
+                    k: 10,
+                    level,
+                    ..Query::default()
+                }
+            )
+            .unwrap(),
+            at(level)
+        );
     }
-    assert_ne!(two.rank(&test, 10).unwrap(), at(Level::Ensemble));
+    assert_ne!(two.predict_batch(&test, 10).unwrap(), at(Level::Ensemble));
 }
 
 #[test]
@@ -147,11 +204,15 @@ fn a_level_that_the_model_lacks_is_an_error_naming_what_is_missing() {
         (Level::Ranker, "without ranker"),
         (Level::Calibrated, "without calibration"),
     ] {
-        let query = Query { k: 5, level };
+        let query = Query {
+            k: 5,
+            level,
+            ..Query::default()
+        };
         for error in [
             predictor.check_level(level).unwrap_err(),
             predictor.predict("sign1", query).unwrap_err(),
-            predictor.rank(&["sign1"], query).unwrap_err(),
+            predictor.predict_batch(&["sign1"], query).unwrap_err(),
         ] {
             assert!(matches!(error, elias::Error::CannotPredict(_)), "{error:?}");
             assert!(error.to_string().contains(missing), "{error}");
@@ -165,7 +226,7 @@ fn a_level_that_the_model_lacks_is_an_error_naming_what_is_missing() {
 #[test]
 fn one_text_and_a_batch_get_the_same_answers() {
     let (predictor, test) = (train(&["ensemble.members=2"]), data(30, "test"));
-    let batch = predictor.rank(&test, 5).unwrap();
+    let batch = predictor.predict_batch(&test, 5).unwrap();
     for (text, expected) in test.texts().unwrap().iter().zip(&batch) {
         let found = predictor.predict(text, 5).unwrap();
         let labels = |answers: &[Scored]| -> Vec<_> { answers.iter().map(|a| a.label).collect() };

@@ -68,6 +68,6 @@ fn the_examples_train_predict_evaluate_and_resume() {
     let watched = place.path().join("watched");
     let printed = run("watch_and_cancel", &[&data, &watched, Path::new("0")]);
     assert!(printed.contains("epoch 1: loss "), "{printed}");
-    elias::tools::verify(&watched).unwrap();
-    assert!(!elias::tools::is_unfinished(&watched));
+    elias::Predictor::verify(&watched).unwrap();
+    assert!(!elias::internals::is_unfinished(&watched));
 }

@@ -127,11 +127,16 @@ fn scores_are_the_means_of_the_models_and_probabilities_are_none() {
             .map(|path| {
                 Predictor::load(path)
                     .unwrap()
-                    .rank(&test, N_LABELS)
+                    .predict_batch(&test, N_LABELS)
                     .unwrap()
             })
             .collect();
-        for (point, answers) in merged.rank(&test, N_LABELS).unwrap().iter().enumerate() {
+        for (point, answers) in merged
+            .predict_batch(&test, N_LABELS)
+            .unwrap()
+            .iter()
+            .enumerate()
+        {
             assert!(!answers.is_empty());
             for answer in answers {
                 let score_of = |lists: &Vec<Vec<elias::Scored>>| {
@@ -150,8 +155,8 @@ fn scores_are_the_means_of_the_models_and_probabilities_are_none() {
         merged.save(&saved).unwrap();
         let loaded = Predictor::load(&saved).unwrap();
         assert_eq!(
-            loaded.rank(&test, 5).unwrap(),
-            merged.rank(&test, 5).unwrap()
+            loaded.predict_batch(&test, 5).unwrap(),
+            merged.predict_batch(&test, 5).unwrap()
         );
         assert_eq!(loaded.probability(0.5), None);
     }

@@ -118,11 +118,11 @@ fn a_test_label_that_training_never_saw_counts_as_missed() {
         known_labels: Some(train_set.label_set()),
         ..ReadOptions::default()
     };
-    let (test, summary) = elias::data::read_bytes("test", test, &options).unwrap();
+    let (test, summary) = options.read_bytes("test", test).unwrap();
     assert_eq!(summary.n_new_labels, 1);
     let trainer = Trainer::new(tiny(&[])).validation(&test);
     let predictor = trainer.train(&train_set).unwrap();
-    let rankings = predictor.rank(&test, 100).unwrap();
+    let rankings = predictor.predict_batch(&test, 100).unwrap();
     let metrics = evaluate(test.labels(), &rankings, MetricsOptions::default());
     assert_eq!(metrics.get("r@100"), Some(50.0));
 }
@@ -304,7 +304,7 @@ fn a_slice_of_real_data_is_learnt() {
         "train.batch_size=32",
     ]);
     let predictor = train(config, &train_set).unwrap();
-    let rankings = predictor.rank(&test_set, 100).unwrap();
+    let rankings = predictor.predict_batch(&test_set, 100).unwrap();
     let metrics = evaluate(test_set.labels(), &rankings, MetricsOptions::default());
     let precision = metrics.get("p@1").unwrap();
     // Five seeds gave 16.5 to 18; the most frequent label for every text gives 4.5.
@@ -339,10 +339,10 @@ fn a_matrix_is_ranked_as_the_data_set_that_holds_it() {
     let predictor = train(tiny(&[]), &data).unwrap();
     assert!(!predictor.takes_texts());
     let features = data.features().unwrap();
-    let rankings = predictor.rank(features, 5).unwrap();
-    assert_eq!(rankings, predictor.rank(&data, 5).unwrap());
+    let rankings = predictor.predict_batch(features, 5).unwrap();
+    assert_eq!(rankings, predictor.predict_batch(&data, 5).unwrap());
     let points = predictor.points(features).unwrap();
-    assert_eq!(rankings, predictor.rank(&points, 5).unwrap());
+    assert_eq!(rankings, predictor.predict_batch(&points, 5).unwrap());
     let named = predictor.predict_batch(features, 1).unwrap();
     assert_eq!((named[0][0].label, named[1][0].label), ("fruit", "vehicle"));
     // Rows are scaled to length 1: only the proportions count.
@@ -353,7 +353,10 @@ fn a_matrix_is_ranked_as_the_data_set_that_holds_it() {
         values,
         features.n_cols(),
     );
-    assert_eq!(predictor.rank(&doubled.unwrap(), 5).unwrap(), rankings);
+    assert_eq!(
+        predictor.predict_batch(&doubled.unwrap(), 5).unwrap(),
+        rankings
+    );
 }
 
 #[test]
@@ -380,9 +383,9 @@ fn texts_and_their_own_features_train_the_same_answers() {
     );
     let by_features = train(tiny(&[]), &data.unwrap()).unwrap();
     let by_texts = train(tiny(&[]), &texts).unwrap();
-    let expected = by_texts.rank(texts.texts().unwrap(), 4).unwrap();
+    let expected = by_texts.predict_batch(texts.texts().unwrap(), 4).unwrap();
     for (found, expected) in by_features
-        .rank(&features, 4)
+        .predict_batch(&features, 4)
         .unwrap()
         .iter()
         .zip(&expected)
@@ -403,19 +406,27 @@ fn inputs_that_the_model_does_not_read_are_errors() {
         assert!(matches!(error, Error::CannotPredict(_)), "{error:?}");
         assert!(error.to_string().contains(part_of_message), "{error}");
     };
-    check(of_texts.rank(&features, 1).unwrap_err(), "trained on texts");
     check(
-        of_texts.rank(features.features().unwrap(), 1).unwrap_err(),
+        of_texts.predict_batch(&features, 1).unwrap_err(),
         "trained on texts",
     );
-    check(of_features.rank(&texts, 1).unwrap_err(), "sparse features");
+    check(
+        of_texts
+            .predict_batch(features.features().unwrap(), 1)
+            .unwrap_err(),
+        "trained on texts",
+    );
+    check(
+        of_features.predict_batch(&texts, 1).unwrap_err(),
+        "sparse features",
+    );
     check(
         of_features.predict("ripe", 1).unwrap_err(),
         "sparse features",
     );
     let wide = CsrMatrix::new(vec![0, 1], vec![10], vec![1.0], 11).unwrap();
     check(
-        of_features.rank(&wide, 1).unwrap_err(),
+        of_features.predict_batch(&wide, 1).unwrap_err(),
         "11 feature columns",
     );
 }

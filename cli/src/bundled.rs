@@ -3,7 +3,7 @@
 //! Its origin is documented in `data/debian-small/README.md`.
 
 use anyhow::Context;
-use elias::data::{self, Dataset, ReadOptions};
+use elias::data::{Dataset, ReadOptions};
 
 use crate::reading::Split;
 
@@ -23,7 +23,8 @@ pub(crate) fn read() -> anyhow::Result<Split> {
 }
 
 fn read_part(name: &str, bytes: &[u8], options: &ReadOptions<'_>) -> anyhow::Result<Dataset> {
-    let (dataset, _) =
-        data::read_bytes(name, bytes, options).context("while reading the bundled data set")?;
+    let (dataset, _) = options
+        .read_bytes(name, bytes)
+        .context("while reading the bundled data set")?;
     Ok(dataset)
 }

@@ -1,7 +1,7 @@
 //! The `elias` command: parse, resolve, run, report.
 //!
-//! [`main`] is the whole program; [`shared`] is what other front ends have in common with it. One file per verb. Data goes to stdout, messages and progress to stderr. Exit codes: 0 done, 1 failed, 2 misused,
-//! 130 interrupted. A reader that closes the pipe early has what it wanted, so that is success.
+//! [`main`] is the whole program. One file per verb. Data goes to stdout, messages and progress to stderr. Exit codes:
+//! 0 done, 1 failed, 2 misused, 130 interrupted. A reader that closes the pipe early has what it wanted, so that is success.
 
 mod bundled;
 mod measuring;
@@ -9,13 +9,10 @@ mod memory;
 mod models;
 mod outputs;
 mod plan;
-mod presets;
 mod processes;
 mod read_ahead;
 mod reading;
 mod settings;
-pub mod shared;
-mod times;
 
 mod ui;
 mod verbs;

@@ -1,4 +1,4 @@
-//! Memory: how the allocator returns it, the peak of the process, and sizes as text.
+//! Memory: how the allocator returns it, and the peak of the process.
 
 /// Makes the allocator return large blocks to the system as soon as they are freed.
 ///
@@ -25,18 +25,6 @@ pub(crate) fn return_small_blocks() {
     }
 }
 
-/// Memory and swap of the machine, in bytes; None where the system does not report it.
-pub(crate) fn of_machine() -> Option<usize> {
-    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let kibibytes = |name: &str| -> Option<usize> {
-        let mut lines = info.lines();
-        let line = lines.find_map(|line| line.strip_prefix(name))?;
-        line.trim().strip_suffix("kB")?.trim().parse().ok()
-    };
-    let swap = kibibytes("SwapTotal:").unwrap_or(0);
-    Some(1024 * (kibibytes("MemTotal:")? + swap))
-}
-
 /// Peak resident memory of the process so far, in bytes; None where the system does not report it.
 pub(crate) fn peak_rss() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -45,9 +33,4 @@ pub(crate) fn peak_rss() -> Option<u64> {
         .find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kibibytes * 1024)
-}
-
-/// A size with a unit.
-pub(crate) fn size(n_bytes: usize) -> String {
-    indicatif::HumanBytes(n_bytes as u64).to_string()
 }

@@ -1,31 +1,41 @@
 //! Loading and saving models, and choosing the level that answers.
 
-use std::fs;
 use std::path::Path;
 
-use anyhow::Context;
-use elias::data::missing;
-use elias::{Level, Predictor};
+use anyhow::{Context, anyhow};
+use elias::{Error, Level, Predictor, Uncalibrated};
 
 use crate::ui::console::Misuse;
 
 /// Loads a model.
 pub(crate) fn load(path: &Path) -> anyhow::Result<Predictor> {
-    check(path)?;
-    Predictor::load(path).context("while loading the model")
+    Predictor::load(path).map_err(|error| not_loaded(error, path))
 }
 
 /// Checks that there is a model.
 pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
-    let name = path.display();
-    if let Err(error) = fs::metadata(path) {
-        let problem = missing(path, error);
-        anyhow::bail!("{problem}; train a model with `elias train DATA --out {name}`");
+    Predictor::check_model(path).map_err(|error| not_loaded(error, path))
+}
+
+fn not_loaded(error: Error, path: &Path) -> anyhow::Error {
+    match error {
+        Error::NotFound { .. } => {
+            let name = path.display();
+            anyhow!("{error}; train a model with `elias train DATA --out {name}`")
+        }
+        Error::NotAModel { .. } => error.into(),
+        error => anyhow!(error).context("while loading the model"),
     }
-    if !path.join("manifest.json").exists() {
-        anyhow::bail!("{name} is not a model: it has no manifest.json");
-    }
-    Ok(())
+}
+
+/// Why answers have no probabilities, and what to do about it; `None` if they have.
+pub(crate) fn why_uncalibrated(predictor: &Predictor) -> Option<String> {
+    let reason = predictor.why_uncalibrated()?;
+    let remedy = match reason {
+        Uncalibrated::Merged => "; `elias merge --calibrate DATA` fits them",
+        _ => "",
+    };
+    Some(format!("{reason}{remedy}"))
 }
 
 /// Saves a model; an existing one is replaced only with `overwrite`.

@@ -2,12 +2,10 @@
 
 use std::io::{self, Write};
 
-use elias::PreparedTraining;
-use elias::bench::{Sgemm, median};
 use elias::config::{EncoderKind, IndexMode, Plan, StagePlan};
-use elias::tools::{MemoryEstimate, Workload};
+use elias::internals::{Sgemm, median, size};
+use elias::{MemoryEstimate, PreparedTraining, Workload};
 
-use crate::memory::{self, size};
 use crate::ui::count::count;
 use crate::ui::table::Table;
 
@@ -28,26 +26,6 @@ pub(crate) fn summary(plan: &Plan, estimate: &MemoryEstimate) -> String {
         plan.config().encoder.dim,
         size(estimate.total())
     )
-}
-
-/// Checks that a training fits into the memory that is allowed, or else into that of the machine.
-///
-/// # Errors
-/// The sizes and a remedy, if it does not.
-pub(crate) fn check_memory(estimate: &MemoryEstimate, given: Option<usize>) -> anyhow::Result<()> {
-    let (limit, what) = match (given, memory::of_machine()) {
-        (Some(limit), _) => (limit, "the limit"),
-        (None, Some(bytes)) => (bytes, "this machine's memory"),
-        (None, None) => return Ok(()),
-    };
-    anyhow::ensure!(
-        estimate.total() <= limit,
-        "training would need about {}, more than {what} of {}; {}",
-        size(estimate.total()),
-        size(limit),
-        advice(estimate)
-    );
-    Ok(())
 }
 
 /// Writes the whole plan as tables.
@@ -147,24 +125,6 @@ fn write_plan(
         "\ntime: about {}",
         format_duration(estimated_seconds(plan, work))
     )
-}
-
-/// Which keys to change to save memory, the most effective first.
-fn advice(estimate: &MemoryEstimate) -> &'static str {
-    let training = estimate.parameters + estimate.moments + estimate.step;
-    let parameters = estimate.parameters + estimate.moments;
-    let ranker = estimate.parameters + estimate.ranker;
-    if estimate.members > training {
-        "train fewer members"
-    } else if ranker > training.max(estimate.clustering) {
-        "lower features.max_features, or turn the ranker off with --ranker off"
-    } else if estimate.clustering > training {
-        "lower features.max_features or raise features.min_df: clustering needs the most"
-    } else if estimate.step > parameters {
-        "lower train.batch_size or index.shortlist_size"
-    } else {
-        "lower encoder.dim, features.max_features or index.kappa, or raise features.min_df"
-    }
 }
 
 fn n_bag_parameters(plan: &Plan) -> usize {

@@ -9,7 +9,7 @@ mod mpi;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use elias::tools::Communicator;
+use elias::Communicator;
 
 /// Variables in which Open MPI, MPICH and others say how many processes there are, and which one this is.
 const SIZES: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"];

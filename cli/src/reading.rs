@@ -114,9 +114,9 @@ pub(crate) fn read(
         std::io::stdin()
             .read_to_end(&mut bytes)
             .context("while reading standard input")?;
-        data::read_bytes("standard input", &bytes, &options)
+        options.read_bytes("standard input", &bytes)
     } else {
-        data::read(path, &options)
+        options.read(path)
     }
     .with_context(|| format!("while reading the {part} data"))?;
     drop(progress);

@@ -1,14 +1,10 @@
 //! The configuration from the command line: defaults, preset, file, single values; later ones win.
 
-use std::fs;
 use std::path::PathBuf;
 
-use anyhow::Context;
 use clap::Args;
-use elias::config::Config;
-use elias::data::missing;
+use elias::{Config, Error};
 
-use crate::presets;
 use crate::ui::console::Misuse;
 
 /// Options of every verb with a configuration.
@@ -39,15 +35,17 @@ impl Settings {
     /// The configuration, with `base` in place of the defaults.
     pub(crate) fn over(&self, base: Config) -> anyhow::Result<Config> {
         let mut config = match &self.preset {
-            Some(name) => presets::config(name)?,
+            Some(name) => preset(name)?,
             None => base,
         };
         if let Some(path) = &self.config {
             let name = path.display();
-            let text = fs::read_to_string(path).map_err(|error| missing(path, error))?;
-            config = config
-                .with_toml(&text)
-                .with_context(|| format!("while reading {name}"))?;
+            config = config.with_file(path).map_err(|error| match error {
+                Error::Config { .. } => {
+                    anyhow::Error::new(error).context(format!("while reading {name}"))
+                }
+                error => error.into(),
+            })?;
         }
         for assignment in &self.assignments {
             config = config
@@ -59,4 +57,15 @@ impl Settings {
         }
         Ok(config)
     }
+}
+
+/// The defaults with a preset applied on top.
+pub(crate) fn preset(name: &str) -> anyhow::Result<Config> {
+    Config::preset(name).map_err(|error| match error {
+        Error::Config { expected, .. } => Misuse(format!(
+            "unknown preset {name:?}; the presets are {expected}"
+        ))
+        .into(),
+        error => error.into(),
+    })
 }

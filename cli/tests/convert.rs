@@ -27,7 +27,7 @@ fn label_names(path: &Path, part: Part) -> Vec<Vec<String>> {
         part,
         ..ReadOptions::default()
     };
-    let (dataset, _) = data::read(path, &options).unwrap();
+    let (dataset, _) = options.read(path).unwrap();
     (0..dataset.n_points())
         .map(|point| dataset.label_names(point).map(str::to_owned).collect())
         .collect()

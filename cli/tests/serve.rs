@@ -79,7 +79,7 @@ impl Server {
     }
 
     fn predict(&self, text: &str) -> Value {
-        let body = json!({"text": text, "top_k": 3}).to_string();
+        let body = json!({"text": text, "k": 3}).to_string();
         let kind = "content-type: application/json\r\n";
         let (status, body) = self.ask("POST /v1/predict", kind, &body);
         assert_eq!(status, 200, "{body}");

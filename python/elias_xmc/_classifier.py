@@ -38,7 +38,7 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    top_k : labels per point in `predict_proba` and `decision_function`; the others are 0.
+    k : labels per point in `predict_proba` and `decision_function`; the others are 0.
     threshold : least probability of a predicted label; least score where the model is not calibrated.
     out : directory of the model; by default it is kept in memory. `overwrite` replaces one that is there.
     config, preset, encoder, progress : as for `elias_xmc.train`.
@@ -62,7 +62,7 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        top_k: int = 100,
+        k: int = 10,
         threshold: float = 0.5,
         out: PathLike | None = None,
         overwrite: bool = False,
@@ -73,7 +73,7 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
         n_jobs: int | None = None,
         **settings: Any,
     ) -> None:
-        self.top_k = top_k
+        self.k = k
         self.threshold = threshold
         self.out = out
         self.overwrite = overwrite
@@ -109,7 +109,7 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: Any) -> Any:
-        """The scores of the `top_k` best labels; for two classes, the share of the second less that of the first."""
+        """The scores of the `k` best labels; for two classes, the share of the second less that of the first."""
         if self._kind_of_fitted() == CLASSES and len(self.classes_) == 2:
             first, second = self.predict_proba(X).T
             return second - first
@@ -119,7 +119,7 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
         return scores if self._kind != DENSE else scores.toarray()
 
     def predict_proba(self, X: Any) -> Any:
-        """The probabilities of the `top_k` best labels; scores where the model is not calibrated.
+        """The probabilities of the `k` best labels; scores where the model is not calibrated.
 
         For one class per point, the scores of a point are scaled to sum to 1.
         """
@@ -140,7 +140,7 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
         found.data = numpy.ones(len(found.data), dtype=numpy.int64)
         return found if self._kind != DENSE else found.toarray()
 
-    def predict_topk(self, X: Any, k: int = 5) -> list[list[Prediction]]:
+    def predict_topk(self, X: Any, k: int = 10) -> list[list[Prediction]]:
         """The `k` best labels of each point, best first, with score and probability."""
         check_is_fitted(self)
         found = self.model_.predict(self._points(X), k, threads=self._threads())
@@ -160,10 +160,10 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
         weights = has_labels if sample_weight is None else has_labels * numpy.asarray(sample_weight, dtype=float)
         return float(numpy.average(is_right, weights=weights)) if weights.sum() > 0 else 0.0
 
-    def _scores(self, X: Any, probabilities: bool = False, threshold: float = 0.0) -> csr_matrix:
+    def _scores(self, X: Any, probabilities: bool = False, threshold: float | None = None) -> csr_matrix:
         check_is_fitted(self)
         return self.model_.predict_csr(
-            self._points(X), self.top_k, probabilities=probabilities, threshold=threshold, threads=self._threads()
+            self._points(X), self.k, probabilities=probabilities, threshold=threshold, threads=self._threads()
         )
 
     def _kind_of_fitted(self) -> str:

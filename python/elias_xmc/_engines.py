@@ -35,7 +35,7 @@ class Scoring:
     #: The column of texts.
     text: str
     k: int
-    threshold: float
+    threshold: float | None
     stage: str | None
     threads: int
     #: Columns of the input that stay; None: all.
@@ -48,7 +48,7 @@ class Scoring:
         text: str,
         k: int,
         keep: Iterable[str] | None,
-        threshold: float,
+        threshold: float | None,
         stage: str | None,
         threads: int,
     ) -> Scoring:

@@ -196,11 +196,11 @@ def path_of(path: PathLike) -> str:
         raise EliasTypeError(f"a path: found {type(path).__name__}, expected a string or a path") from None
 
 
-def options_of(k: int, threshold: float, stage: str | None, threads: int | None) -> dict[str, Any]:
+def options_of(k: int, threshold: float | None, stage: str | None, threads: int | None) -> dict[str, Any]:
     """The options of a prediction, as the Rust half takes them."""
     return {
         "k": max(-1, min(whole(k, "k"), sys.maxsize)),
-        "threshold": number(threshold, "threshold"),
+        "threshold": None if threshold is None else number(threshold, "threshold"),
         "stage": None if stage is None else str(stage),
         "threads": threads_of(threads),
     }

@@ -108,12 +108,12 @@ class Model:
 
     @overload
     def predict(
-        self, texts: str, k: int = ..., *, threshold: float = ..., stage: str | None = ..., threads: int | None = ...
+        self, texts: str, k: int = ..., *, threshold: float | None = ..., stage: str | None = ..., threads: int | None = ...
     ) -> list[Prediction]: ...
 
     @overload
     def predict(
-        self, texts: Any, k: int = ..., *, threshold: float = ..., stage: str | None = ..., threads: int | None = ...
+        self, texts: Any, k: int = ..., *, threshold: float | None = ..., stage: str | None = ..., threads: int | None = ...
     ) -> list[list[Prediction]]: ...
 
     def predict(
@@ -121,7 +121,7 @@ class Model:
         texts: Any,
         k: int = 10,
         *,
-        threshold: float = 0.0,
+        threshold: float | None = None,
         stage: str | None = None,
         threads: int | None = None,
     ) -> Any:
@@ -139,10 +139,10 @@ class Model:
     def predict_csr(
         self,
         texts: Any,
-        k: int = 100,
+        k: int = 10,
         *,
         probabilities: bool = False,
-        threshold: float = 0.0,
+        threshold: float | None = None,
         stage: str | None = None,
         threads: int | None = None,
     ) -> csr_matrix:
@@ -163,7 +163,7 @@ class Model:
         k: int = 10,
         *,
         column: str | None = None,
-        threshold: float = 0.0,
+        threshold: float | None = None,
         stage: str | None = None,
         threads: int | None = None,
     ) -> Any:
@@ -186,11 +186,11 @@ class Model:
             return polars.DataFrame(answers)
         return answers
 
-    def explain(self, text: str, k: int = 3) -> dict[str, Any]:
+    def explain(self, text: str, k: int = 10) -> dict[str, Any]:
         """Why a text gets its labels: clusters, edges, words and votes behind each answer, as `elias explain --json`."""
         if not isinstance(text, str):
             raise EliasValueError(f"text: found {type(text).__name__}, expected a string")
-        k = options_of(k, 0.0, None, None)["k"]
+        k = options_of(k, None, None, None)["k"]
         return _object(self._core.explain(text, k))
 
     def inspect(self) -> dict[str, Any]:

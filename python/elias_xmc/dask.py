@@ -25,10 +25,10 @@ def predict(
     ddf: DataFrame,
     model: Model | PathLike,
     text: str = "text",
-    k: int = 5,
+    k: int = 10,
     *,
     keep: Iterable[str] | None = None,
-    threshold: float = 0.0,
+    threshold: float | None = None,
     stage: str | None = None,
     threads: int = 1,
 ) -> DataFrame:

@@ -88,8 +88,7 @@ pub(crate) fn predict_arrow(
         let mut lengths = Vec::with_capacity(answers.len());
         for answers in &answers {
             let n_before = scores.len();
-            let wanted = answers.iter();
-            for answer in wanted.filter(|answer| model.is_above(answer.score, options.threshold)) {
+            for answer in answers {
                 labels.push(answer.label);
                 scores.push(answer.score);
                 probabilities.push(answer.probability);

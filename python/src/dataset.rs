@@ -91,7 +91,7 @@ impl Dataset {
             on_progress: None,
         };
         run(py, threads, || {
-            let (data, _) = data::read(&path, &options)?;
+            let (data, _) = options.read(&path)?;
             Ok(Dataset { data })
         })
     }

@@ -4,8 +4,7 @@
 
 use std::io::ErrorKind;
 
-use elias::Error;
-use elias_cli::shared;
+use elias::{Contents, Error, ReadOption};
 use pyo3::prelude::*;
 
 /// What went wrong, as it can be carried from a thread without the interpreter's lock.
@@ -31,13 +30,13 @@ enum Cause {
 impl Cause {
     fn of(error: &Error) -> Self {
         match error {
+            Error::NotFound { .. } => Cause::NotFound,
             Error::Io { source, .. } if source.kind() == ErrorKind::NotFound => Cause::NotFound,
             Error::Io { .. } => Cause::System,
-            // What `data::missing` says of a path that does not exist.
-            Error::BadFile { problem, .. } if problem.starts_with("no such file") => {
-                Cause::NotFound
-            }
-            Error::InvalidModel(_) | Error::Diverged { .. } | Error::Stopped => Cause::Other,
+            Error::TooLittleMemory { .. }
+            | Error::InvalidModel(_)
+            | Error::Diverged { .. }
+            | Error::Stopped => Cause::Other,
             _ => Cause::Value,
         }
     }
@@ -72,24 +71,24 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Failure {
-            cause: Cause::of(&error),
-            message: error.to_string(),
-        }
-    }
-}
-
-impl From<anyhow::Error> for Failure {
-    fn from(error: anyhow::Error) -> Self {
-        let known = error.chain().find_map(|cause| cause.downcast_ref());
-        let cause = match known {
-            Some(error) => Cause::of(error),
-            None if shared::is_misuse(&error) => Cause::Value,
-            None => Cause::Other,
+        let hint = match error.needed_option() {
+            Some(ReadOption::TextColumn) => "; name the column of the text with text_column=",
+            Some(ReadOption::LabelColumn) => "; name the column of the labels with label_column=",
+            Some(ReadOption::LabelSeparator) => "; name another separator with label_separator=",
+            Some(ReadOption::Format) => "; if you know the format, name it with format=",
+            _ => "",
+        };
+        let hint = match error {
+            Error::Taken {
+                holds: Contents::UnfinishedTraining,
+                ..
+            } => ": resume=True continues it, overwrite=True discards it",
+            Error::Taken { .. } => ": overwrite=True replaces them",
+            _ => hint,
         };
         Failure {
-            cause,
-            message: shared::error_message(&error),
+            cause: Cause::of(&error),
+            message: format!("{error}{hint}"),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A matrix comes as the tuple `(indptr, indices, data, n_cols)` with row offsets and columns of 32 or 64 bits, as SciPy
 //! gives either; rows must be sorted and without duplicates, which the Python half sees to.
 
-use elias::Scored;
+use elias::Prediction;
 use elias::data::CsrMatrix;
 use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -67,13 +67,17 @@ impl Rows {
         }
     }
 
-    /// Appends a ranking, whose scores `value` may change.
-    pub(crate) fn push(&mut self, mut ranking: Vec<Scored>, value: impl Fn(f32) -> f32) {
-        ranking.sort_unstable_by_key(|answer| answer.label);
-        for answer in ranking {
+    /// Appends the answers to a point, each with this value.
+    pub(crate) fn push(
+        &mut self,
+        mut answers: Vec<Prediction<'_>>,
+        value: impl Fn(&Prediction<'_>) -> f32,
+    ) {
+        answers.sort_unstable_by_key(|answer| answer.id);
+        for answer in answers {
             // SciPy's columns are signed; a model of more labels would take terabytes.
-            self.indices.push(answer.label.0 as i32);
-            self.data.push(value(answer.score));
+            self.indices.push(answer.id.0 as i32);
+            self.data.push(value(&answer));
         }
         self.indptr.push(self.indices.len() as i64);
     }

@@ -1,10 +1,7 @@
 //! P, nDCG, PSP and R of anyone's scores.
 
-use elias::metrics::{
-    FilterPairs, MetricsBuilder, MetricsOptions, inverse_propensities, label_counts,
-};
-use elias::{LabelId, Scored};
-use elias_cli::shared;
+use elias::metrics::{FilterPairs, LabelFrequencies, Propensity};
+use elias::{Evaluation, LabelId, Scored};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -25,8 +22,7 @@ pub(crate) fn metrics<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let (truth, scores) = (csr(truth)?, csr(scores)?);
     let train = train.map(csr).transpose()?;
-    let propensity = shared::parse_propensity(propensity)
-        .map_err(|problem| Failure::value(format!("propensity: {problem}")))?;
+    let propensity = parse_propensity(propensity)?;
     for (what, found, expected) in [
         ("rows", scores.n_rows(), truth.n_rows()),
         ("columns", scores.n_cols(), truth.n_cols()),
@@ -45,25 +41,23 @@ pub(crate) fn metrics<'py>(
         )));
     }
     let metrics = run_here(py, || {
-        let weights = train.map(|train| {
-            let counts = label_counts(&train);
-            inverse_propensities(&counts, train.n_rows(), propensity)
-        });
         let pairs = filter.iter().map(|&(point, label)| (point, LabelId(label)));
-        let mut builder = MetricsBuilder::new(MetricsOptions {
-            inverse_propensities: weights,
+        let evaluation = Evaluation {
+            propensity,
             filter: pairs.collect::<FilterPairs>(),
-            ..MetricsOptions::default()
-        });
-        for row in 0..truth.n_rows() {
+            ..Evaluation::default()
+        };
+        let rankings = (0..scores.n_rows()).map(|row| {
             let (labels, values) = scores.row(row);
             let ranked = labels.iter().zip(values).map(|(&label, &score)| Scored {
                 label: LabelId(label),
                 score,
             });
-            builder.push(truth.row(row).0, &ranked.collect::<Vec<_>>());
-        }
-        Ok(builder.finish())
+            ranked.collect::<Vec<_>>()
+        });
+        let frequencies = train.as_ref().map(LabelFrequencies::of);
+        let measured = evaluation.measure(&truth, rankings, frequencies.as_ref());
+        Ok(measured.metrics)
     })?;
     let dict = PyDict::new(py);
     for (name, value) in metrics.iter() {
@@ -73,4 +67,10 @@ pub(crate) fn metrics<'py>(
     dict.set_item("n_skipped", metrics.n_skipped())?;
     dict.set_item("n_labels", truth.n_cols())?;
     Ok(dict)
+}
+
+/// The constants of PSP@k: `A,B`, or the name of a common pair.
+pub(crate) fn parse_propensity(text: &str) -> Result<Propensity, Failure> {
+    let parsed = text.parse();
+    parsed.map_err(|problem: String| Failure::value(format!("propensity: {problem}")))
 }

@@ -3,18 +3,22 @@
 use std::path::{Path, PathBuf};
 
 use elias::config::EncoderKind;
-use elias::data::{CsrMatrix, Texts, missing};
+use elias::data::{CsrMatrix, Texts};
+use elias::insight::{ReportCache, ReportOptions};
 use elias::metrics::FilterPairs;
-use elias::{Inputs, LabelId, Level, Prediction, Predictor, Query, tools};
-use elias_cli::shared::{self, Evaluation};
+use elias::{Evaluation, Inputs, LabelId, Level, Prediction, Predictor, Query};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyString, PyTuple, PyType};
 
-use crate::border::{run, run_here};
+use crate::border::{pool, run, run_here};
 use crate::dataset::{Dataset, texts_of};
 use crate::errors::{Failure, value_error};
 use crate::matrices::{Rows, csr};
+use crate::metrics::parse_propensity;
+
+/// Maximum number of single queries that are timed.
+const N_QUERIES: usize = 2000;
 
 /// Points between two looks for signals.
 const BATCH: usize = 8192;
@@ -34,7 +38,7 @@ pub(crate) struct Core {
 #[pyo3(from_item_all)]
 pub(crate) struct Options {
     k: i64,
-    pub(crate) threshold: f32,
+    threshold: Option<f32>,
     stage: Option<String>,
     pub(crate) threads: Option<usize>,
 }
@@ -87,16 +91,8 @@ impl Core {
     #[pyo3(signature = (path, verify=false, temporary=false))]
     fn load(py: Python<'_>, path: PathBuf, verify: bool, temporary: bool) -> PyResult<Self> {
         let predictor = run(py, None, || {
-            let metadata = std::fs::metadata(&path);
-            metadata.map_err(|error| missing(&path, error))?;
-            if !path.join("manifest.json").exists() {
-                let name = path.display();
-                return Err(Failure::value(format!(
-                    "{name} is not a model: it has no manifest.json"
-                )));
-            }
             let loaded = if verify {
-                tools::verify(&path)
+                Predictor::verify(&path)
             } else {
                 Predictor::load(&path)
             };
@@ -108,14 +104,7 @@ impl Core {
 
     /// Writes the model to a directory.
     fn save(&self, py: Python<'_>, path: PathBuf, overwrite: bool) -> PyResult<()> {
-        run(py, None, || {
-            let saved = if overwrite {
-                self.predictor.replace(&path)
-            } else {
-                self.predictor.save(&path)
-            };
-            Ok(saved?)
-        })
+        run(py, None, || save(&self.predictor, &path, overwrite))
     }
 
     #[getter]
@@ -135,7 +124,7 @@ impl Core {
 
     #[getter]
     fn is_calibrated(&self) -> bool {
-        self.predictor.probability(0.0).is_some()
+        self.predictor.is_calibrated()
     }
 
     /// The names of all labels, by id.
@@ -160,7 +149,7 @@ impl Core {
             EncoderKind::Bag => run_here(py, answer)?,
             EncoderKind::Transformer => run(py, options.threads, answer)?,
         };
-        self.to_list(py, &answers, options.threshold)
+        to_list(py, &answers)
     }
 
     /// The best labels of each point.
@@ -176,7 +165,7 @@ impl Core {
                 Ok(self.predictor.predict_batch(batch.inputs(), query)?)
             })?;
             for answers in &answers {
-                lists.append(self.to_list(py, answers, options.threshold)?)?;
+                lists.append(to_list(py, answers)?)?;
             }
             Ok(())
         })?;
@@ -191,27 +180,29 @@ impl Core {
         options: Options,
         probabilities: bool,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        if probabilities && self.predictor.probability(0.0).is_none() {
+        if probabilities && !self.predictor.is_calibrated() {
             return Err(value_error(
                 "the model has no probabilities: it was trained without calibration or on too few points, or merged",
             ));
         }
-        let value = |score: f32| {
-            let probability = self.predictor.probability(score);
-            probability.filter(|_| probabilities).unwrap_or(score)
+        if probabilities && self.query(&options)?.level != Level::default() {
+            return Err(value_error("answers of a stage have no probabilities"));
+        }
+        let value = |answer: &Prediction<'_>| {
+            let probability = answer.probability.filter(|_| probabilities);
+            probability.unwrap_or(answer.score)
         };
         let mut rows: Option<Rows> = None;
         let n_points = self.in_batches(py, points, &options, |batch, query| {
-            let rankings = run(py, options.threads, || {
-                Ok(self.predictor.rank(batch.inputs(), query)?)
+            let answers = run(py, options.threads, || {
+                Ok(self.predictor.predict_batch(batch.inputs(), query)?)
             })?;
             let rows = rows.get_or_insert_with(|| {
-                let n_rows = points.len().unwrap_or(0).max(rankings.len());
+                let n_rows = points.len().unwrap_or(0).max(answers.len());
                 Rows::with_capacity(n_rows, n_rows * query.k)
             });
-            for mut ranking in rankings {
-                ranking.retain(|answer| self.is_above(answer.score, options.threshold));
-                rows.push(ranking, value);
+            for answers in answers {
+                rows.push(answers, value);
             }
             Ok(())
         })?;
@@ -223,21 +214,20 @@ impl Core {
     fn explain(&self, py: Python<'_>, text: String, k: i64) -> PyResult<String> {
         let k = self.checked_k(k)?;
         run(py, None, || {
-            if !self.predictor.takes_texts() {
-                return Err(Failure::value(
-                    "the model was trained on features, not on texts: there are no words to explain with",
-                ));
-            }
-            let explanation = shared::explain(&self.predictor, &text, k)?;
+            let explanation = self.predictor.explain(&text, k)?;
             self.check_files()?;
-            Ok(explanation.to_string())
+            to_json(&explanation)
         })
     }
 
     /// What the model is and how its index is doing, as JSON.
     fn inspect(&self, py: Python<'_>) -> PyResult<String> {
         run(py, None, || {
-            Ok(shared::inspect(&self.predictor, self.path.as_deref())?.to_string())
+            let inspection = self.predictor.inspect();
+            match &self.path {
+                Some(path) => to_json(&inspection.with_files(path)?),
+                None => to_json(&inspection),
+            }
         })
     }
 
@@ -258,17 +248,25 @@ impl Core {
         let pairs = filter.into_iter();
         let pairs = pairs.map(|(point, label)| (point, LabelId(label)));
         let evaluation = Evaluation {
-            propensity: shared::parse_propensity(propensity)
-                .map_err(|problem| Failure::value(format!("propensity: {problem}")))?,
+            propensity: parse_propensity(propensity)?,
             filter: pairs.collect::<FilterPairs>(),
             level: level(stage.as_deref())?,
             by_decile,
-            with_latency: latency,
+            on_progress: None,
         };
-        run(py, threads, || {
-            let json = shared::evaluate(&self.predictor, &data.data, evaluation)?;
+        let one_thread = pool(py, Some(1))?;
+        let query = Query {
+            level: evaluation.level,
+            ..Query::default()
+        };
+        run(py, threads, move || {
+            let mut measured = self.predictor.evaluate(&data.data, &evaluation)?;
+            if latency {
+                let time = || self.predictor.time_queries(&data.data, query, N_QUERIES);
+                measured.query_times = one_thread.install(time)?;
+            }
             self.check_files()?;
-            String::from_utf8(json).map_err(|error| Failure::other(error.to_string()))
+            to_json(&measured)
         })
     }
 
@@ -289,7 +287,15 @@ impl Core {
         };
         let train = train.map(|train| &train.data);
         run(py, threads, || {
-            Ok(shared::report(path, &test.data, train, &out)?)
+            let options = ReportOptions {
+                test: &test.data,
+                train,
+                fixed: None,
+                cache: ReportCache::Kept,
+                on_progress: None,
+            };
+            self.predictor.report(path, &options)?.write(&out)?;
+            Ok(())
         })
     }
 }
@@ -307,13 +313,13 @@ impl Core {
 
     /// The query of some options.
     pub(crate) fn query(&self, options: &Options) -> PyResult<Query> {
-        if !options.threshold.is_finite() {
-            return Err(value_error("threshold: expected a finite number"));
-        }
-        Ok(Query {
+        let query = Query {
             k: self.checked_k(options.k)?,
+            threshold: options.threshold,
             level: level(options.stage.as_deref())?,
-        })
+        };
+        self.predictor.check_query(query).map_err(Failure::from)?;
+        Ok(query)
     }
 
     /// No more labels than there are.
@@ -322,11 +328,6 @@ impl Core {
             Ok(k) if k > 0 => Ok(k.min(self.predictor.labels().len())),
             _ => Err(value_error(format!("k is {k}, expected at least 1"))),
         }
-    }
-
-    /// Whether an answer is above a threshold of probabilities, or of scores where there are none.
-    pub(crate) fn is_above(&self, score: f32, threshold: f32) -> bool {
-        threshold <= 0.0 || self.predictor.probability(score).unwrap_or(score) >= threshold
     }
 
     /// Answers the points in batches and looks for signals between them.
@@ -352,22 +353,6 @@ impl Core {
         Ok(n_points)
     }
 
-    /// The answers as a list of `Prediction`.
-    fn to_list<'py>(
-        &self,
-        py: Python<'py>,
-        answers: &[Prediction<'_>],
-        threshold: f32,
-    ) -> PyResult<Bound<'py, PyList>> {
-        static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-        let class = CLASS.import(py, "elias_xmc._types", "Prediction")?;
-        let is_wanted = |answer: &&Prediction<'_>| self.is_above(answer.score, threshold);
-        let answers = answers.iter().filter(is_wanted);
-        let objects =
-            answers.map(|answer| class.call1((answer.label, answer.score, answer.probability)));
-        PyList::new(py, objects.collect::<PyResult<Vec<_>>>()?)
-    }
-
     /// Waits for the check of the model's files, which ended with the parent in a child of it.
     fn check_files(&self) -> Result<(), Failure> {
         if self.process == std::process::id() {
@@ -375,6 +360,21 @@ impl Core {
         }
         Ok(())
     }
+}
+
+/// The answers as a list of `Prediction`.
+fn to_list<'py>(py: Python<'py>, answers: &[Prediction<'_>]) -> PyResult<Bound<'py, PyList>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let class = CLASS.import(py, "elias_xmc._types", "Prediction")?;
+    let objects = answers
+        .iter()
+        .map(|answer| class.call1((answer.label, answer.score, answer.probability)));
+    PyList::new(py, objects.collect::<PyResult<Vec<_>>>()?)
+}
+
+/// A result of the library, for `json.loads`.
+fn to_json(result: &impl serde::Serialize) -> Result<String, Failure> {
+    serde_json::to_string(result).map_err(|error| Failure::other(error.to_string()))
 }
 
 /// Writes the members of several models as one.
@@ -390,8 +390,23 @@ pub(crate) fn merge(
 ) -> PyResult<()> {
     let held_out = held_out.map(|data| &data.data);
     run(py, threads, || {
-        Ok(shared::merge_models(&paths, &out, held_out, overwrite)?)
+        Predictor::check_merge(&paths, &out)?;
+        let mut predictor = Predictor::merge(&paths)?;
+        if let Some(data) = held_out {
+            predictor.calibrate(data)?;
+        }
+        save(&predictor, &out, overwrite)
     })
+}
+
+/// Writes a model to a directory; one that is there is replaced only if that is asked for.
+fn save(predictor: &Predictor, path: &Path, overwrite: bool) -> Result<(), Failure> {
+    let saved = if overwrite {
+        predictor.replace(path)
+    } else {
+        predictor.save(path)
+    };
+    Ok(saved?)
 }
 
 /// The level that answers.

@@ -1,12 +1,9 @@
 //! The configuration from Python: defaults, preset, encoder, file, single values; later ones win.
 
-use std::fs;
 use std::path::PathBuf;
 
 use elias::Config;
 use elias::config::EncoderKind;
-use elias::data::missing;
-use elias_cli::shared;
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
@@ -27,14 +24,13 @@ impl Settings {
     pub(crate) fn config(&self) -> Result<Config, Failure> {
         let transformer = self.encoder.as_deref().filter(|name| *name != "bag");
         let mut config = match (&self.preset, transformer) {
-            (Some(name), _) => shared::preset(name)?,
+            (Some(name), _) => Config::preset(name)?,
             // The learning rates of a transformer are much lower than those of a bag.
-            (None, Some(_)) => shared::preset("transformer")?,
+            (None, Some(_)) => Config::preset("transformer")?,
             (None, None) => Config::default(),
         };
         if let Some(path) = &self.file {
-            let text = fs::read_to_string(path).map_err(|error| missing(path, error))?;
-            config = config.with_toml(&text)?;
+            config = config.with_file(path)?;
         }
         for assignment in &self.assignments {
             config = config.with_value(assignment)?;
@@ -71,7 +67,7 @@ pub(crate) fn setting_keys() -> Vec<String> {
 #[pyo3(signature = (preset=None))]
 pub(crate) fn commented_config(preset: Option<&str>) -> PyResult<String> {
     let config = match preset {
-        Some(name) => shared::preset(name).map_err(Failure::from)?,
+        Some(name) => Config::preset(name).map_err(Failure::from)?,
         None => Config::default(),
     };
     Ok(config.to_commented_toml())

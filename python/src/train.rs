@@ -5,14 +5,12 @@
 //! fails, the training is asked to stop after its step; with a directory, it can be resumed then.
 
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use elias::data;
-use elias::{Config, Error, Event, Predictor, Trainer, tools};
-use elias_cli::shared;
+use elias::{Config, Error, Event, Predictor, Trainer};
 use pyo3::prelude::*;
 use rayon::ThreadPool;
 
@@ -72,32 +70,24 @@ pub(crate) fn train(
 /// Reports settings that no data could use, and a directory that is taken, before anything is computed.
 fn check(config: &Config, run: &Run) -> Result<(), Failure> {
     config.validate()?;
-    let Some(out) = &run.out else {
-        if run.resume || run.overwrite {
-            return Err(Failure::value("resume and overwrite need out"));
-        }
-        return Ok(());
-    };
-    tools::check_not_in_use(out)?;
-    let parent = out.parent().filter(|parent| *parent != Path::new(""));
-    if let Some(Err(error)) = parent.map(std::fs::metadata) {
-        return Err(data::missing(out, error).into());
+    match &run.out {
+        None if run.resume || run.overwrite => Err(Failure::value("resume and overwrite need out")),
+        None => Ok(()),
+        Some(out) => Ok(run.trainer(config.clone()).check_directory(out)?),
     }
-    if !run.overwrite && !run.resume && is_taken(out) {
-        let problem = if tools::is_unfinished(out) {
-            "contains an unfinished training: resume=True continues it, overwrite=True discards it"
-        } else {
-            "already exists: overwrite=True replaces it"
-        };
-        return Err(Failure::value(format!("{} {problem}", out.display())));
-    }
-    Ok(())
 }
 
-fn is_taken(path: &Path) -> bool {
-    match std::fs::read_dir(path) {
-        Ok(mut entries) => entries.next().is_some(),
-        Err(_) => path.exists(),
+impl Run {
+    /// A trainer that treats what is already there as this run asks for.
+    fn trainer<'a>(&self, config: Config) -> Trainer<'a> {
+        let mut trainer = Trainer::new(config);
+        if self.resume {
+            trainer = trainer.resume();
+        }
+        if self.overwrite {
+            trainer = trainer.overwrite();
+        }
+        trainer
     }
 }
 
@@ -128,15 +118,9 @@ impl Training<'_> {
             }
             ControlFlow::Continue(())
         };
-        let mut trainer = Trainer::new(self.config.clone()).observer(&observer);
+        let mut trainer = self.run.trainer(self.config.clone()).observer(&observer);
         if let Some(validation) = self.validation {
             trainer = trainer.validation(validation);
-        }
-        if self.run.resume {
-            trainer = trainer.resume();
-        }
-        if self.run.overwrite {
-            trainer = trainer.overwrite();
         }
         if let Some(seconds) = self.run.checkpoint_every {
             let interval = Duration::try_from_secs_f64(seconds)
@@ -146,7 +130,7 @@ impl Training<'_> {
         trainer = trainer.take_runs_from(self.run.runs_from.clone());
         let prepared = trainer.prepare(self.data)?;
         let estimate = prepared.peak_memory(self.pool.current_num_threads());
-        shared::check_memory(&estimate, self.run.memory_limit)?;
+        estimate.check(self.run.memory_limit)?;
         let trained = match (&self.run.out, self.run.only_run) {
             (Some(out), Some(run)) => prepared.train_run(out, run).map(|()| None),
             (Some(out), None) => prepared.train_to(out).map(Some),

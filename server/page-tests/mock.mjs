@@ -66,7 +66,7 @@ function route(path, method, query, body, { names, name, hasProbabilities, limit
   if (path === "/v1/limits") return limits;
   if (path === "/v1/predict" && method === "POST") return predict(body, name, hasProbabilities, limits);
   if (path === "/v1/explain" && method === "POST") {
-    return { model: name, ...model.explain(body.text, body.top_k ?? 5, hasProbabilities) };
+    return { model: name, ...model.explain(body.text, body.k ?? 10, hasProbabilities) };
   }
   const [, , kind, id] = path.split("/");
   const limit = Number(query.get("limit") ?? 50);
@@ -103,7 +103,7 @@ function modelInfo(name, hasProbabilities) {
 }
 
 function predict(body, name, hasProbabilities, limits) {
-  const { text, texts, top_k: k = 5, threshold = 0 } = body;
+  const { text, texts, k = 10, threshold = 0 } = body;
   const all = texts ?? [text];
   if (all.length > limits.max_texts) throw new Refusal(413, "too_many_texts", `there are ${all.length} texts, the limit is ${limits.max_texts}`);
   if (all.some((one) => typeof one !== "string" || one === "REFUSE THIS TEXT")) throw new Refusal(422, "bad_text", "a text is not acceptable");

@@ -116,7 +116,7 @@ describe("texts", () => {
 });
 
 describe("snippets", () => {
-  const request = { url: "http://h/v1/predict", body: { text: NASTY, top_k: 5, texts: ["a'b", "c"] } };
+  const request = { url: "http://h/v1/predict", body: { text: NASTY, k: 5, texts: ["a'b", "c"] } };
 
   test("a shell gives back what was quoted", () => {
     const text = NASTY.replaceAll("\u0000", "");
@@ -194,7 +194,7 @@ describe("a run of many texts", () => {
       return { results: body.texts.map((text) => ({ labels: [{ label: `of ${text}`, score: 0.5, probability: null }] })) };
     };
     const sleep = async (seconds) => { slept.push(seconds); };
-    const batch = new BatchRun(texts.map((text) => ({ id: null, text })), { top_k: 1 }, limit, { post, sleep });
+    const batch = new BatchRun(texts.map((text) => ({ id: null, text })), { k: 1 }, limit, { post, sleep });
     await batch.run(() => {}, null);
     return { batch, sent, slept };
   }
@@ -208,7 +208,7 @@ describe("a run of many texts", () => {
 
   test("no piece is larger than the body may be", async () => {
     const { sent } = await run(Array(6).fill("ééééé"), (texts) => {
-      assert.ok(Buffer.byteLength(JSON.stringify({ texts, top_k: 1 })) <= 60);
+      assert.ok(Buffer.byteLength(JSON.stringify({ texts, k: 1 })) <= 60);
     }, { ...limits, max_body_bytes: 60 });
     assert.equal(sent.flat().length, 6);
   });

@@ -164,7 +164,7 @@ class BatchView {
   }
 
   start() {
-    const settings = { top_k: state.k };
+    const settings = { k: state.k };
     if (state.threshold > 0) settings.threshold = state.threshold;
     if (modelName()) settings.model = modelName();
     state.run = new BatchRun(state.input.rows, settings, store.limits, { post, sleep });

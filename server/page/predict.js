@@ -143,7 +143,7 @@ class PredictView {
   // The request that stands on the page.
   request() {
     if (asked.text.trim() === "") return null;
-    const body = { text: asked.text, top_k: asked.k };
+    const body = { text: asked.text, k: asked.k };
     if (asked.threshold > 0) body.threshold = asked.threshold;
     if (modelName()) body.model = modelName();
     return { url: address("v1/predict"), body };
@@ -170,7 +170,7 @@ class PredictView {
     const question = this.question();
     this.found.setAttribute("aria-busy", "true");
     // The threshold only hides answers, so moving it needs no request.
-    const body = { text: asked.text, top_k: asked.k, model: modelName() ?? undefined };
+    const body = { text: asked.text, k: asked.k, model: modelName() ?? undefined };
     try {
       const answer = await post("v1/predict", body, AbortSignal.any([pending.signal, this.signal]));
       if (this.pending !== pending) return;
@@ -249,6 +249,6 @@ class PredictView {
     const item = this.answers && this.items?.get(this.chosen);
     this.why.place(this.aside, item?.holder ?? null);
     if (!item) return this.why.clear();
-    this.why.show({ text: asked.text, top_k: asked.k, model: modelName() ?? undefined }, item.answer, this.answeredFor);
+    this.why.show({ text: asked.text, k: asked.k, model: modelName() ?? undefined }, item.answer, this.answeredFor);
   }
 }

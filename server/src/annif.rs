@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 use crate::error::ApiError;
 use crate::openapi::Errors;
-use crate::predict::{self, MAX_TOP_K};
+use crate::predict::{self, MAX_K};
 use crate::service::Service;
 use crate::{body, json, query, time};
 
@@ -38,17 +38,17 @@ pub(crate) struct SuggestForm {
 
 /// Suggested subjects, best first.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Suggestions<'a> {
-    results: Vec<Suggestion<'a>>,
+pub(crate) struct Suggestions {
+    results: Vec<Suggestion>,
 }
 
 /// A suggested subject.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Suggestion<'a> {
+pub(crate) struct Suggestion {
     /// The label, which is the subject's URI if the model was trained on URIs.
-    uri: &'a str,
+    uri: String,
     /// The label.
-    label: &'a str,
+    label: String,
     /// The probability, or the score if the model has no probabilities.
     score: f32,
 }
@@ -95,7 +95,7 @@ pub(crate) async fn suggest(
     let kind = "application/x-www-form-urlencoded";
     let body = body::read(&service, &headers, kind, body, deadline).await?;
     let model = service.models().get(Some(&query::name(path)?))?;
-    let (mut text, mut k) = (None, MAX_TOP_K);
+    let (mut text, mut k) = (None, MAX_K);
     for (key, value) in form_urlencoded::parse(&body) {
         match &key[..] {
             "text" => text = Some(value.into_owned()),
@@ -104,15 +104,11 @@ pub(crate) async fn suggest(
         }
     }
     let text = text.ok_or_else(|| ApiError::BadValue("the form has no field \"text\"".into()))?;
-    let rankings = predict::rank(&service, &model, k, vec![text], deadline).await?;
-    let predictor = &model.predictor;
-    let results = rankings.iter().flatten().map(|answer| {
-        let label = predictor.labels().name(answer.label);
-        Suggestion {
-            uri: label,
-            label,
-            score: predictor.probability(answer.score).unwrap_or(answer.score),
-        }
+    let answers = predict::answer(&service, &model, k.into(), vec![text], deadline).await?;
+    let results = answers.into_iter().flatten().map(|answer| Suggestion {
+        uri: answer.label.clone(),
+        score: answer.probability.unwrap_or(answer.score),
+        label: answer.label,
     });
     Ok(json::response(&Suggestions {
         results: results.collect(),
@@ -121,7 +117,7 @@ pub(crate) async fn suggest(
 
 fn parse_limit(text: &str) -> Result<usize, ApiError> {
     match text.parse::<i64>() {
-        Ok(limit @ 1..) => Ok(usize::try_from(limit).map_or(MAX_TOP_K, |k| k.min(MAX_TOP_K))),
+        Ok(limit @ 1..) => Ok(usize::try_from(limit).map_or(MAX_K, |k| k.min(MAX_K))),
         _ => Err(ApiError::BadValue(
             "limit: expected an integer of at least 1".into(),
         )),

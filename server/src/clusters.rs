@@ -4,7 +4,8 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::Uri;
 use axum::response::Response;
-use elias::insight::{self, ClusterDetails};
+use elias::insight::ClusterDetails;
+use elias::{ClusterId, Scored};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -74,7 +75,7 @@ pub(crate) async fn list(State(service): State<Service>, uri: Uri) -> Result<Res
         let needle = list.query.to_lowercase();
         let names = |cluster: &ClusterDetails| -> Vec<&str> {
             let labels = cluster.labels.iter();
-            let names = labels.map(|&(label, _)| model.predictor.labels().name(label));
+            let names = labels.map(|&Scored { label, .. }| model.predictor.labels().name(label));
             names.collect()
         };
         let clusters = model.clusters().iter().enumerate();
@@ -117,12 +118,14 @@ pub(crate) async fn one(
     let model = ModelQuery::parse(&uri)?.model;
     let model = service.models().get(model.as_deref())?;
     let found = in_time(&service, move || {
-        let details = insight::cluster_details(&model.predictor, cluster, N_LABELS)?;
+        let details = model
+            .predictor
+            .inspect_cluster(ClusterId(cluster), N_LABELS)?;
         let labels = details.labels.iter();
-        let labels = labels.map(|&(label, edge_score)| ClusterLabel {
+        let labels = labels.map(|&Scored { label, score }| ClusterLabel {
             id: label.0,
             label: model.predictor.labels().name(label),
-            edge_score,
+            edge_score: score,
         });
         Some(json::response(&ClusterResponse {
             model: &model.name,

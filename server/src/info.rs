@@ -63,7 +63,6 @@ pub(crate) struct Status {
 pub(crate) async fn models(State(service): State<Service>) -> Response {
     let models = service.models().all().map(|model| {
         let predictor = &model.predictor;
-        let why_no_probabilities = predictor.why_no_probabilities();
         ModelInfo {
             name: model.name.clone(),
             n_labels: predictor.labels().len(),
@@ -73,8 +72,10 @@ pub(crate) async fn models(State(service): State<Service>) -> Response {
                 EncoderKind::Bag => "bag",
                 EncoderKind::Transformer => "transformer",
             },
-            has_probabilities: why_no_probabilities.is_none(),
-            why_no_probabilities,
+            has_probabilities: predictor.is_calibrated(),
+            why_no_probabilities: predictor
+                .why_uncalibrated()
+                .map(|reason| reason.to_string()),
             takes_texts: predictor.takes_texts(),
             loaded_at: time::rfc3339(model.loaded_at),
         }

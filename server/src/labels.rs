@@ -5,7 +5,7 @@ use axum::extract::{Path, State};
 use axum::http::Uri;
 use axum::response::Response;
 use elias::LabelId;
-use elias::insight::{self, ClusterEdge};
+use elias::insight::ClusterEdge;
 use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
 use utoipa::ToSchema;
@@ -128,7 +128,9 @@ pub(crate) async fn one(
 
 fn label_response(model: &Model, label: LabelId) -> Response {
     let predictor = &model.predictor;
-    let details = insight::label_details(predictor, label, N_DETAILS).unwrap_or_default();
+    let details = predictor
+        .inspect_label(label, N_DETAILS)
+        .unwrap_or_default();
     let examples = details.examples.into_iter();
     json::response(&LabelResponse {
         model: &model.name,

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwap;
 use elias::config::EncoderKind;
-use elias::insight::{self, ClusterDetails};
-use elias::{Predictor, Scored};
+use elias::insight::ClusterDetails;
+use elias::{ClusterId, Predictor};
 
 use crate::error::ApiError;
 use crate::memory;
@@ -59,22 +59,12 @@ impl Model {
         })
     }
 
-    /// The best labels of one text.
-    pub(crate) fn rank_one(&self, text: &str, k: usize) -> elias::Result<Vec<Scored>> {
-        let answers = self.predictor.predict(text, k)?.into_iter();
-        let scored = answers.map(|answer| Scored {
-            label: answer.id,
-            score: answer.score,
-        });
-        Ok(scored.collect())
-    }
-
     /// Every cluster with its strongest labels; slow when it is called first.
     pub(crate) fn clusters(&self) -> &[ClusterDetails] {
         self.clusters.get_or_init(|| {
-            let clusters = 0..insight::n_clusters(&self.predictor) as u32;
+            let clusters = (0..self.predictor.n_clusters() as u32).map(ClusterId);
             clusters
-                .filter_map(|id| insight::cluster_details(&self.predictor, id, LISTED_LABELS))
+                .filter_map(|cluster| self.predictor.inspect_cluster(cluster, LISTED_LABELS))
                 .collect()
         })
     }

@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use elias::Scored;
+use elias::{Prediction, Query};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout_at};
 use utoipa::ToSchema;
@@ -17,10 +17,8 @@ use crate::openapi::Errors;
 use crate::service::Service;
 use crate::{body, json};
 
-/// Labels per text where a request does not say.
-pub(crate) const DEFAULT_TOP_K: usize = 5;
-/// No request gets more labels per text.
-pub(crate) const MAX_TOP_K: usize = 100;
+/// Maximum number of labels per text.
+pub(crate) const MAX_K: usize = 100;
 
 /// One text or several texts, and what is wanted of their labels.
 #[derive(Deserialize, ToSchema)]
@@ -36,11 +34,11 @@ pub(crate) struct PredictRequest {
     texts: Option<Vec<String>>,
     /// Labels per text.
     #[serde(default, deserialize_with = "json::whole")]
-    #[schema(value_type = u32, required = false, minimum = 1, maximum = 100, default = 5)]
-    top_k: Option<usize>,
-    /// Labels below this probability are left out; below this score, if the model has no probabilities.
+    #[schema(value_type = u32, required = false, minimum = 1, maximum = 100, default = 10)]
+    k: Option<usize>,
+    /// Labels below this probability, from 0 to 1, are left out; below this score, if the model has no probabilities.
     #[serde(default, deserialize_with = "json::present")]
-    #[schema(value_type = f32, required = false, minimum = 0, maximum = 1, default = 0)]
+    #[schema(value_type = f32, required = false)]
     threshold: Option<f32>,
     /// The model's name; the first model without it.
     #[serde(default, deserialize_with = "json::present")]
@@ -50,21 +48,32 @@ pub(crate) struct PredictRequest {
 
 /// A predicted label.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct LabelAnswer<'a> {
+pub(crate) struct LabelAnswer {
     /// The label's name.
-    label: &'a str,
+    pub(crate) label: String,
     /// The label's number.
     id: u32,
     /// Ranks the labels of a text.
-    score: f32,
+    pub(crate) score: f32,
     /// How likely the label is right; null if the model has no probabilities.
-    probability: Option<f32>,
+    pub(crate) probability: Option<f32>,
+}
+
+/// The answers to a text, best first, as they leave a thread that answers.
+pub(crate) fn answers_of(predictions: Vec<Prediction<'_>>) -> Vec<LabelAnswer> {
+    let answers = predictions.into_iter().map(|prediction| LabelAnswer {
+        label: prediction.label.to_owned(),
+        id: prediction.id.0,
+        score: prediction.score,
+        probability: prediction.probability,
+    });
+    answers.collect()
 }
 
 /// The labels of a text, best first.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Labels<'a> {
-    labels: Vec<LabelAnswer<'a>>,
+pub(crate) struct Labels {
+    labels: Vec<LabelAnswer>,
 }
 
 /// The answer to `text`, or to `texts` in their order.
@@ -76,14 +85,14 @@ pub(crate) enum PredictResponse<'a> {
         /// The model that answered.
         model: &'a str,
         /// Its labels, best first.
-        labels: Vec<LabelAnswer<'a>>,
+        labels: Vec<LabelAnswer>,
     },
     /// The labels of several texts.
     Many {
         /// The model that answered.
         model: &'a str,
         /// One entry per text.
-        results: Vec<Labels<'a>>,
+        results: Vec<Labels>,
     },
 }
 
@@ -105,13 +114,13 @@ pub(crate) async fn predict(
     let deadline = Instant::now() + service.options().timeout;
     let body = body::read(&service, &headers, "application/json", body, deadline).await?;
     let request: PredictRequest = json::parse(&body)?;
-    let threshold = request.threshold.unwrap_or(0.0);
-    if !(0.0..=1.0).contains(&threshold) {
-        let problem = format!("threshold: found {threshold}, expected a number from 0 to 1");
-        return Err(ApiError::BadValue(problem));
-    }
-    let k = check_top_k(request.top_k)?;
     let model = service.models().get(request.model.as_deref())?;
+    let query = Query {
+        k: check_k(request.k)?,
+        threshold: request.threshold,
+        ..Query::default()
+    };
+    check_query(&model, query)?;
     let (texts, is_one) = match (request.text, request.texts) {
         (Some(text), None) => (vec![text], true),
         (None, Some(texts)) => (texts, false),
@@ -120,20 +129,15 @@ pub(crate) async fn predict(
             return Err(ApiError::BadValue(problem.into()));
         }
     };
-    let rankings = rank(&service, &model, k, texts, deadline).await?;
-    let named = |ranking: &[Scored]| named(&model, ranking, threshold);
-    let name = &model.name[..];
+    let mut answers = answer(&service, &model, query, texts, deadline).await?;
+    let model = &model.name[..];
     let response = if is_one {
-        PredictResponse::One {
-            model: name,
-            labels: rankings.first().map_or_else(Vec::new, |one| named(one)),
-        }
+        let labels = answers.pop().unwrap_or_default();
+        PredictResponse::One { model, labels }
     } else {
-        let results = rankings.iter().map(|ranking| Labels {
-            labels: named(ranking),
-        });
+        let results = answers.into_iter().map(|labels| Labels { labels });
         PredictResponse::Many {
-            model: name,
+            model,
             results: results.collect(),
         }
     };
@@ -141,13 +145,19 @@ pub(crate) async fn predict(
 }
 
 /// The number of labels that a request asks for.
-pub(crate) fn check_top_k(top_k: Option<usize>) -> Result<usize, ApiError> {
-    match top_k.unwrap_or(DEFAULT_TOP_K) {
-        k @ 1..=MAX_TOP_K => Ok(k),
+pub(crate) fn check_k(k: Option<usize>) -> Result<usize, ApiError> {
+    match k.unwrap_or(Query::default().k) {
+        k @ 1..=MAX_K => Ok(k),
         k => Err(ApiError::BadValue(format!(
-            "top_k: found {k}, expected an integer from 1 to {MAX_TOP_K}"
+            "k: found {k}, expected an integer from 1 to {MAX_K}"
         ))),
     }
+}
+
+/// Checks that a model can answer a query.
+fn check_query(model: &Model, query: Query) -> Result<(), ApiError> {
+    let checked = model.predictor.check_query(query);
+    checked.map_err(|error| ApiError::BadValue(error.to_string()))
 }
 
 /// Checks a text against the limits.
@@ -163,13 +173,13 @@ pub(crate) fn check_text(service: &Service, text: &str) -> Result<(), ApiError> 
 }
 
 /// The best labels of texts, within the limits and in time.
-pub(crate) async fn rank(
+pub(crate) async fn answer(
     service: &Service,
     model: &Arc<Model>,
-    k: usize,
+    query: Query,
     texts: Vec<String>,
     deadline: Instant,
-) -> Result<Vec<Vec<Scored>>, ApiError> {
+) -> Result<Vec<Vec<LabelAnswer>>, ApiError> {
     let max_texts = service.options().max_texts;
     if texts.is_empty() || max_texts < texts.len() {
         return Err(ApiError::BadValue(format!(
@@ -180,25 +190,11 @@ pub(crate) async fn rank(
     for text in &texts {
         check_text(service, text)?;
     }
-    let mut rankings = Vec::with_capacity(texts.len());
-    for part in service.queue().predict(model, k, texts)? {
-        let answers = timeout_at(deadline, part).await;
-        let answers = answers.map_err(|_| ApiError::Timeout)?;
-        rankings.extend(answers.map_err(|_| ApiError::Internal)??);
+    let mut answers = Vec::with_capacity(texts.len());
+    for part in service.queue().predict(model, query, texts)? {
+        let part = timeout_at(deadline, part).await;
+        let part = part.map_err(|_| ApiError::Timeout)?;
+        answers.extend(part.map_err(|_| ApiError::Internal)??);
     }
-    Ok(rankings)
-}
-
-/// The labels at or above a threshold, with their names.
-fn named<'a>(model: &'a Model, ranking: &[Scored], threshold: f32) -> Vec<LabelAnswer<'a>> {
-    let predictor = &model.predictor;
-    let answers = ranking.iter().map(|&Scored { label, score }| LabelAnswer {
-        label: predictor.labels().name(label),
-        id: label.0,
-        score,
-        probability: predictor.probability(score),
-    });
-    let is_above =
-        |answer: &LabelAnswer<'_>| threshold <= answer.probability.unwrap_or(answer.score);
-    answers.filter(is_above).collect()
+    Ok(answers)
 }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use elias::Scored;
+use elias::Query;
 use tokio::sync::oneshot;
 
 use crate::error::ApiError;
@@ -23,17 +23,18 @@ use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::models::Model;
 use crate::options::Options;
+use crate::predict::{LabelAnswer, answers_of};
 
 /// Texts that are taken together, and texts of a large request that are answered without a pause.
 const MAX_BATCH: usize = 32;
 
 /// The answers to some texts of a request, in their order.
-pub(crate) type Answers = Result<Vec<Vec<Scored>>, ApiError>;
+pub(crate) type Answers = Result<Vec<Vec<LabelAnswer>>, ApiError>;
 
 /// Texts of one request that are waiting for their labels.
 struct Prediction {
     model: Arc<Model>,
-    k: usize,
+    query: Query,
     texts: Arc<[String]>,
     /// Those of the texts that this job is about.
     range: Range<usize>,
@@ -133,7 +134,7 @@ impl Queue {
     pub(crate) fn predict(
         &self,
         model: &Arc<Model>,
-        k: usize,
+        query: Query,
         texts: Vec<String>,
     ) -> Result<Vec<oneshot::Receiver<Answers>>, ApiError> {
         let texts: Arc<[String]> = texts.into();
@@ -143,7 +144,7 @@ impl Queue {
                 let (reply, answers) = oneshot::channel();
                 let job = Job::Predict(Prediction {
                     model: Arc::clone(model),
-                    k,
+                    query,
                     texts: Arc::clone(&texts),
                     range: start..(start + MAX_BATCH).min(texts.len()),
                     reply,
@@ -281,7 +282,7 @@ impl Shared {
         while let (Some(Job::Predict(first)), Some(Job::Predict(next))) =
             (batch.first(), waiting.jobs.front())
         {
-            let is_alike = Arc::ptr_eq(&first.model, &next.model) && first.k == next.k;
+            let is_alike = Arc::ptr_eq(&first.model, &next.model) && first.query == next.query;
             if !is_alike || share < n_texts + next.range.len() {
                 break;
             }
@@ -308,7 +309,7 @@ impl Shared {
         let Some(first) = predictions.first() else {
             return;
         };
-        let (model, k) = (Arc::clone(&first.model), first.k);
+        let (model, query) = (Arc::clone(&first.model), first.query);
         if !model.gains_by_batches {
             for prediction in predictions {
                 let texts = prediction.texts[prediction.range].iter();
@@ -316,7 +317,7 @@ impl Shared {
                 let wanted = texts.take_while(|_| !prediction.reply.is_closed());
                 let answers = wanted.map(|text| {
                     worker.set_busy(Some(Instant::now()));
-                    model.rank_one(text, k)
+                    model.predictor.predict(text, query).map(answers_of)
                 });
                 let answers = answers.collect();
                 let _ = prediction.reply.send(self.checked(answers));
@@ -326,9 +327,9 @@ impl Shared {
         let texts = predictions.iter();
         let texts = texts.flat_map(|one| &one.texts[one.range.clone()]);
         let texts: Vec<&str> = texts.map(String::as_str).collect();
-        match self.checked(model.predictor.rank(&texts, k)) {
+        match self.checked(model.predictor.predict_batch(&texts, query)) {
             Ok(answers) => {
-                let mut answers = answers.into_iter();
+                let mut answers = answers.into_iter().map(answers_of);
                 for prediction in predictions {
                     let own = answers.by_ref().take(prediction.range.len()).collect();
                     let _ = prediction.reply.send(Ok(own));

@@ -25,7 +25,7 @@ fn one_text_gets_the_labels_of_the_library() {
 fn many_texts_are_answered_in_their_order() {
     let running = Running::new();
     let texts: Vec<String> = (0..100).map(tiny::text).collect();
-    let body = json!({"texts": texts, "top_k": 3.0, "model": "first"});
+    let body = json!({"texts": texts, "k": 3.0, "model": "first"});
     let reply = running.client().post("/v1/predict", &body);
     let labels = |text: &String| json!({"labels": expected(&running.model, text, 3)});
     let results: Vec<Value> = texts.iter().map(labels).collect();
@@ -42,7 +42,7 @@ fn requests_that_wait_together_get_their_own_answers() {
                 let mut client = running.client();
                 for number in 0..40 {
                     let (text, k) = (tiny::text(thread * 7 + number), 1 + number % 4);
-                    let reply = client.post("/v1/predict", &json!({"text": text, "top_k": k}));
+                    let reply = client.post("/v1/predict", &json!({"text": text, "k": k}));
                     assert_eq!(reply.json()["labels"], expected(&running.model, &text, k));
                 }
             });
@@ -57,7 +57,7 @@ fn a_threshold_leaves_out_what_is_less_likely() {
     let all = expected(&running.model, &text, 8);
     let all = all.as_array().unwrap();
     let threshold = all[1]["probability"].as_f64().unwrap();
-    let body = json!({"text": text, "top_k": 8, "threshold": threshold});
+    let body = json!({"text": text, "k": 8, "threshold": threshold});
     let reply = running.client().post("/v1/predict", &body).json();
     let is_above = |answer: &&Value| threshold <= answer["probability"].as_f64().unwrap();
     let above: Vec<&Value> = all.iter().filter(is_above).collect();
@@ -90,7 +90,7 @@ fn a_request_can_name_its_model() {
 fn an_explanation_has_answers_words_and_neighbours() {
     let running = Running::new();
     let text = tiny::text(9);
-    let body = json!({"text": text, "top_k": 2});
+    let body = json!({"text": text, "k": 2});
     let reply = running.client().post("/v1/explain", &body);
     assert_eq!(reply.status, 200, "{}", reply.text());
     let found = reply.json();

@@ -22,7 +22,7 @@ fn bad_bodies_get_400_and_bad_values_422() {
     let running = Running::new();
     let mut client = running.client();
     let deep = "[".repeat(100_000);
-    let deep_inside = format!("{{\"text\": \"x\", \"top_k\": {deep}");
+    let deep_inside = format!("{{\"text\": \"x\", \"k\": {deep}");
     let bad: [(&[u8], u16); 17] = [
         (b"", 400),
         (b"{", 400),
@@ -39,7 +39,7 @@ fn bad_bodies_get_400_and_bad_values_422() {
         (b"{\"text\": \"a\", \"texts\": [\"b\"]}", 422),
         (b"{\"texts\": []}", 422),
         (b"{\"txt\": \"a\"}", 422),
-        (b"{\"text\": \"a\", \"top_k\": 0.5}", 422),
+        (b"{\"text\": \"a\", \"k\": 0.5}", 422),
         (b"{\"text\": \"a\", \"model\": null}", 422),
     ];
     for (body, status) in bad {
@@ -59,10 +59,10 @@ fn bad_bodies_get_400_and_bad_values_422() {
         assert!(reply.body.len() < 1000);
     }
     for (key, value) in [
-        ("top_k", json!(0)),
-        ("top_k", json!(101)),
-        ("top_k", json!(-1)),
-        ("top_k", json!(1e300)),
+        ("k", json!(0)),
+        ("k", json!(101)),
+        ("k", json!(-1)),
+        ("k", json!(1e300)),
         ("threshold", json!(1.5)),
         ("threshold", json!(-0.1)),
         ("threshold", json!("0.5")),
@@ -70,7 +70,7 @@ fn bad_bodies_get_400_and_bad_values_422() {
         let reply = client.post("/v1/predict", &json!({"text": "a", key: value}));
         assert_eq!(reply.status, 422, "{key} {value}");
     }
-    let reply = client.post("/v1/explain", &json!({"text": "a", "top_k": 101}));
+    let reply = client.post("/v1/explain", &json!({"text": "a", "k": 101}));
     assert_eq!(reply.status, 422);
     check_alive(&running);
 }
@@ -216,7 +216,7 @@ fn a_client_that_does_not_take_its_answer_is_cut_off() {
         options.idle_timeout = Duration::from_millis(100);
     });
     let texts: Vec<String> = (0..1000).map(tiny::text).collect();
-    let body = json!({"texts": texts, "top_k": 8}).to_string();
+    let body = json!({"texts": texts, "k": 8}).to_string();
     let mut client = running.client();
     let head = format!(
         "POST /v1/predict HTTP/1.1\r\nhost: localhost\r\n{JSON}content-length: {}\r\n\r\n",

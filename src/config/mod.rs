@@ -12,6 +12,7 @@ mod features;
 mod final_score;
 mod index;
 mod plan;
+mod presets;
 mod ranker;
 mod recipe;
 mod stage;

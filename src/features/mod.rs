@@ -11,6 +11,7 @@ mod merging;
 mod pairs;
 mod points;
 mod terms;
+mod tf_idf;
 mod token_table;
 mod tokens;
 mod vectorizer;
@@ -22,6 +23,7 @@ pub(crate) use pairs::{PairScratch, Pairs};
 pub use points::PointSet;
 pub(crate) use points::{Points, TermRow};
 pub(crate) use terms::TokenScratch;
+pub use tf_idf::TfIdf;
 pub(crate) use vectorizer::Vectorizer;
 pub(crate) use word_pieces::{TokenRows, WordPieces};
 

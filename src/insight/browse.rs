@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::features::PointSet;
-use crate::ids::{ClusterId, LabelId};
+use crate::ids::{ClusterId, LabelId, Scored};
 use crate::predict::Predictor;
 
 /// A label as a model knows it.
@@ -23,7 +23,7 @@ pub struct LabelDetails {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClusterEdge {
     /// The cluster.
-    pub cluster: u32,
+    pub cluster: ClusterId,
     /// ŝ(c,ℓ).
     pub edge_score: f32,
 }
@@ -34,11 +34,27 @@ pub struct ClusterDetails {
     /// How many there are.
     pub n_labels: usize,
     /// The strongest of them with ŝ(c,ℓ), the strongest first.
-    pub labels: Vec<(LabelId, f32)>,
+    pub labels: Vec<Scored>,
 }
 
-/// A label as the model knows it, with at most `n` entries per list; `None` if it has no such label.
-pub fn label_details(predictor: &Predictor, label: LabelId, n: usize) -> Option<LabelDetails> {
+impl Predictor {
+    /// Clusters, words and training points of a label, at most `n` of each; `None` if it has no such label.
+    pub fn inspect_label(&self, label: LabelId, n: usize) -> Option<LabelDetails> {
+        label_details(self, label, n)
+    }
+
+    /// The labels of a cluster, at most `n` of them; `None` if it has no such cluster.
+    pub fn inspect_cluster(&self, cluster: ClusterId, n: usize) -> Option<ClusterDetails> {
+        cluster_details(self, cluster, n)
+    }
+
+    /// Number of clusters of the first member.
+    pub fn n_clusters(&self) -> usize {
+        self.members()[0].model.clusters.n_clusters()
+    }
+}
+
+fn label_details(predictor: &Predictor, label: LabelId, n: usize) -> Option<LabelDetails> {
     if predictor.labels().len() <= label.idx() {
         return None;
     }
@@ -51,7 +67,7 @@ pub fn label_details(predictor: &Predictor, label: LabelId, n: usize) -> Option<
         let rows = &adjacency.edges().rows()[range.clone()];
         if let Ok(offset) = rows.binary_search(&row) {
             clusters.push(ClusterEdge {
-                cluster: cluster_idx,
+                cluster: ClusterId(cluster_idx),
                 edge_score: adjacency.scores()[range.start + offset],
             });
         }
@@ -73,14 +89,13 @@ pub fn label_details(predictor: &Predictor, label: LabelId, n: usize) -> Option<
     })
 }
 
-/// The labels of a cluster, at most `n` of them; `None` if the model has no such cluster.
-pub fn cluster_details(predictor: &Predictor, cluster: u32, n: usize) -> Option<ClusterDetails> {
-    if n_clusters(predictor) <= cluster as usize {
+fn cluster_details(predictor: &Predictor, cluster: ClusterId, n: usize) -> Option<ClusterDetails> {
+    if predictor.n_clusters() <= cluster.idx() {
         return None;
     }
     let model = &predictor.members()[0].model;
     let adjacency = &model.adjacency;
-    let range = adjacency.edges().range(ClusterId(cluster));
+    let range = adjacency.edges().range(cluster);
     let n_labels = range.len();
     let mut edges: Vec<usize> = range.collect();
     // Saturated scores tie; the weights behind them do not.
@@ -90,9 +105,9 @@ pub fn cluster_details(predictor: &Predictor, cluster: u32, n: usize) -> Option<
         let by_score = scores[b].total_cmp(&scores[a]);
         by_score.then(weight(b).total_cmp(&weight(a)))
     });
-    let labels = edges.iter().take(n).map(|&edge| {
-        let label = model.numbering.label(adjacency.edges().rows()[edge]);
-        (label, adjacency.scores()[edge])
+    let labels = edges.iter().take(n).map(|&edge| Scored {
+        label: model.numbering.label(adjacency.edges().rows()[edge]),
+        score: adjacency.scores()[edge],
     });
     Some(ClusterDetails {
         n_labels,
@@ -100,13 +115,8 @@ pub fn cluster_details(predictor: &Predictor, cluster: u32, n: usize) -> Option<
     })
 }
 
-/// Number of clusters of the first member.
-pub fn n_clusters(predictor: &Predictor) -> usize {
-    predictor.members()[0].model.clusters.n_clusters()
-}
-
 /// The words of the first of the points that the model knows, with their tf-idf weights, the heaviest first.
-pub fn known_words(predictor: &Predictor, points: &PointSet) -> Vec<(String, f32)> {
+pub(crate) fn known_words(predictor: &Predictor, points: &PointSet) -> Vec<(String, f32)> {
     let (columns, values) = points.features.row(0);
     let weights = columns.iter().copied().zip(values.iter().copied());
     named(predictor, weights.collect(), usize::MAX)

@@ -20,6 +20,15 @@ pub struct TrainingCurves {
 }
 
 impl TrainingCurves {
+    /// The stage, with its run if there are several: ensemble members, or training again on all points.
+    pub fn name(&self, all: &[TrainingCurves]) -> String {
+        if all.iter().all(|other| other.member == 0) {
+            self.phase.clone()
+        } else {
+            format!("{}, run {}", self.phase, self.member + 1)
+        }
+    }
+
     /// The curves of a training, from its events.
     pub fn of(history: &[Event]) -> Vec<TrainingCurves> {
         let mut curves: Vec<TrainingCurves> = Vec::new();
@@ -72,7 +81,7 @@ fn stage(curves: &mut Vec<TrainingCurves>, member: usize, phase: Phase) -> &mut 
 
 /// The learning rates of one stage.
 #[derive(Clone, Debug, PartialEq)]
-pub struct StageRates {
+pub(crate) struct StageRates {
     /// The name of the stage.
     pub stage: &'static str,
     /// Samples, by epoch.
@@ -81,7 +90,7 @@ pub struct StageRates {
 
 /// The learning rates at one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RatePoint {
+pub(crate) struct RatePoint {
     /// The epoch, with its fraction.
     pub epoch: f64,
     /// The rates of encoder, labels and clusters.
@@ -89,7 +98,7 @@ pub struct RatePoint {
 }
 
 /// The learning rates at `n_samples` evenly spaced times of each stage.
-pub fn rates_by_epoch(config: &Config, n_samples: usize) -> Vec<StageRates> {
+pub(crate) fn rates_by_epoch(config: &Config, n_samples: usize) -> Vec<StageRates> {
     let sample = |(name, stage): (&'static str, StagePlan)| {
         let schedule = Schedule::new(n_samples);
         let points = (0..n_samples).map(|step| {

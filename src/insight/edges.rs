@@ -1,6 +1,7 @@
 //! The edges of a model's index: the labels of each cluster, and what pruning removes.
 
 use super::health::assigning_score;
+use crate::candidates::Member;
 use crate::error::Result;
 use crate::ids::ClusterId;
 use crate::index::{Cut, LostLabels};
@@ -8,7 +9,7 @@ use crate::predict::Predictor;
 
 /// Labels and clusters that are assigned to each other.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Assignments {
+pub(crate) struct Assignments {
     /// The strongest labels of each cluster, the strongest first.
     pub strongest_labels: Vec<Vec<u32>>,
     /// The clusters of each label, the strongest first.
@@ -16,7 +17,7 @@ pub struct Assignments {
 }
 
 /// The assignments of the first member, with at most `n_labels` labels per cluster.
-pub fn assignments(predictor: &Predictor, n_labels: usize) -> Assignments {
+pub(crate) fn assignments(predictor: &Predictor, n_labels: usize) -> Assignments {
     let model = &predictor.members()[0].model;
     let adjacency = &model.adjacency;
     let mut of_label: Vec<Vec<(f32, u32)>> = vec![Vec::new(); model.classifiers.n_labels()];
@@ -63,13 +64,19 @@ pub struct PruneFigures {
     pub n_unreachable: usize,
 }
 
-/// Removes weak edges from every member.
-///
-/// # Errors
-/// [`Error::InvalidModel`](crate::Error::InvalidModel) if a weight cannot be represented.
-pub fn prune(predictor: &mut Predictor, cut: Cut, lost: LostLabels) -> Result<Vec<PruneFigures>> {
+impl Predictor {
+    /// Removes weak edges from every member.
+    ///
+    /// # Errors
+    /// [`Error::InvalidModel`](crate::Error::InvalidModel) if a weight cannot be represented.
+    pub fn prune(&mut self, cut: Cut, lost: LostLabels) -> Result<Vec<PruneFigures>> {
+        prune(self.members_mut(), cut, lost)
+    }
+}
+
+fn prune(members: &mut [Member], cut: Cut, lost: LostLabels) -> Result<Vec<PruneFigures>> {
     let mut figures = Vec::new();
-    for member in predictor.members_mut() {
+    for member in members {
         let adjacency = &mut member.model.adjacency;
         let n_edges = adjacency.edges().len();
         let pruned = adjacency.pruned(cut, lost)?;

@@ -6,7 +6,7 @@ use super::trace::{PathStep, Trace};
 use crate::candidates::{BoostingScratch, Column, FinalScorer, Merger, Point, PointBuffers};
 use crate::error::Result;
 use crate::features::PointSet;
-use crate::ids::{LabelId, Scored};
+use crate::ids::{ClusterId, LabelId, Scored};
 use crate::neighbours::NeighbourScratch;
 use crate::predict::{Predictor, Query, best};
 use crate::ranker::{PointView, Ranker};
@@ -21,6 +21,8 @@ const N_PATHS: usize = 5;
 pub struct AnswerExplanation {
     /// The label's name.
     pub label: String,
+    /// The label's number.
+    pub id: LabelId,
     /// The final score.
     pub score: f32,
     /// The probability that it is right; `None` if the model is not calibrated.
@@ -94,7 +96,7 @@ pub struct SourcesExplanation {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LabelPath {
     /// The cluster.
-    pub cluster: u32,
+    pub cluster: ClusterId,
     /// ŝ_c.
     pub cluster_score: f32,
     /// ŝ(c,ℓ).
@@ -118,7 +120,7 @@ pub struct RankerExplanation {
 
 /// A training point near a text.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Neighbour {
+pub(crate) struct Neighbour {
     /// The training point.
     pub point: usize,
     /// Cosine of their words.
@@ -131,7 +133,7 @@ pub struct Neighbour {
 ///
 /// # Errors
 /// [`Error::CannotPredict`](crate::Error::CannotPredict) if a weight that is not finite was met.
-pub fn explain(
+pub(crate) fn explain(
     predictor: &Predictor,
     points: &PointSet,
     k: usize,
@@ -151,6 +153,7 @@ pub fn explain(
     let answers = best(merging.finish(), &query);
     let explain = |&Scored { label, score }: &Scored| AnswerExplanation {
         label: predictor.labels().name(label).to_owned(),
+        id: label,
         score,
         probability: predictor.probability(score),
         n_points: predictor.label_counts()[label.idx()],
@@ -184,7 +187,7 @@ fn explain_member(
     let row = trace.candidates.row_of(label);
     let ranker = trace.member.ranker.as_ref().filter(|_| row.is_some());
     let path = |step: &PathStep| LabelPath {
-        cluster: step.cluster.0,
+        cluster: step.cluster,
         cluster_score: step.cluster_score,
         edge_score: step.edge_score,
     };
@@ -249,7 +252,11 @@ fn explain_sources(trace: &Trace<'_>, row: usize) -> Option<SourcesExplanation> 
 ///
 /// # Errors
 /// [`Error::CannotPredict`](crate::Error::CannotPredict) if the model is damaged.
-pub fn neighbours(predictor: &Predictor, points: &PointSet, n: usize) -> Result<Vec<Neighbour>> {
+pub(crate) fn neighbours(
+    predictor: &Predictor,
+    points: &PointSet,
+    n: usize,
+) -> Result<Vec<Neighbour>> {
     let Some(neighbours) = predictor.knowledge().neighbours else {
         return Ok(Vec::new());
     };

@@ -15,7 +15,7 @@ const WITHIN: usize = 10;
 
 /// A point whose labels were missed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct HardPoint {
+pub(crate) struct HardPoint {
     /// The test point.
     pub point: usize,
     /// The best answers with their final scores.
@@ -26,7 +26,7 @@ pub struct HardPoint {
 
 /// A true label, and where it was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Miss {
+pub(crate) struct Miss {
     /// The label.
     pub label: u32,
     /// Its training points.
@@ -44,7 +44,7 @@ pub struct Miss {
 /// The step at which a true label was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum MissReason {
+pub(crate) enum MissReason {
     /// It was not lost.
     Found,
     /// The label has no training points.
@@ -67,7 +67,7 @@ pub enum MissReason {
 ///
 /// # Errors
 /// [`Error::CannotPredict`](crate::Error::CannotPredict) if a weight that is not finite was met.
-pub fn find_hardest(
+pub(crate) fn find_hardest(
     predictor: &Predictor,
     points: &PointSet,
     truth: &CsrMatrix,

@@ -16,7 +16,7 @@ use crate::random::Random;
 
 /// Options of the maps.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MapOptions {
+pub(crate) struct MapOptions {
     /// Maps per kind.
     pub n_maps: usize,
     /// At most this many points of the label.
@@ -43,7 +43,7 @@ impl Default for MapOptions {
 
 /// The map of one label.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LabelMap {
+pub(crate) struct LabelMap {
     /// The label.
     pub label: u32,
     /// Its clusters, strongest first.
@@ -54,7 +54,7 @@ pub struct LabelMap {
 
 /// A training point on a map.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct MapPoint {
+pub(crate) struct MapPoint {
     /// The training point.
     pub point: u32,
     /// Position, 0 to 1.
@@ -72,7 +72,7 @@ struct ChosenPoint {
 }
 
 /// Maps of labels with 2 to 5 clusters, and of labels with one.
-pub fn label_maps(
+pub(crate) fn label_maps(
     predictor: &Predictor,
     points: &PointClusters,
     labels: &CsrMatrix,
@@ -190,7 +190,7 @@ fn lay_out(
 
 /// Compactness of the training points of labels, for labels with one cluster and with several.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Compactness {
+pub(crate) struct Compactness {
     /// Fewest training points of a label.
     pub fewest_points: usize,
     /// Most training points of a label.
@@ -203,7 +203,7 @@ pub struct Compactness {
 }
 
 /// Compactness by bands of label frequency, since frequent labels have more clusters and more varied points.
-pub fn compactness(
+pub(crate) fn compactness(
     predictor: &Predictor,
     points: &PointClusters,
     labels: &CsrMatrix,

@@ -16,7 +16,7 @@ const CHUNK: usize = 256;
 
 /// The clusters and the embedding of each point.
 #[derive(Clone, Debug)]
-pub struct PointClusters {
+pub(crate) struct PointClusters {
     /// Clusters with ŝ_c above [`STRONG`], by descending score.
     pub(super) of_point: Vec<Vec<ClusterId>>,
     /// φ, N×d.
@@ -24,7 +24,7 @@ pub struct PointClusters {
 }
 
 /// Finds the clusters of all points, by the first member.
-pub fn clusters_of_points(predictor: &Predictor, points: &PointSet) -> PointClusters {
+pub(crate) fn clusters_of_points(predictor: &Predictor, points: &PointSet) -> PointClusters {
     let member = &predictor.members()[0];
     let clusters = &member.model.clusters;
     let (dim, n_clusters) = (member.encoder.dim(), clusters.n_clusters());
@@ -65,7 +65,7 @@ pub fn clusters_of_points(predictor: &Predictor, points: &PointSet) -> PointClus
 
 /// The points and the typical words of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ClusterWords {
+pub(crate) struct ClusterWords {
     /// Training points that belong to it.
     pub n_points: usize,
     /// The words that weigh most in its points, the heaviest first.
@@ -76,7 +76,7 @@ pub struct ClusterWords {
 /// against all points.
 ///
 /// A word counts by how much more of its weight lies in the cluster than the cluster's share of all points.
-pub fn cluster_words(
+pub(crate) fn cluster_words(
     predictor: &Predictor,
     clusters: &PointClusters,
     points: &PointSet,

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::evaluation::Evaluation;
 use crate::ids::Scored;
 use crate::matrix::{CsrMatrix, sort_descending};
-use crate::metrics::{DecilesBuilder, FilterPairs, InversePropensities, MetricsOptions, evaluate};
+use crate::metrics::LabelFrequencies;
 
 /// The metrics of a stage of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct StageFigures {
+pub(crate) struct StageFigures {
     /// The name of the stage.
     pub stage: String,
     /// Metrics by name, in percent.
@@ -24,32 +25,21 @@ pub struct StageFigures {
 }
 
 /// Evaluates the rankings of a stage; row `i` of `truth` belongs to `rankings[i]`.
-///
-/// # Panics
-/// If there are not as many rankings as points.
-pub fn measure_stage(
+pub(crate) fn measure_stage(
     stage: &str,
     truth: &CsrMatrix,
     rankings: &[Vec<Scored>],
-    label_counts: &[usize],
-    propensities: InversePropensities,
+    frequencies: &LabelFrequencies,
 ) -> StageFigures {
-    let options = MetricsOptions {
-        inverse_propensities: Some(propensities),
-        ..MetricsOptions::default()
+    let evaluation = Evaluation {
+        by_decile: true,
+        ..Evaluation::default()
     };
-    let metrics = evaluate(truth, rankings, options);
-    let mut deciles = DecilesBuilder::new(label_counts, 100, FilterPairs::default());
-    for (point_idx, ranking) in rankings.iter().enumerate() {
-        deciles.push(truth.row(point_idx).0, ranking);
-    }
-    let deciles = deciles.finish();
+    let measured = evaluation.measure(truth, rankings, Some(frequencies));
+    let deciles = measured.deciles.unwrap_or_default();
     StageFigures {
         stage: stage.to_owned(),
-        metrics: metrics
-            .iter()
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect(),
+        metrics: measured.metrics.iter().collect(),
         recall: recall_curve(truth, rankings, 100),
         recall_by_decile: deciles.iter().map(|decile| decile.recall()).collect(),
         contribution_by_decile: deciles.iter().map(|decile| decile.contribution).collect(),
@@ -84,7 +74,7 @@ fn recall_curve(truth: &CsrMatrix, rankings: &[Vec<Scored>], max_k: usize) -> Ve
 
 /// Counts of a label's test points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LabelRecall {
+pub(crate) struct LabelRecall {
     /// Test points that have it.
     pub n_pairs: u32,
     /// Those of them whose ranking contains it.
@@ -92,7 +82,7 @@ pub struct LabelRecall {
 }
 
 /// Recall of every label in rankings of any length.
-pub fn recall_of_labels(truth: &CsrMatrix, rankings: &[Vec<Scored>]) -> Vec<LabelRecall> {
+pub(crate) fn recall_of_labels(truth: &CsrMatrix, rankings: &[Vec<Scored>]) -> Vec<LabelRecall> {
     let mut labels = vec![LabelRecall::default(); truth.n_cols()];
     for (point_idx, ranking) in rankings.iter().enumerate() {
         let true_labels = truth.row(point_idx).0;
@@ -112,7 +102,6 @@ pub fn recall_of_labels(truth: &CsrMatrix, rankings: &[Vec<Scored>]) -> Vec<Labe
 mod tests {
     use super::*;
     use crate::ids::LabelId;
-    use crate::metrics::{Propensity, inverse_propensities};
 
     #[test]
     fn the_recall_curve_ends_at_the_metric_and_labels_count_their_misses() {
@@ -127,9 +116,11 @@ mod tests {
                 .collect()
         };
         let rankings = [ranking(&[2, 3, 0]), ranking(&[1]), ranking(&[0])];
-        let counts = [3, 2, 1, 1];
-        let propensities = inverse_propensities(&counts, 4, Propensity::default());
-        let figures = measure_stage("stage2", &truth, &rankings, &counts, propensities);
+        let frequencies = LabelFrequencies {
+            counts: vec![3, 2, 1, 1],
+            n_points: 4,
+        };
+        let figures = measure_stage("stage2", &truth, &rankings, &frequencies);
         assert_eq!(figures.recall[..4], [0.0, 25.0, 50.0, 50.0]);
         assert_eq!(figures.metrics["r@100"], figures.recall[99]);
         let labels = recall_of_labels(&truth, &rankings);

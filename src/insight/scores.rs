@@ -2,10 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::calibration::Reliability;
 use crate::ids::Scored;
 use crate::matrix::CsrMatrix;
-use crate::metrics::decile_of_labels;
+use crate::metrics::{Reliability, decile_of_labels};
 use crate::predict::Predictor;
 
 /// Bins of the reliability curve.
@@ -13,7 +12,7 @@ const N_BINS: usize = 10;
 
 /// Scores of true labels in one decile of label frequency.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ScoreSpread {
+pub(crate) struct ScoreSpread {
     /// True pairs whose label is a candidate.
     pub n_pairs: usize,
     /// The 10th, 25th, 50th, 75th and 90th percentiles of the model's scores p.
@@ -26,7 +25,7 @@ pub struct ScoreSpread {
 
 /// The rankings of the same points after successive stages.
 #[derive(Clone, Copy, Debug)]
-pub struct StageRankings<'a> {
+pub(crate) struct StageRankings<'a> {
     /// By p, after stage 2.
     pub model: &'a [Vec<Scored>],
     /// By p·q, after the ranker; empty without one.
@@ -36,7 +35,7 @@ pub struct StageRankings<'a> {
 }
 
 /// The spread of the scores of true labels by decile (paper, Fig. score-calibrate-decile).
-pub fn score_spread(
+pub(crate) fn score_spread(
     truth: &CsrMatrix,
     rankings: StageRankings<'_>,
     label_counts: &[usize],
@@ -86,7 +85,7 @@ fn quantiles(mut values: Vec<f64>) -> [f64; 5] {
 
 /// Probabilities against outcomes, by bin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ReliabilityCurve {
+pub(crate) struct ReliabilityCurve {
     /// Per bin: number of answers, mean probability, share of right answers.
     pub bins: Vec<(usize, f64, f64)>,
     /// Expected calibration error.
@@ -94,7 +93,7 @@ pub struct ReliabilityCurve {
 }
 
 /// The reliability of the first `k` answers of every point with a true label; `None` without calibration.
-pub fn reliability(
+pub(crate) fn reliability(
     predictor: &Predictor,
     truth: &CsrMatrix,
     rankings: &[Vec<Scored>],

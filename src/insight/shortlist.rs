@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::candidates::Member;
+use crate::data::Dataset;
 use crate::error::Result;
 use crate::features::PointSet;
 use crate::ids::{ClusterId, LabelId, LabelRow};
@@ -17,20 +18,20 @@ use crate::predict::{CHUNK, Predictor};
 use crate::random::Random;
 
 /// The shortlist sizes K that are measured.
-pub const SHORTLIST_SIZES: [usize; 6] = [50, 100, 200, 500, 1000, 2000];
+pub(crate) const SHORTLIST_SIZES: [usize; 6] = [50, 100, 200, 500, 1000, 2000];
 /// The beams b that are measured.
-pub const BEAM_SIZES: [usize; 5] = [1, 2, 5, 10, 20];
+pub(crate) const BEAM_SIZES: [usize; 5] = [1, 2, 5, 10, 20];
 
-/// Recall in percent at each of [`SHORTLIST_SIZES`].
-pub type RecallBySize = [f64; SHORTLIST_SIZES.len()];
+/// Recall in percent at each of `SHORTLIST_SIZES`.
+pub(crate) type RecallBySize = [f64; SHORTLIST_SIZES.len()];
 
 /// The recall of one index.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IndexRecall {
     /// The name of the index.
     pub index: String,
-    /// By beam, in the order of [`BEAM_SIZES`].
-    pub by_beam: Vec<RecallBySize>,
+    /// Recall in percent by beam, in the order of [`ShortlistRecall::BEAMS`], and by size.
+    pub by_beam: Vec<[f64; SHORTLIST_SIZES.len()]>,
 }
 
 /// The recall of the first member's shortlist, and of the indexes it is compared with.
@@ -40,8 +41,26 @@ pub struct ShortlistRecall {
     pub n_points: usize,
     /// The index of the model first, then others.
     pub indices: Vec<IndexRecall>,
-    /// Without an index.
-    pub one_against_all: RecallBySize,
+    /// Recall in percent without an index, in the order of [`ShortlistRecall::SIZES`].
+    pub one_against_all: [f64; SHORTLIST_SIZES.len()],
+}
+
+impl ShortlistRecall {
+    /// The shortlist sizes K that are measured.
+    pub const SIZES: [usize; 6] = SHORTLIST_SIZES;
+    /// The beams b that are measured.
+    pub const BEAMS: [usize; 5] = BEAM_SIZES;
+}
+
+impl Predictor {
+    /// Measures how many true labels are inside the shortlist of its first member, before any label is scored.
+    ///
+    /// # Errors
+    /// If the data is not what the model was trained on; [`crate::Error::InvalidMatrix`] if the index has a weight that
+    /// is not finite.
+    pub fn evaluate_shortlist(&self, test: &Dataset) -> Result<ShortlistRecall> {
+        shortlist_recall(self, &self.points(test)?, test.labels())
+    }
 }
 
 /// Measures shortlists; row `i` of `truth` belongs to point `i`.
@@ -51,7 +70,7 @@ pub struct ShortlistRecall {
 ///
 /// # Panics
 /// If there are fewer points than rows of `truth`.
-pub fn shortlist_recall(
+pub(crate) fn shortlist_recall(
     predictor: &Predictor,
     points: &PointSet,
     truth: &CsrMatrix,

@@ -6,15 +6,15 @@ use crate::ids::Scored;
 
 /// Which metrics to compute.
 #[derive(Clone, Debug)]
-pub struct MetricsOptions {
+pub(crate) struct MetricsOptions {
     /// Cut-offs of P, nDCG and PSP. Zeros are ignored.
-    pub ks: Vec<usize>,
+    pub(crate) ks: Vec<usize>,
     /// Cut-offs of R. Zeros are ignored.
-    pub recall_ks: Vec<usize>,
+    pub(crate) recall_ks: Vec<usize>,
     /// Weights of the labels, for PSP; `None` leaves it out.
-    pub inverse_propensities: Option<InversePropensities>,
+    pub(crate) inverse_propensities: Option<InversePropensities>,
     /// Pairs to drop first.
-    pub filter: FilterPairs,
+    pub(crate) filter: FilterPairs,
 }
 
 impl Default for MetricsOptions {
@@ -28,27 +28,71 @@ impl Default for MetricsOptions {
     }
 }
 
-/// Metrics of a data set, in percent.
+/// Metrics of a data set, in percent: P, nDCG and PSP at 1, 3 and 5, R at 1, 3, 5, 10, 20 and 100.
+///
+/// Without points each is 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metrics {
-    named: Vec<(String, f64)>,
+    values: Vec<MetricValue>,
     n_points: usize,
     n_skipped: usize,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct MetricValue {
+    family: Family,
+    k: usize,
+    percent: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    Precision,
+    Ndcg,
+    PropensityScored,
+    Recall,
+}
+
+impl Family {
+    fn name(self) -> &'static str {
+        match self {
+            Family::Precision => "p",
+            Family::Ndcg => "ndcg",
+            Family::PropensityScored => "psp",
+            Family::Recall => "r",
+        }
+    }
+}
+
 impl Metrics {
-    /// A metric by name, such as `p@1`, `ndcg@3`, `psp@5`, `r@100`; `None` if it was not computed.
-    pub fn get(&self, name: &str) -> Option<f64> {
-        self.iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, value)| value)
+    /// P@k; `None` for a cut-off that is not computed.
+    pub fn precision(&self, k: usize) -> Option<f64> {
+        self.find(Family::Precision, k)
     }
 
-    /// All metrics: P, nDCG, PSP, R, each in the order of its cut-offs. Without points each is 0.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
-        self.named
-            .iter()
-            .map(|(name, value)| (name.as_str(), *value))
+    /// nDCG@k; `None` for a cut-off that is not computed.
+    pub fn ndcg(&self, k: usize) -> Option<f64> {
+        self.find(Family::Ndcg, k)
+    }
+
+    /// PSP@k; `None` for a cut-off that is not computed, or if the labels' training points are not known.
+    pub fn psp(&self, k: usize) -> Option<f64> {
+        self.find(Family::PropensityScored, k)
+    }
+
+    /// R@k; `None` for a cut-off that is not computed.
+    pub fn recall(&self, k: usize) -> Option<f64> {
+        self.find(Family::Recall, k)
+    }
+
+    /// All metrics by name, such as `p@1` and `r@100`: P, nDCG, PSP, R, each in the order of its cut-offs.
+    pub fn iter(&self) -> impl Iterator<Item = (String, f64)> {
+        self.values.iter().map(|value| {
+            (
+                format!("{}@{}", value.family.name(), value.k),
+                value.percent,
+            )
+        })
     }
 
     /// Points measured.
@@ -60,14 +104,11 @@ impl Metrics {
     pub fn n_skipped(&self) -> usize {
         self.n_skipped
     }
-}
 
-#[derive(Clone, Copy, Debug)]
-enum Family {
-    Precision,
-    Ndcg,
-    PropensityScored,
-    Recall,
+    fn find(&self, family: Family, k: usize) -> Option<f64> {
+        let is_it = |value: &&MetricValue| value.family == family && value.k == k;
+        self.values.iter().find(is_it).map(|value| value.percent)
+    }
 }
 
 #[derive(Debug)]
@@ -80,7 +121,7 @@ struct MetricSums {
 
 /// Computes metrics point by point, so that predictions need not be kept.
 #[derive(Debug)]
-pub struct MetricsBuilder {
+pub(crate) struct MetricsBuilder {
     measures: Vec<MetricSums>,
     inverse_propensities: Option<InversePropensities>,
     judge: Judge,
@@ -90,7 +131,7 @@ pub struct MetricsBuilder {
 
 impl MetricsBuilder {
     /// A builder without points.
-    pub fn new(options: MetricsOptions) -> Self {
+    pub(crate) fn new(options: MetricsOptions) -> Self {
         let mut families = vec![
             (Family::Precision, &options.ks),
             (Family::Ndcg, &options.ks),
@@ -121,7 +162,7 @@ impl MetricsBuilder {
     }
 
     /// Adds the next point: its true labels, and its ranked labels in any order.
-    pub fn push(&mut self, truth_row: &[u32], ranked: &[Scored]) {
+    pub(crate) fn push(&mut self, truth_row: &[u32], ranked: &[Scored]) {
         let Judged { truth, hits } = self.judge.judge(truth_row, ranked);
         if truth.is_empty() {
             self.n_skipped += 1;
@@ -169,23 +210,21 @@ impl MetricsBuilder {
     }
 
     /// The metrics of all points pushed.
-    pub fn finish(self) -> Metrics {
-        let named = self.measures.iter().map(|measure| {
-            let family = match measure.family {
-                Family::Precision => "p",
-                Family::Ndcg => "ndcg",
-                Family::PropensityScored => "psp",
-                Family::Recall => "r",
-            };
+    pub(crate) fn finish(self) -> Metrics {
+        let values = self.measures.iter().map(|measure| {
             let ratio = if measure.attainable == 0.0 {
                 0.0
             } else {
                 measure.attained / measure.attainable
             };
-            (format!("{family}@{}", measure.k), 100.0 * ratio)
+            MetricValue {
+                family: measure.family,
+                k: measure.k,
+                percent: 100.0 * ratio,
+            }
         });
         Metrics {
-            named: named.collect(),
+            values: values.collect(),
             n_points: self.n_points,
             n_skipped: self.n_skipped,
         }
@@ -199,7 +238,7 @@ fn discount(place: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Propensity, evaluate, inverse_propensities};
+    use super::super::{LabelFrequencies, Propensity, measure};
     use super::*;
     use crate::ids::LabelId;
     use crate::matrix::CsrBuilder;
@@ -207,6 +246,14 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     const N_LABELS: usize = 12;
+
+    fn weights(counts: &[usize], n_points: usize) -> InversePropensities {
+        let frequencies = LabelFrequencies {
+            counts: counts.to_vec(),
+            n_points,
+        };
+        frequencies.inverse_propensities(Propensity::default())
+    }
 
     /// A data set with few labels and few distinct scores, so that ties, duplicates and empty rows are common.
     type MetricsCase = (
@@ -295,13 +342,14 @@ mod tests {
             let options = MetricsOptions {
                 ks: ks.clone(),
                 recall_ks: ks.clone(),
-                inverse_propensities: Some(inverse_propensities(counts, 100, Propensity::default())),
+                inverse_propensities: Some(weights(counts, 100)),
                 filter: filter.iter().map(|&(point_idx, label)| (point_idx, LabelId(label))).collect(),
             };
-            let metrics = evaluate(&truth.finish(N_LABELS).unwrap(), &predictions, options);
+            let metrics = measure(&truth.finish(N_LABELS).unwrap(), &predictions, options);
             prop_assert_eq!(metrics.n_points() + metrics.n_skipped(), points.len());
+            let named: BTreeMap<String, f64> = metrics.iter().collect();
             for (name, expected) in ks.iter().flat_map(|&k| naive(&case, k)) {
-                let found = metrics.get(&name).unwrap();
+                let found = named[&name];
                 prop_assert!((found - expected).abs() < 1e-9, "{} is {}, by definition {}", name, found, expected);
             }
         }
@@ -310,11 +358,11 @@ mod tests {
     #[test]
     fn metrics_come_in_a_stable_order() {
         let options = MetricsOptions {
-            inverse_propensities: Some(inverse_propensities(&[3], 9, Propensity::default())),
+            inverse_propensities: Some(weights(&[3], 9)),
             ..MetricsOptions::default()
         };
         let metrics = MetricsBuilder::new(options).finish();
-        let names: Vec<&str> = metrics.iter().map(|(name, _)| name).collect();
+        let names: Vec<String> = metrics.iter().map(|(name, _)| name).collect();
         assert_eq!(
             names.join(" "),
             "p@1 p@3 p@5 ndcg@1 ndcg@3 ndcg@5 psp@1 psp@3 psp@5 r@1 r@3 r@5 r@10 r@20 r@100"
@@ -332,7 +380,7 @@ mod tests {
         builder.push(&[1], &hit);
         let metrics = builder.finish();
         assert_eq!((metrics.n_points(), metrics.n_skipped()), (1, 1));
-        assert_eq!(metrics.get("p@1"), Some(100.0));
-        assert_eq!(metrics.get("psp@1"), None);
+        assert_eq!(metrics.precision(1), Some(100.0));
+        assert_eq!((metrics.psp(1), metrics.precision(2)), (None, None));
     }
 }

@@ -3,9 +3,10 @@
 //! Labels are ordered by descending training frequency, ties by id, and cut into ten parts of nearly equal size. A
 //! model that only knows frequent labels looks good on average and bad in the last deciles.
 
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
 use super::ranking::{FilterPairs, Judge};
 use crate::ids::Scored;
-use crate::matrix::CsrMatrix;
 
 const N_DECILES: usize = 10;
 
@@ -26,6 +27,20 @@ pub struct Decile {
     pub contribution: f64,
 }
 
+impl Serialize for Decile {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(7))?;
+        map.serialize_entry("n_labels", &self.n_labels)?;
+        map.serialize_entry("most_points", &self.most_points)?;
+        map.serialize_entry("fewest_points", &self.fewest_points)?;
+        map.serialize_entry("n_pairs", &self.n_pairs)?;
+        map.serialize_entry("n_found", &self.n_found)?;
+        map.serialize_entry("r@100", &self.recall())?;
+        map.serialize_entry("contribution", &self.contribution)?;
+        map.end()
+    }
+}
+
 impl Decile {
     /// The share of its true pairs that were found, in percent; 0 without pairs.
     pub fn recall(&self) -> f64 {
@@ -38,7 +53,7 @@ impl Decile {
 }
 
 /// The decile of every label, from 0 for the most frequent tenth to 9.
-pub fn decile_of_labels(train_label_counts: &[usize]) -> Vec<u8> {
+pub(crate) fn decile_of_labels(train_label_counts: &[usize]) -> Vec<u8> {
     let n_labels = train_label_counts.len();
     let mut by_frequency: Vec<usize> = (0..n_labels).collect();
     by_frequency.sort_by_key(|&label| (usize::MAX - train_label_counts[label], label));
@@ -55,7 +70,7 @@ pub fn decile_of_labels(train_label_counts: &[usize]) -> Vec<u8> {
 
 /// Computes recall by decile, point by point.
 #[derive(Debug)]
-pub struct DecilesBuilder {
+pub(crate) struct DecilesBuilder {
     decile_of_label: Vec<u8>,
     deciles: Vec<Decile>,
     judge: Judge,
@@ -66,7 +81,7 @@ impl DecilesBuilder {
     /// A builder for labels with these numbers of training points, for the first `k` places.
     ///
     /// A label without a count belongs to the last decile.
-    pub fn new(train_label_counts: &[usize], k: usize, filter: FilterPairs) -> Self {
+    pub(crate) fn new(train_label_counts: &[usize], k: usize, filter: FilterPairs) -> Self {
         let decile_of_label = decile_of_labels(train_label_counts);
         let mut deciles = vec![Decile::default(); N_DECILES];
         for (&count, &decile_idx) in train_label_counts.iter().zip(&decile_of_label) {
@@ -89,7 +104,7 @@ impl DecilesBuilder {
     }
 
     /// Adds the next point: its true labels, and its ranked labels in any order.
-    pub fn push(&mut self, truth_row: &[u32], ranked: &[Scored]) {
+    pub(crate) fn push(&mut self, truth_row: &[u32], ranked: &[Scored]) {
         let judged = self.judge.judge(truth_row, ranked);
         if judged.truth.is_empty() {
             return;
@@ -110,7 +125,7 @@ impl DecilesBuilder {
     }
 
     /// The ten deciles, the most frequent labels first.
-    pub fn finish(mut self) -> Vec<Decile> {
+    pub(crate) fn finish(mut self) -> Vec<Decile> {
         for decile in &mut self.deciles {
             decile.contribution *= 100.0 / self.n_points.max(1) as f64;
         }
@@ -118,33 +133,12 @@ impl DecilesBuilder {
     }
 }
 
-/// Recall@100 by decile of one ranking per point; row `i` of `truth` belongs to `predictions[i]`.
-///
-/// # Panics
-/// If there are not as many predictions as points.
-pub fn by_decile(
-    truth: &CsrMatrix,
-    predictions: &[Vec<Scored>],
-    train_label_counts: &[usize],
-    filter: FilterPairs,
-) -> Vec<Decile> {
-    assert_eq!(
-        truth.n_rows(),
-        predictions.len(),
-        "one prediction per point"
-    );
-    let mut builder = DecilesBuilder::new(train_label_counts, 100, filter);
-    for (point_idx, prediction) in predictions.iter().enumerate() {
-        builder.push(truth.row(point_idx).0, prediction);
-    }
-    builder.finish()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::{MetricsOptions, evaluate};
+    use super::super::{MetricsOptions, measure};
     use super::*;
     use crate::ids::LabelId;
+    use crate::matrix::CsrMatrix;
 
     fn ranking(labels: &[u32]) -> Vec<Scored> {
         labels
@@ -163,7 +157,11 @@ mod tests {
         let truth =
             CsrMatrix::new(vec![0, 3, 5], vec![0, 18, 19, 0, 25], vec![1.0; 5], 26).unwrap();
         let predictions = [ranking(&[19, 3]), ranking(&[25])];
-        let deciles = by_decile(&truth, &predictions, &counts, FilterPairs::default());
+        let mut builder = DecilesBuilder::new(&counts, 100, FilterPairs::default());
+        for (point_idx, ranking) in predictions.iter().enumerate() {
+            builder.push(truth.row(point_idx).0, ranking);
+        }
+        let deciles = builder.finish();
 
         assert!(deciles.iter().all(|decile| decile.n_labels == 2));
         let (first, last) = (&deciles[0], &deciles[9]);
@@ -173,9 +171,9 @@ mod tests {
         // Label 25 was never seen in training: it counts as rare.
         assert_eq!((last.n_pairs, last.n_found), (3, 1));
 
-        let metrics = evaluate(&truth, &predictions, MetricsOptions::default());
+        let metrics = measure(&truth, &predictions, MetricsOptions::default());
         let sum: f64 = deciles.iter().map(|decile| decile.contribution).sum();
-        assert!((sum - metrics.get("r@100").unwrap()).abs() < 1e-9);
+        assert!((sum - metrics.recall(100).unwrap()).abs() < 1e-9);
     }
 
     #[test]

@@ -17,49 +17,28 @@ mod builder;
 mod deciles;
 mod propensity;
 mod ranking;
+mod reliability;
 
-pub use builder::{Metrics, MetricsBuilder, MetricsOptions};
-pub use deciles::{Decile, DecilesBuilder, by_decile, decile_of_labels};
-pub use propensity::{InversePropensities, Propensity, inverse_propensities, label_counts};
+pub use builder::Metrics;
+pub(crate) use builder::{MetricsBuilder, MetricsOptions};
+pub use deciles::Decile;
+pub(crate) use deciles::{DecilesBuilder, decile_of_labels};
+pub use propensity::{LabelFrequencies, Propensity};
 pub use ranking::FilterPairs;
+pub use reliability::{Reliability, ReliabilityBin};
 
-use crate::ids::Scored;
-use crate::matrix::CsrMatrix;
+#[cfg(test)]
+use crate::{ids::Scored, matrix::CsrMatrix};
+#[cfg(test)]
+mod golden_tests;
 
-/// The metrics of one ranking per point; row `i` of `truth` belongs to `predictions[i]`.
-///
-/// To evaluate without keeping all predictions, push them into a [`MetricsBuilder`].
-///
-/// # Panics
-/// If there are not as many predictions as points.
-///
-/// # Examples
-/// ```
-/// use elias::{LabelId, Scored};
-/// use elias::data::CsrMatrix;
-/// use elias::metrics::{MetricsOptions, evaluate};
-///
-/// let truth = CsrMatrix::new(vec![0, 2], vec![0, 3], vec![1.0, 1.0], 4)?;
-/// let ranking = [(3, 0.9), (1, 0.5), (0, 0.4)]
-///     .map(|(label, score)| Scored { label: LabelId(label), score });
-/// let metrics = evaluate(&truth, &[ranking.to_vec()], MetricsOptions::default());
-/// assert_eq!(metrics.get("p@1"), Some(100.0));
-/// assert_eq!(metrics.get("r@1"), Some(50.0));
-/// # Ok::<(), elias::Error>(())
-/// ```
-pub fn evaluate(
-    truth: &CsrMatrix,
-    predictions: &[Vec<Scored>],
-    options: MetricsOptions,
-) -> Metrics {
-    assert_eq!(
-        truth.n_rows(),
-        predictions.len(),
-        "one prediction per point"
-    );
+/// The metrics of one ranking per point; row `i` of `truth` belongs to `rankings[i]`.
+#[cfg(test)]
+fn measure(truth: &CsrMatrix, rankings: &[Vec<Scored>], options: MetricsOptions) -> Metrics {
+    assert_eq!(truth.n_rows(), rankings.len(), "one ranking per point");
     let mut builder = MetricsBuilder::new(options);
-    for (point_idx, prediction) in predictions.iter().enumerate() {
-        builder.push(truth.row(point_idx).0, prediction);
+    for (point_idx, ranking) in rankings.iter().enumerate() {
+        builder.push(truth.row(point_idx).0, ranking);
     }
     builder.finish()
 }

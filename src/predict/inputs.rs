@@ -15,18 +15,15 @@ pub enum Inputs<'a> {
     Features(&'a CsrMatrix),
     /// The texts or the features of a data set, whichever the model was trained on.
     Dataset(&'a Dataset),
-    /// Points that [`Predictor::points`](super::Predictor::points) made.
-    Points(&'a PointSet),
 }
 
 impl Inputs<'_> {
     /// The points of the inputs.
-    pub(super) fn points(&self, featurizer: &Featurizer) -> Result<Cow<'_, PointSet>> {
+    pub(super) fn points(&self, featurizer: &Featurizer) -> Result<PointSet> {
         match self {
-            Inputs::Texts(texts) => featurizer.points_of_texts(texts).map(Cow::Owned),
-            Inputs::Features(features) => featurizer.points_of_features(features).map(Cow::Owned),
-            Inputs::Dataset(data) => featurizer.points(data).map(Cow::Owned),
-            Inputs::Points(points) => Ok(Cow::Borrowed(points)),
+            Inputs::Texts(texts) => featurizer.points_of_texts(texts),
+            Inputs::Features(features) => featurizer.points_of_features(features),
+            Inputs::Dataset(data) => featurizer.points(data),
         }
     }
 }
@@ -64,11 +61,5 @@ impl<'a> From<&'a CsrMatrix> for Inputs<'a> {
 impl<'a> From<&'a Dataset> for Inputs<'a> {
     fn from(data: &'a Dataset) -> Self {
         Inputs::Dataset(data)
-    }
-}
-
-impl<'a> From<&'a PointSet> for Inputs<'a> {
-    fn from(points: &'a PointSet) -> Self {
-        Inputs::Points(points)
     }
 }

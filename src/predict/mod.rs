@@ -7,9 +7,13 @@
 mod inputs;
 mod integrity;
 mod parts;
+mod query;
+mod uncalibrated;
 
 pub use crate::candidates::Level;
 pub use inputs::Inputs;
+pub use query::Query;
+pub use uncalibrated::Uncalibrated;
 
 pub(crate) use integrity::Integrity;
 pub(crate) use parts::{EnsembleCalibration, PredictorParts, TrainingRecord};
@@ -27,7 +31,7 @@ use crate::data::{DataSummary, LabelSet};
 use crate::error::Result;
 use crate::events::Event;
 use crate::features::{FeatureScratch, Featurizer, PointSet, Points};
-use crate::ids::{LabelId, Scored};
+use crate::ids::{Prediction, Scored};
 use crate::matrix::top_k;
 use crate::pool::Pool;
 
@@ -44,37 +48,6 @@ pub struct Predictor {
 impl Drop for Predictor {
     fn drop(&mut self) {
         self.integrity.give_up();
-    }
-}
-
-/// One predicted label.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Prediction<'a> {
-    /// The label's name.
-    pub label: &'a str,
-    /// The label's position in [`Predictor::labels`].
-    pub id: LabelId,
-    /// How relevant it is; comparable between texts, but not a probability.
-    pub score: f32,
-    /// The probability that it is right; none if the model is not calibrated or answers below the top level.
-    pub probability: Option<f32>,
-}
-
-/// How many labels to predict, and at which level. A number alone asks for so many at the top level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Query {
-    /// Labels per point.
-    pub k: usize,
-    /// The part of the model that answers.
-    pub level: Level,
-}
-
-impl From<usize> for Query {
-    fn from(k: usize) -> Self {
-        Query {
-            k,
-            level: Level::default(),
-        }
     }
 }
 
@@ -124,10 +97,11 @@ impl Predictor {
     /// `ranker.n_candidates` best labels of each member, or `k` if that is more.
     ///
     /// # Errors
-    /// [`crate::Error::CannotPredict`] if the model was trained on features, has not the level asked for, or holds a
+    /// As [`Predictor::check_query`]; [`crate::Error::CannotPredict`] if the model was trained on features, or holds a
     /// weight that is not finite.
     pub fn predict(&self, text: &str, query: impl Into<Query>) -> Result<Vec<Prediction<'_>>> {
         let query = query.into();
+        self.check_query(query)?;
         Ok(self.name(self.rank_one(text, query)?, query))
     }
 
@@ -141,6 +115,7 @@ impl Predictor {
         query: impl Into<Query>,
     ) -> Result<Vec<Vec<Prediction<'_>>>> {
         let query = query.into();
+        self.check_query(query)?;
         let rankings = self.rank(inputs, query)?;
         let named = rankings
             .into_iter()
@@ -148,18 +123,13 @@ impl Predictor {
         Ok(named.collect())
     }
 
-    /// As [`Predictor::predict_batch`], without names and probabilities.
-    ///
-    /// # Errors
-    /// As [`Predictor::predict_batch`].
-    pub fn rank<'a>(
+    /// As [`Predictor::predict_batch`], without threshold, names and probabilities.
+    pub(crate) fn rank<'a>(
         &self,
         inputs: impl Into<Inputs<'a>>,
         query: impl Into<Query>,
     ) -> Result<Vec<Vec<Scored>>> {
-        let inputs = inputs.into();
-        let points = inputs.points(&self.parts.featurizer)?;
-        self.rank_points(points.points(), query.into())
+        self.rank_points(self.points(inputs)?.points(), query.into())
     }
 
     /// Names of the labels it knows.
@@ -213,37 +183,14 @@ impl Predictor {
         Some(calibration.probabilities.predict(score))
     }
 
-    /// Why answers have no probabilities, in words; `None` if they have.
-    pub fn why_no_probabilities(&self) -> Option<String> {
-        if self.parts.calibration.is_some() {
-            return None;
-        }
-        let skipped = self.history().iter().find_map(|event| match event {
-            Event::CalibrationSkipped { n_points, n_needed } => Some((*n_points, *n_needed)),
-            _ => None,
-        });
-        Some(match skipped {
-            Some((n_points, n_needed)) => {
-                let points = if n_points == 1 { "point" } else { "points" };
-                format!(
-                    "the training data is too small to calibrate the model ({n_points} {points} could be held out, {n_needed} are needed)"
-                )
-            }
-            // Only a merged model has calibrated scores without probabilities.
-            None if self.check_level(Level::Calibrated).is_ok() => {
-                "the model was merged, and probabilities of its members are not those of the whole; `elias merge --calibrate DATA` fits them".into()
-            }
-            None => "the model was trained without calibration".into(),
-        })
+    /// Whether answers of the top level have probabilities.
+    pub fn is_calibrated(&self) -> bool {
+        self.parts.calibration.is_some()
     }
 
     /// The points of inputs, for `insight`.
-    ///
-    /// # Errors
-    /// [`crate::Error::CannotPredict`] if the inputs are not what the model was trained on.
-    pub fn points<'a>(&self, inputs: impl Into<Inputs<'a>>) -> Result<PointSet> {
-        let inputs = inputs.into();
-        Ok(inputs.points(&self.parts.featurizer)?.into_owned())
+    pub(crate) fn points<'a>(&self, inputs: impl Into<Inputs<'a>>) -> Result<PointSet> {
+        inputs.into().points(&self.parts.featurizer)
     }
 
     pub(crate) fn featurizer(&self) -> &Featurizer {
@@ -273,16 +220,19 @@ impl Predictor {
         &self.parts.record
     }
 
+    /// The labels at or above the query's threshold, with names and probabilities.
     fn name(&self, ranking: Vec<Scored>, query: Query) -> Vec<Prediction<'_>> {
-        let is_top = query.level == Level::Ensemble;
+        let has_probabilities = self.has_probabilities(query.level);
+        let threshold = query.threshold.unwrap_or(f32::NEG_INFINITY);
         ranking
             .into_iter()
             .map(|Scored { label, score }| Prediction {
                 label: self.parts.label_set.name(label),
                 id: label,
                 score,
-                probability: self.probability(score).filter(|_| is_top),
+                probability: self.probability(score).filter(|_| has_probabilities),
             })
+            .take_while(|prediction| prediction.relevance() >= threshold)
             .collect()
     }
 
@@ -335,7 +285,7 @@ impl Predictor {
     /// # Errors
     /// As [`Predictor::check_level`], and [`crate::Error::CannotPredict`] once a file is known to be damaged.
     pub(crate) fn walk(&self, query: &Query) -> Result<Walk<'_>> {
-        let Query { k, level } = *query;
+        let Query { k, level, .. } = *query;
         self.integrity.check()?;
         self.check_level(level)?;
         let (members, plan) = (&self.parts.members, &self.parts.plan);

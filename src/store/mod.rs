@@ -21,10 +21,11 @@ mod processes;
 mod unfinished;
 
 pub use format::files::FileRecord;
-pub use model::{
-    CheckedFile, Description, FileState, FilesCheck, check_files, describe, merge, verify,
-};
-pub use unfinished::{check_not_in_use, is_unfinished};
+pub use model::{CheckedFile, Description, FileState, FilesCheck, check_files, describe};
+pub use unfinished::is_unfinished;
+
+pub(crate) use model::{merge, verify};
+pub(crate) use unfinished::check_not_in_use;
 
 pub(crate) use processes::Follower;
 pub(crate) use unfinished::{

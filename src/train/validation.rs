@@ -44,13 +44,13 @@ impl Validator<'_> {
             }
         }
         let metrics = metrics.finish();
-        let percent = |name: &str| metrics.get(name).unwrap_or(0.0);
+        let percent = |value: Option<f64>| value.expect("a default cut-off");
         Event::Validation {
             phase,
             epoch,
-            precision_at_1: percent("p@1"),
-            precision_at_5: percent("p@5"),
-            recall_at_100: percent("r@100"),
+            precision_at_1: percent(metrics.precision(1)),
+            precision_at_5: percent(metrics.precision(5)),
+            recall_at_100: percent(metrics.recall(100)),
         }
     }
 

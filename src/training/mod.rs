@@ -3,8 +3,11 @@
 //! [`Trainer`] is the front door. [`PreparedTraining`] knows the plan and the memory it will take before anything is
 //! trained. `run` is the training itself, `members` that of one member.
 
+mod cut;
+mod directories;
 mod members;
 mod memory;
+mod memory_limit;
 mod prepare;
 mod processes;
 mod recalibrate;
@@ -18,8 +21,9 @@ mod workload;
 mod process_tests;
 
 pub use memory::MemoryEstimate;
+pub use memory_limit::size;
 pub use prepare::PreparedTraining;
-pub use recalibrate::{GivenHoldOut, calibrate};
+pub use recalibrate::GivenHoldOut;
 pub use workload::Workload;
 
 use std::path::{Path, PathBuf};

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::events::Event;
 use crate::features::PointSet;
 use crate::neighbours::NeighbourScratch;
-use crate::predict::{EnsembleCalibration, Level, Predictor, Query};
+use crate::predict::{EnsembleCalibration, Predictor};
 
 /// The use of points that were given to calibrate on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct GivenHoldOut {
 /// # Errors
 /// [`Error::CannotTrain`] if the data is the model's training data, numbers its labels in another way, or has fewer
 /// usable points than `hold_out.min_points`; [`Error::CannotPredict`] if the model cannot answer it.
-pub fn calibrate(predictor: &mut Predictor, data: &Dataset) -> Result<GivenHoldOut> {
+pub(super) fn calibrate(predictor: &mut Predictor, data: &Dataset) -> Result<GivenHoldOut> {
     let known = predictor.labels().names();
     let given = data.label_set().names();
     if !known.iter().eq(given.iter().take(known.len())) {
@@ -79,11 +79,7 @@ fn nearest_training_points(predictor: &Predictor, points: &PointSet) -> Result<V
 }
 
 fn fit(predictor: &Predictor, held_out: &HeldOut<'_>) -> Result<(EnsembleCalibration, Event)> {
-    let query = Query {
-        k: N_SEEN,
-        level: Level::Ensemble,
-    };
-    let answers = predictor.rank_points(held_out.points().points(), query)?;
+    let answers = predictor.rank_points(held_out.points().points(), N_SEEN.into())?;
     let mut seen = SeenAnswers::default();
     for (point, answers) in answers.iter().enumerate() {
         seen.push(answers, |label| held_out.has(point, label));

@@ -47,6 +47,6 @@ fn a_directory_without_permission_to_write_is_refused_and_its_model_stays() {
         assert_eq!(contents(directory.path()), before);
     }
     // Reading needs no permission to write, and the superuser is bound by neither.
-    elias::tools::verify(directory.path()).unwrap();
+    elias::Predictor::verify(directory.path()).unwrap();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
 }

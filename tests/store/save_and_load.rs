@@ -15,11 +15,11 @@ fn a_loaded_model_gives_the_same_answers_and_is_saved_as_the_same_bytes() {
     assert_eq!(loaded.labels(), predictor.labels());
     assert_eq!(loaded.label_counts(), predictor.label_counts());
     assert_eq!(loaded.plan(), predictor.plan());
-    let answers = predictor.rank(&data, 10).unwrap();
-    assert_eq!(loaded.rank(&data, 10).unwrap(), answers);
+    let answers = predictor.predict_batch(&data, 10).unwrap();
+    assert_eq!(loaded.predict_batch(&data, 10).unwrap(), answers);
     assert_eq!(loaded.predict("word3 both3", 5).unwrap().len(), 5);
     let checked = verify(first.path()).unwrap();
-    assert_eq!(checked.rank(&data, 10).unwrap(), answers);
+    assert_eq!(checked.predict_batch(&data, 10).unwrap(), answers);
 
     let second = temporary();
     loaded.save(second.path()).unwrap();
@@ -37,8 +37,8 @@ fn a_model_in_memory_answers_as_before_whatever_happens_to_its_files() {
         // A mapped file that is cut short would end the process.
         fs::File::create(entry.unwrap().path()).unwrap();
     }
-    let answers = predictor.rank(&data, 10).unwrap();
-    assert_eq!(loaded.rank(&data, 10).unwrap(), answers);
+    let answers = predictor.predict_batch(&data, 10).unwrap();
+    assert_eq!(loaded.predict_batch(&data, 10).unwrap(), answers);
     assert!(Predictor::load_into_memory(directory.path()).is_err());
 }
 
@@ -53,8 +53,8 @@ fn classifiers_in_sixteen_bits_take_less_and_answer_as_they_did_in_memory() {
         predictor.save(directory.path()).unwrap();
         let loaded = verify(directory.path()).unwrap();
         assert_eq!(
-            loaded.rank(&data, 10).unwrap(),
-            predictor.rank(&data, 10).unwrap()
+            loaded.predict_batch(&data, 10).unwrap(),
+            predictor.predict_batch(&data, 10).unwrap()
         );
         let described = describe(directory.path()).unwrap();
         let mut files = described.files.into_iter();
@@ -81,8 +81,8 @@ fn a_model_of_features_and_one_without_a_learned_index_survive() {
     let loaded = Predictor::load(directory.path()).unwrap();
     assert!(!loaded.takes_texts());
     assert_eq!(
-        loaded.rank(&data, 5).unwrap(),
-        predictor.rank(&data, 5).unwrap()
+        loaded.predict_batch(&data, 5).unwrap(),
+        predictor.predict_batch(&data, 5).unwrap()
     );
     assert!(!describe(directory.path()).unwrap().takes_texts);
 }
@@ -153,7 +153,7 @@ fn a_model_is_replaced_only_when_asked_and_without_leftovers() {
     let files = describe(directory.path()).unwrap().files;
     assert_eq!(files.len() + 1, contents(directory.path()).len());
     let answers = train(&data).rank(&data, 5).unwrap();
-    assert_eq!(old.rank(&data, 5).unwrap(), answers);
+    assert_eq!(old.predict_batch(&data, 5).unwrap(), answers);
 }
 
 #[test]
@@ -191,8 +191,8 @@ fn a_model_without_ranker_and_calibration_loads_from_a_manifest_that_knows_of_ne
     let loaded = Predictor::load(directory.path()).unwrap();
     assert_eq!(loaded.probability(0.5), None);
     assert_eq!(
-        loaded.rank(&data, 5).unwrap(),
-        predictor.rank(&data, 5).unwrap()
+        loaded.predict_batch(&data, 5).unwrap(),
+        predictor.predict_batch(&data, 5).unwrap()
     );
 }
 
@@ -248,8 +248,8 @@ fn stage_1_is_kept_when_asked_and_answers_by_itself() {
     let predictor = Trainer::new(keeping.clone()).train(&data).unwrap();
     // The final model is the same with and without it.
     let plain = train(&data);
-    let answers = predictor.rank(&data, 10).unwrap();
-    assert_eq!(answers, plain.rank(&data, 10).unwrap());
+    let answers = predictor.predict_batch(&data, 10).unwrap();
+    assert_eq!(answers, plain.predict_batch(&data, 10).unwrap());
 
     let stage1 = Query {
         k: 10,
@@ -257,20 +257,20 @@ fn stage_1_is_kept_when_asked_and_answers_by_itself() {
     };
     let directory = temporary();
     predictor.save(directory.path()).unwrap();
-    let expected = predictor.rank(&data, stage1).unwrap();
+    let expected = predictor.predict_batch(&data, stage1).unwrap();
     assert_ne!(expected, answers);
     let loaded = verify(directory.path()).unwrap();
     let again = temporary();
     loaded.save(again.path()).unwrap();
     assert_eq!(contents(directory.path()), contents(again.path()));
-    assert_eq!(loaded.rank(&data, stage1).unwrap(), expected);
+    assert_eq!(loaded.predict_batch(&data, stage1).unwrap(), expected);
 
     // Its answers are those of a training that ends there.
     let one_stage = ["stage2.epochs=0", "ranker.enabled=false"].iter();
     let one_stage = one_stage.fold(keeping, |config, one| config.with_value(one).unwrap());
     let short = Trainer::new(one_stage).train(&data).unwrap();
-    assert_eq!(short.rank(&data, stage1).unwrap(), expected);
+    assert_eq!(short.predict_batch(&data, stage1).unwrap(), expected);
 
-    let error = plain.rank(&data, stage1).unwrap_err();
+    let error = plain.predict_batch(&data, stage1).unwrap_err();
     assert!(error.to_string().contains("train.keep_stage1"), "{error}");
 }

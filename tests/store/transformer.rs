@@ -79,8 +79,8 @@ fn a_model_with_a_transformer_is_the_same_on_any_number_of_threads_and_after_any
         let loaded = Predictor::load(&whole).unwrap();
         verify(&whole).unwrap();
         let test = dataset(30);
-        let answers = trained.rank(&test, 5).unwrap();
-        assert_eq!(loaded.rank(&test, 5).unwrap(), answers);
+        let answers = trained.predict_batch(&test, 5).unwrap();
+        assert_eq!(loaded.predict_batch(&test, 5).unwrap(), answers);
         let one = loaded.predict(test.texts().unwrap().get(3), 5).unwrap();
         for (one, listed) in one.iter().zip(&answers[3]) {
             assert!(

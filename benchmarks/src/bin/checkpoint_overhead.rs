@@ -4,12 +4,10 @@
 //! prints the seconds of each training and the median of the ratios. SECONDS is the least time between checkpoints;
 //! the cap on their share of the time, which the command has, is lifted. Both sides end with saving the model.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use elias::bench::median;
-use elias::data::{ReadOptions, read};
-use elias::{Config, Trainer};
+use elias::internals::median;
+use elias::{Config, Dataset, Trainer};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -20,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for setting in settings {
         config = config.with_value(setting)?;
     }
-    let (data, _) = read(Path::new(data), &ReadOptions::default())?;
+    let data = Dataset::read(data)?;
     let interval = Duration::from_secs(seconds.parse()?);
     let trainer = Trainer::new(config);
     let place = std::env::temp_dir().join(format!("checkpoint-overhead-{}", std::process::id()));

@@ -8,10 +8,8 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use elias::bench::cluster_labels;
-use elias::config::default_n_clusters;
-use elias::data::{ReadOptions, read};
-use elias::tools::TfIdf;
+use elias::internals::{cluster_labels, default_n_clusters};
+use elias::{Dataset, TfIdf};
 use elias_benchmarks::{write, write_matrix};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -19,7 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let usage = "usage: cluster DATA OUT_DIR [N_CLUSTERS | default] [SEED]";
     let input = PathBuf::from(arguments.next().ok_or(usage)?);
     let out = PathBuf::from(arguments.next().ok_or(usage)?);
-    let (data, _) = read(&input, &ReadOptions::default())?;
+    let data = Dataset::read(&input)?;
     let n_clusters = match arguments.next().as_deref() {
         None | Some("default") => default_n_clusters(data.n_labels()),
         Some(count) => count.parse()?,

@@ -7,8 +7,7 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use elias::data::{ReadOptions, read};
-use elias::tools::TfIdf;
+use elias::{Dataset, TfIdf};
 use elias_benchmarks::{write, write_matrix};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -17,7 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let input = PathBuf::from(arguments.next().ok_or(usage)?);
     let out = PathBuf::from(arguments.next().ok_or(usage)?);
     let repeats: usize = arguments.next().map_or(Ok(1), |count| count.parse())?;
-    let (data, _) = read(&input, &ReadOptions::default())?;
+    let data = Dataset::read(&input)?;
     let texts = data.texts().ok_or("the data has no texts")?;
 
     let mut last = None;

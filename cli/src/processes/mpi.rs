@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use elias::tools;
+use elias::Communicator;
 use mpi::datatype::{Partition, PartitionMut};
 use mpi::environment::Universe;
 use mpi::topology::SimpleCommunicator;

@@ -5,6 +5,8 @@
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
+use elias::ReadOption;
+
 /// How much is printed on stderr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verbosity {
@@ -90,6 +92,15 @@ pub(crate) fn error_message(error: &anyhow::Error) -> String {
         }
         message.push_str(&cause);
     }
+    let errors = error.chain().filter_map(|cause| cause.downcast_ref());
+    let needed = errors.filter_map(elias::Error::needed_option).next();
+    message.push_str(needed.map_or("", |option| match option {
+        ReadOption::TextColumn => "; name the column of the text with --text-column",
+        ReadOption::LabelColumn => "; name the column of the labels with --label-column",
+        ReadOption::LabelSeparator => "; name another separator with --label-separator",
+        ReadOption::Format => "; if you know the format, name it with --format",
+        _ => "",
+    }));
     message
 }
 

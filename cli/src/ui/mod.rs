@@ -8,7 +8,6 @@ pub(crate) mod file_limit;
 pub(crate) mod interrupt;
 pub(crate) mod progress;
 pub(crate) mod shortlist;
-pub(crate) mod svg;
 pub(crate) mod table;
 pub(crate) mod time_left;
 pub(crate) mod training;

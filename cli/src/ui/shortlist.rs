@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use elias::insight::{BEAM_SIZES, RecallBySize, SHORTLIST_SIZES, ShortlistRecall};
+use elias::insight::ShortlistRecall;
 use serde_json::json;
 
 use crate::ui::count::count;
@@ -15,9 +15,9 @@ pub(crate) fn write_tables(out: &mut impl Write, recall: &ShortlistRecall) -> io
         "true labels inside the shortlist, in percent, by its size K; {}",
         count(recall.n_points, "point")
     )?;
-    for (beam, beam_size) in BEAM_SIZES.iter().enumerate().rev() {
+    for (beam, beam_size) in ShortlistRecall::BEAMS.iter().enumerate().rev() {
         writeln!(out)?;
-        let sizes = SHORTLIST_SIZES.iter().map(ToString::to_string);
+        let sizes = ShortlistRecall::SIZES.iter().map(ToString::to_string);
         let mut table = Table::new([format!("beam {beam_size}")].into_iter().chain(sizes));
         for index in &recall.indices {
             table.row(cells(&index.index, &index.by_beam[beam]));
@@ -28,7 +28,7 @@ pub(crate) fn write_tables(out: &mut impl Write, recall: &ShortlistRecall) -> io
     Ok(())
 }
 
-fn cells(name: &str, recall: &RecallBySize) -> Vec<String> {
+fn cells(name: &str, recall: &[f64]) -> Vec<String> {
     let shares = recall.iter().map(|share| format!("{share:.2}"));
     [name.to_owned()].into_iter().chain(shares).collect()
 }
@@ -37,8 +37,8 @@ fn cells(name: &str, recall: &RecallBySize) -> Vec<String> {
 pub(crate) fn write_json(out: &mut impl Write, recall: &ShortlistRecall) -> io::Result<()> {
     let object = json!({
         "n_points": recall.n_points,
-        "beam_sizes": BEAM_SIZES,
-        "shortlist_sizes": SHORTLIST_SIZES,
+        "beam_sizes": ShortlistRecall::BEAMS,
+        "shortlist_sizes": ShortlistRecall::SIZES,
         "indices": recall.indices,
         "one_against_all": recall.one_against_all,
     });

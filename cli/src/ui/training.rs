@@ -6,13 +6,12 @@ use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use elias::insight::TrainingCurves;
+use elias::internals::{CheckpointTimes, PhaseTime, TrainingTimes, size};
 use elias::{Config, Event, Observer, Phase};
 use indicatif::ProgressBar;
 
 use crate::memory;
 use crate::plan::format_duration;
-use crate::times::{Checkpoints, PhaseTime, Times};
 use crate::ui::console::Console;
 use crate::ui::count::count;
 use crate::ui::interrupt::Interrupt;
@@ -43,7 +42,7 @@ struct State {
     time_left: TimeLeft,
     bar: Option<ProgressBar>,
     times: Vec<PhaseTime>,
-    checkpoints: Checkpoints,
+    checkpoints: CheckpointTimes,
 }
 
 impl TrainingProgress {
@@ -66,7 +65,7 @@ impl TrainingProgress {
                 time_left: TimeLeft::new(n_epochs),
                 bar: None,
                 times: Vec::new(),
-                checkpoints: Checkpoints::default(),
+                checkpoints: CheckpointTimes::default(),
             }),
         }
     }
@@ -77,9 +76,9 @@ impl TrainingProgress {
     }
 
     /// Time and memory of the phases that have ended.
-    pub(crate) fn times(&self, resumed: bool) -> Times {
+    pub(crate) fn times(&self, resumed: bool) -> TrainingTimes {
         let state = self.lock();
-        Times {
+        TrainingTimes {
             resumed,
             phases: state.times.clone(),
             checkpoints: state.checkpoints.clone(),
@@ -215,7 +214,7 @@ impl TrainingProgress {
                 peak_bytes,
             });
             let peak = peak_bytes.map_or(String::new(), |bytes| {
-                format!(", peak memory so far {}", memory::size(bytes as usize))
+                format!(", peak memory so far {}", size(bytes as usize))
             });
             self.console
                 .detail(format_args!("{} took {seconds:.2} s{peak}", phase.name()));
@@ -288,15 +287,6 @@ pub(crate) fn milestone(event: &Event) -> Option<String> {
             count(n_points, "point")
         )),
         _ => None,
-    }
-}
-
-/// The stage of a curve, with its run if there are several: ensemble members, or training again on all points.
-pub(crate) fn curve_name(curve: &TrainingCurves, curves: &[TrainingCurves]) -> String {
-    if curves.iter().all(|other| other.member == 0) {
-        curve.phase.clone()
-    } else {
-        format!("{}, run {}", curve.phase, curve.member + 1)
     }
 }
 

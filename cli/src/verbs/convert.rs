@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
+use elias::TfIdf;
 use elias::data::{self, ConversionLoss, Dataset, Format, Part};
-use elias::tools::{self, TfIdf};
 
 use crate::outputs;
 use crate::reading;
@@ -95,7 +95,7 @@ impl Convert {
     fn cut_validation(&self, n_points: usize, console: &Console) -> anyhow::Result<Vec<PartData>> {
         let options = self.data_args.options(Part::Train, None);
         let dataset = reading::read(console, &self.source, options)?;
-        let cut = tools::cut_validation(&dataset, n_points, CUT_SEED)?;
+        let cut = dataset.cut_validation(n_points, CUT_SEED)?;
         let parts = [Part::Train, Part::Test].into_iter().zip(cut);
         Ok(parts
             .map(|(part, dataset)| PartData { part, dataset })

@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
-use elias::metrics::{MetricsBuilder, MetricsOptions, label_counts};
-use elias::{Config, Dataset, LabelId, Predictor, Scored, Trainer};
+use elias::metrics::LabelFrequencies;
+use elias::{Config, Dataset, Evaluation, LabelId, Predictor, Scored, Trainer};
 
-use crate::measuring::Measurement;
 use crate::reading::Split;
 use crate::ui::console::Console;
+use crate::ui::figures;
 use crate::ui::interrupt::{Interrupt, unless_stopped};
 use crate::ui::table::{MAX_WIDTH, Table, shorten};
 use crate::ui::training::TrainingProgress;
-use crate::{bundled, models};
+use crate::{bundled, measuring, models};
 
 const N_EXAMPLES: usize = 4;
 const N_ANSWERS: usize = 5;
@@ -56,9 +56,8 @@ impl Demo {
         }
 
         writeln!(out)?;
-        Measurement::default()
-            .run(&predictor, &test, console)?
-            .write_table(&mut out)?;
+        let measured = measuring::evaluate(&predictor, &test, Evaluation::default(), console)?;
+        figures::write_table(&mut out, &measured)?;
         writeln!(
             out,
             "(the most frequent label for every text: P@1 {:.2})",
@@ -141,18 +140,16 @@ fn write_examples(
 
 /// P@1 of predicting the most frequent label for every text.
 fn baseline(train: &Dataset, test: &Dataset) -> f64 {
-    let counts = label_counts(train.labels());
+    let counts = LabelFrequencies::of(train.labels()).counts;
     let most_frequent = (0..counts.len()).max_by_key(|&label| (counts[label], usize::MAX - label));
     let ranking: Vec<Scored> = most_frequent
+        .into_iter()
         .map(|label| Scored {
             label: LabelId(label as u32),
             score: 1.0,
         })
-        .into_iter()
         .collect();
-    let mut metrics = MetricsBuilder::new(MetricsOptions::default());
-    for point_idx in 0..test.n_points() {
-        metrics.push(test.labels().row(point_idx).0, &ranking);
-    }
-    metrics.finish().get("p@1").unwrap_or(0.0)
+    let rankings = std::iter::repeat_n(ranking, test.n_points());
+    let measured = Evaluation::default().measure(test.labels(), rankings, None);
+    measured.metrics.precision(1).expect("a default cut-off")
 }

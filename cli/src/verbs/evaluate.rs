@@ -6,18 +6,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use elias::Dataset;
 use elias::data::{self, LabelSet, Part};
-use elias::insight::shortlist_recall;
-use elias::metrics::{FilterPairs, Propensity};
+use elias::metrics::{FilterPairs, LabelFrequencies, Propensity};
+use elias::{Dataset, Evaluation, Level, Measurements, Query};
 
-use crate::measuring::{Frequencies, Measurement, N_QUERIES, Scorer, Scoring};
 use crate::ui::console::{Console, Misuse};
 use crate::ui::count::count;
-use crate::ui::figures::Figures;
+use crate::ui::figures;
 use crate::ui::progress::{Progress, Unit};
 use crate::ui::shortlist;
-use crate::{models, reading};
+use crate::{measuring, models, reading};
 
 /// Evaluate a model, or any predictions, against the true labels
 ///
@@ -53,7 +51,7 @@ pub(crate) struct Evaluate {
     #[arg(long, value_name = "FILE")]
     filter: Option<PathBuf>,
     /// PSP constants: A,B, or amazon, wikipedia, default
-    #[arg(long, value_name = "A,B", value_parser = parse_propensity, default_value = "default")]
+    #[arg(long, value_name = "A,B", value_parser = str::parse::<Propensity>, default_value = "default")]
     propensity: Propensity,
     /// Evaluate a part of the model: shortlist (recall by beam and size), stage1 (needs train.keep_stage1), stage2,
     /// ranker, calibrated or ensemble
@@ -77,7 +75,7 @@ impl Evaluate {
         if let (Some("shortlist"), [model, data]) = (self.stage.as_deref(), &self.paths[..]) {
             return self.shortlist(model, data, console);
         }
-        let figures = match (&self.predictions, &self.paths[..]) {
+        let measured = match (&self.predictions, &self.paths[..]) {
             (None, [model, data]) => self.of_model(model, data, console)?,
             (Some(predictions), [data]) => self.of_predictions(predictions, data, console)?,
             (None, _) => {
@@ -91,9 +89,9 @@ impl Evaluate {
         };
         let mut out = io::stdout().lock();
         if self.json {
-            figures.write_json(&mut out)?;
+            figures::write_json(&mut out, &measured)?;
         } else {
-            figures.write_table(&mut out)?;
+            figures::write_table(&mut out, &measured)?;
         }
         out.flush()?;
         Ok(())
@@ -104,8 +102,7 @@ impl Evaluate {
         let predictor = models::load(model)?;
         let options = self.data_args.options(Part::Test, Some(predictor.labels()));
         let test = reading::read(console, data, options)?;
-        let points = predictor.points(&test)?;
-        let recall = shortlist_recall(&predictor, &points, test.labels())?;
+        let recall = predictor.evaluate_shortlist(&test)?;
         predictor.check_files()?;
         let mut out = io::stdout().lock();
         if self.json {
@@ -117,24 +114,30 @@ impl Evaluate {
         Ok(())
     }
 
-    fn of_model(&self, model: &Path, data: &Path, console: &Console) -> anyhow::Result<Figures> {
+    fn of_model(
+        &self,
+        model: &Path,
+        data: &Path,
+        console: &Console,
+    ) -> anyhow::Result<Measurements> {
         let predictor = models::load(model)?;
         let level = models::parse_level(&predictor, self.stage.as_deref())?;
-        if let Some(reason) = predictor.why_no_probabilities() {
+        if let Some(reason) = models::why_uncalibrated(&predictor) {
             console.info(format_args!(
                 "no calibration error, since answers have no probabilities: {reason}"
             ));
         }
         let options = self.data_args.options(Part::Test, Some(predictor.labels()));
         let test = reading::read(console, data, options)?;
-        let measurement = Measurement {
-            scoring: self.scoring(&test, console)?,
+        let evaluation = self.evaluation(level, &test, console)?;
+        let mut measured = measuring::evaluate(&predictor, &test, evaluation, console)?;
+        let query = Query {
             level,
-            n_queries: N_QUERIES,
+            ..Query::default()
         };
-        let figures = measurement.run(&predictor, &test, console)?;
+        measured.query_times = measuring::time_queries(&predictor, &test, query)?;
         predictor.check_files()?;
-        Ok(figures)
+        Ok(measured)
     }
 
     fn of_predictions(
@@ -142,13 +145,15 @@ impl Evaluate {
         predictions: &Path,
         data: &Path,
         console: &Console,
-    ) -> anyhow::Result<Figures> {
+    ) -> anyhow::Result<Measurements> {
         let train = self.read_train(data, console)?;
         let listed = self.read_labels(predictions, train.is_some())?;
         let known_labels = listed.as_ref().or(train.as_ref().map(Dataset::label_set));
         let options = self.data_args.options(Part::Test, known_labels);
         let test = reading::read(console, data, options)?;
-        let frequencies = train.as_ref().map(Frequencies::of_data);
+        let frequencies = train
+            .as_ref()
+            .map(|train| LabelFrequencies::of(train.labels()));
         let n_listed = listed.as_ref().map(LabelSet::len);
         self.score(predictions, &test, n_listed, frequencies.as_ref(), console)
     }
@@ -200,10 +205,10 @@ impl Evaluate {
         predictions: &Path,
         test: &Dataset,
         n_listed: Option<usize>,
-        frequencies: Option<&Frequencies>,
+        frequencies: Option<&LabelFrequencies>,
         console: &Console,
-    ) -> anyhow::Result<Figures> {
-        let scoring = self.scoring(test, console)?;
+    ) -> anyhow::Result<Measurements> {
+        let evaluation = self.evaluation(Level::default(), test, console)?;
         let n_trained = frequencies.map_or(test.n_labels(), |known| known.counts.len());
         let n_trained = n_listed.unwrap_or(n_trained);
         let shape = data::PredictionShape::of(test, n_trained);
@@ -216,21 +221,26 @@ impl Evaluate {
                 "the predictions and the data have no label in common: are they of the same set?"
             );
         }
-        let mut scorer = Scorer::new(scoring, frequencies);
         let progress = Progress::start(console, "measuring", Unit::Items);
-        for (point_idx, ranking) in predictions.iter().enumerate() {
-            let (truth, _) = test.labels().row(point_idx);
-            scorer.push(truth, ranking);
-            progress.set(point_idx as u64 + 1, test.n_points() as u64);
-        }
-        Ok(scorer.finish(test.n_labels()))
+        let evaluation = Evaluation {
+            on_progress: Some(&|done, total| progress.set(done, total)),
+            ..evaluation
+        };
+        Ok(evaluation.measure(test.labels(), &predictions, frequencies))
     }
 
-    fn scoring(&self, test: &Dataset, console: &Console) -> anyhow::Result<Scoring> {
-        Ok(Scoring {
+    fn evaluation(
+        &self,
+        level: Level,
+        test: &Dataset,
+        console: &Console,
+    ) -> anyhow::Result<Evaluation<'static>> {
+        Ok(Evaluation {
+            level,
             propensity: self.propensity,
             filter: self.read_filter(test, console)?,
             by_decile: self.by_decile,
+            on_progress: None,
         })
     }
 
@@ -251,46 +261,5 @@ impl Evaluate {
             count(pairs.len(), "pair")
         ));
         Ok(pairs)
-    }
-}
-
-/// Parses `A,B`, or the name of a common pair.
-pub(crate) fn parse_propensity(text: &str) -> Result<Propensity, String> {
-    match text {
-        "default" => return Ok(Propensity::default()),
-        "amazon" => return Ok(Propensity::AMAZON),
-        "wikipedia" => return Ok(Propensity::WIKIPEDIA),
-        _ => {}
-    }
-    let (a, b) = text
-        .split_once(',')
-        .ok_or("expected two numbers, as in 0.55,1.5")?;
-    let number = |text: &str| {
-        text.trim()
-            .parse::<f64>()
-            .map_err(|_| format!("{text:?} is not a number"))
-    };
-    let (a, b) = (number(a)?, number(b)?);
-    let is_usable = a.is_finite() && b.is_finite() && a >= 0.0 && b > 0.0;
-    if !is_usable {
-        return Err("A must not be negative and B must be positive".into());
-    }
-    Ok(Propensity { a, b })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn propensity_constants_are_numbers_or_a_name() {
-        assert_eq!(parse_propensity("amazon"), Ok(Propensity::AMAZON));
-        assert_eq!(
-            parse_propensity("0.5, 0.4"),
-            Ok(Propensity { a: 0.5, b: 0.4 })
-        );
-        for bad in ["0.5", "0.5,x", "-1,1", "1,0", "nan,1", ""] {
-            assert!(parse_propensity(bad).is_err(), "{bad}");
-        }
     }
 }

@@ -5,13 +5,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use elias::data::Part;
-use elias::insight::{
-    AnswerExplanation, MemberExplanation, Neighbour, PointSet, explain, neighbours,
-};
-use elias::{Dataset, Predictor, tools};
-use serde_json::{Value, json};
+use elias::insight::{AnswerExplanation, Explanation, MemberExplanation};
+use elias::{Dataset, Predictor, Query};
 
-use crate::ui::console::{Console, Misuse};
+use crate::ui::console::Console;
 use crate::ui::count::count;
 use crate::ui::table::shorten;
 use crate::{models, reading};
@@ -29,7 +26,7 @@ pub(crate) struct Explain {
     #[arg(long)]
     text: String,
     /// Number of answers to explain
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = Query::default().k)]
     top_k: usize,
     /// Training data, to show the texts of similar training points
     #[arg(long, value_name = "DATA")]
@@ -41,33 +38,26 @@ pub(crate) struct Explain {
     json: bool,
 }
 
-/// Nearest training points to show.
-const N_NEIGHBOURS: usize = 5;
-
 impl Explain {
     pub(crate) fn run(&self, console: &Console) -> anyhow::Result<()> {
         let predictor = models::load(&self.model)?;
-        if !predictor.takes_texts() {
-            let misuse = "the model was trained on features, not on texts: there are no words to explain with";
-            return Err(Misuse(misuse.into()).into());
-        }
-        if let Some(reason) = predictor.why_no_probabilities() {
+        if let Some(reason) = models::why_uncalibrated(&predictor) {
             console.info(format_args!("answers have no probabilities: {reason}"));
         }
-        let points = predictor.points(&[&self.text])?;
-        if points.n_words() == 0 {
+        let mut explanation = predictor.explain(&self.text, self.top_k)?;
+        if explanation.words.is_empty() {
             console.info("the model knows no word of the text: the answers come from biases alone");
         }
-        let explanation = Explanation::of(&predictor, &points, self.top_k)?;
         predictor.check_files()?;
-        let train = self.read_train(&predictor, console)?;
+        if let Some(train) = self.read_train(&predictor, console)? {
+            explanation.add_texts(&train);
+        }
         let mut out = io::stdout().lock();
         if self.json {
-            let object = explanation.to_json(&self.text, train.as_ref());
-            serde_json::to_writer_pretty(&mut out, &object)?;
+            serde_json::to_writer_pretty(&mut out, &explanation)?;
             writeln!(out)?;
         } else {
-            explanation.write(&mut out, train.as_ref())?;
+            write(&mut out, &explanation)?;
         }
         out.flush()?;
         Ok(())
@@ -83,7 +73,7 @@ impl Explain {
         };
         let options = self.columns.options(Part::Train, Some(predictor.labels()));
         let train = reading::read(console, path, options)?;
-        let n_trained = tools::describe(&self.model)?.data.n_points;
+        let n_trained = predictor.training_data().n_points;
         anyhow::ensure!(
             train.n_points() == n_trained,
             "{}: it has {}, the model was trained on {}; give the data it was trained on",
@@ -95,65 +85,21 @@ impl Explain {
     }
 }
 
-/// The answers to a text and the training points near it.
-pub(crate) struct Explanation<'a> {
-    predictor: &'a Predictor,
-    answers: Vec<AnswerExplanation>,
-    near: Vec<Neighbour>,
-}
-
-impl<'a> Explanation<'a> {
-    /// Explains the best `k` answers to the one text in `points`.
-    pub(crate) fn of(
-        predictor: &'a Predictor,
-        points: &PointSet,
-        k: usize,
-    ) -> elias::Result<Explanation<'a>> {
-        Ok(Explanation {
-            predictor,
-            answers: explain(predictor, points, k)?,
-            near: neighbours(predictor, points, N_NEIGHBOURS)?,
-        })
+fn write(out: &mut impl Write, explanation: &Explanation) -> io::Result<()> {
+    for (place, answer) in explanation.answers.iter().enumerate() {
+        write_answer(out, place + 1, answer)?;
     }
-
-    pub(crate) fn to_json(&self, text: &str, train: Option<&Dataset>) -> Value {
-        let near = self.near.iter().map(|neighbour| {
-            json!({"point": neighbour.point, "similarity": neighbour.similarity,
-                   "text": text_of(train, neighbour.point),
-                   "labels": self.labels_of(neighbour)})
-        });
-        let near: Vec<_> = near.collect();
-        json!({"text": text, "answers": self.answers, "neighbours": near})
+    if !explanation.neighbours.is_empty() {
+        writeln!(out, "\ntraining points with similar words")?;
     }
-
-    fn write(&self, out: &mut impl Write, train: Option<&Dataset>) -> io::Result<()> {
-        for (place, answer) in self.answers.iter().enumerate() {
-            write_answer(out, place + 1, answer)?;
-        }
-        if !self.near.is_empty() {
-            writeln!(out, "\ntraining points with similar words")?;
-        }
-        for neighbour in &self.near {
-            let place = format!("point {}", neighbour.point + 1);
-            let text = text_of(train, neighbour.point).unwrap_or(&place);
-            writeln!(out, "  {:.3} {}", neighbour.similarity, shorten(text, 70))?;
-            let labels = self.labels_of(neighbour).join(", ");
-            writeln!(out, "        {}", shorten(&labels, 70))?;
-        }
-        Ok(())
+    for near in &explanation.neighbours {
+        let place = format!("point {}", near.point + 1);
+        let text = near.text.as_deref().unwrap_or(&place);
+        writeln!(out, "  {:.3} {}", near.similarity, shorten(text, 70))?;
+        let labels = near.labels.join(", ");
+        writeln!(out, "        {}", shorten(&labels, 70))?;
     }
-
-    fn labels_of(&self, neighbour: &Neighbour) -> Vec<&str> {
-        let labels = neighbour.labels.iter();
-        let names = labels.map(|&label| self.predictor.labels().name(label));
-        names.collect()
-    }
-}
-
-fn text_of(train: Option<&Dataset>, point: usize) -> Option<&str> {
-    let texts = train.and_then(Dataset::texts);
-    let texts = texts.filter(|texts| point < texts.len())?;
-    Some(texts.get(point))
+    Ok(())
 }
 
 fn write_answer(out: &mut impl Write, place: usize, answer: &AnswerExplanation) -> io::Result<()> {
@@ -199,7 +145,7 @@ fn write_member(out: &mut impl Write, member: &MemberExplanation) -> io::Result<
         writeln!(
             out,
             "   cluster {:<6} score {:.3} x edge {:.3} = path {:.3}",
-            path.cluster,
+            path.cluster.0,
             path.cluster_score,
             path.edge_score,
             path.cluster_score * path.edge_score

@@ -6,16 +6,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use elias::insight::{IndexHealth, OVERLAP_CUTOFFS, TrainingCurves};
-use elias::tools::{self, Description};
-use elias::{Config, Event, Level, Predictor};
-use serde_json::{Value, json};
+use elias::insight::{IndexHealth, Inspection};
+use elias::internals::size;
+use elias::{Config, Event, Predictor};
 
+use crate::models;
 use crate::ui::console::Console;
 use crate::ui::count::count;
 use crate::ui::table::Table;
-use crate::ui::training::{curve_name, milestone};
-use crate::{memory, models};
+use crate::ui::training::milestone;
 
 /// Describe a model and the state of its index
 ///
@@ -36,60 +35,55 @@ pub(crate) struct Inspect {
 impl Inspect {
     pub(crate) fn run(&self, console: &Console) -> anyhow::Result<()> {
         let predictor = if self.verify {
-            let verified = tools::verify(&self.model).context("while checking the model")?;
+            let verified = Predictor::verify(&self.model).context("while checking the model")?;
             console.info("all files match the manifest");
             verified
         } else {
             models::load(&self.model)?
         };
-        let description = tools::describe(&self.model)?;
-        let health = health_of_members(&predictor);
+        let inspection = predictor.inspect().with_files(&self.model)?;
         let mut out = io::stdout().lock();
         if self.json {
-            let object = to_json(&predictor, &health, Some(&description));
-            serde_json::to_writer_pretty(&mut out, &object)?;
+            serde_json::to_writer_pretty(&mut out, &inspection)?;
             writeln!(out)?;
         } else {
-            write_tables(&mut out, &self.model, &description, &predictor, &health)?;
+            write_tables(&mut out, &self.model, &inspection, &predictor)?;
         }
         out.flush()?;
         Ok(())
     }
 }
 
-/// The state of every member's index.
-pub(crate) fn health_of_members(predictor: &Predictor) -> Vec<IndexHealth> {
-    let members = 0..predictor.n_members();
-    members.map(|at| IndexHealth::of(predictor, at)).collect()
-}
-
 fn write_tables(
     out: &mut impl Write,
     path: &Path,
-    description: &Description,
+    inspection: &Inspection,
     predictor: &Predictor,
-    health: &[IndexHealth],
 ) -> io::Result<()> {
-    let plan = &description.plan;
+    let plan = predictor.plan();
     let counts = plan.counts();
-    let n_bytes: u64 = description.files.values().map(|file| file.bytes).sum();
     let mut table = Table::new([path.display().to_string(), String::new()]);
     let mut row = |name: &str, value: String| table.row([name.to_string(), value]);
-    row("written by", description.written_by.clone());
-    row("format version", description.version.to_string());
-    row("size on disk", memory::size(n_bytes as usize));
+    row(
+        "written by",
+        inspection.written_by.clone().unwrap_or_default(),
+    );
+    let version = inspection.format_version.map(|version| version.to_string());
+    row("format version", version.unwrap_or_default());
+    let n_bytes = inspection.bytes.unwrap_or_default();
+    row("size on disk", size(n_bytes as usize));
     row(
         "takes",
-        if description.takes_texts {
+        if inspection.takes_texts {
             "texts"
         } else {
             "features"
         }
         .into(),
     );
-    row("members", description.n_members.to_string());
-    row("parts", levels(predictor).join(", "));
-    row("training points", description.data.n_points.to_string());
+    row("members", inspection.n_members.to_string());
+    row("parts", inspection.parts.join(", "));
+    row("training points", inspection.n_points.to_string());
     row("labels", counts.n_labels.to_string());
     row("words or features", counts.n_features.to_string());
     if counts.n_pairs > 0 {
@@ -107,14 +101,14 @@ fn write_tables(
     );
     row("seed", plan.config().train.seed.to_string());
     table.write(out)?;
-    write_sizes(out, description)?;
-    write_history(out, &description.history)?;
-    for (member_idx, health) in health.iter().enumerate() {
+    write_sizes(out, inspection)?;
+    write_history(out, inspection, predictor.history())?;
+    for (member_idx, health) in inspection.index.iter().enumerate() {
         let of = match predictor.n_members() {
             1 => String::new(),
             n => format!(" of member {} of {n}", member_idx + 1),
         };
-        write_health(out, &of, health)?;
+        write_health(out, &of, health, &inspection.overlap_cutoffs)?;
     }
     let changed = Config::default().differences(plan.config());
     if !changed.is_empty() {
@@ -127,42 +121,36 @@ fn write_tables(
 }
 
 /// The bytes of each part, the largest first; members of an ensemble together.
-fn write_sizes(out: &mut impl Write, description: &Description) -> io::Result<()> {
+fn write_sizes(out: &mut impl Write, inspection: &Inspection) -> io::Result<()> {
     let mut sizes: BTreeMap<&str, u64> = BTreeMap::new();
-    for (name, file) in &description.files {
+    for (name, bytes) in inspection.files.iter().flatten() {
         let stem = name.split('.').next().unwrap_or(name);
         let part = stem.trim_end_matches(|c: char| c.is_ascii_digit());
-        *sizes.entry(part.trim_end_matches('-')).or_default() += file.bytes;
+        *sizes.entry(part.trim_end_matches('-')).or_default() += bytes;
     }
     let mut sizes: Vec<(&str, u64)> = sizes.into_iter().collect();
     sizes.sort_by_key(|&(part, bytes)| (std::cmp::Reverse(bytes), part));
     writeln!(out, "\nsizes")?;
     let mut table = Table::new(["part", "size"]);
     for (part, bytes) in sizes {
-        table.row([part.to_string(), memory::size(bytes as usize)]);
+        table.row([part.to_string(), size(bytes as usize)]);
     }
     table.write(out)
 }
 
-/// The levels the model can answer at.
-fn levels(predictor: &Predictor) -> Vec<&'static str> {
-    let is_there = |level: &Level| match level {
-        Level::Ensemble => predictor.n_members() > 1,
-        level => predictor.check_level(*level).is_ok(),
-    };
-    let levels = Level::ALL.into_iter().filter(is_there);
-    levels.map(Level::name).collect()
-}
-
-fn write_history(out: &mut impl Write, history: &[Event]) -> io::Result<()> {
+fn write_history(
+    out: &mut impl Write,
+    inspection: &Inspection,
+    history: &[Event],
+) -> io::Result<()> {
     writeln!(out, "\ntraining")?;
     let mut table = Table::new(["stage", "epochs", "first loss", "last loss"]);
-    let curves = TrainingCurves::of(history);
-    for curve in &curves {
+    let curves = &inspection.training;
+    for curve in curves {
         let loss =
             |at: Option<&[f64; 4]>| at.map_or(String::new(), |loss| format!("{:.3}", loss[0]));
         table.row([
-            curve_name(curve, &curves),
+            curve.name(curves),
             curve.losses.len().to_string(),
             loss(curve.losses.first()),
             loss(curve.losses.last()),
@@ -177,7 +165,12 @@ fn write_history(out: &mut impl Write, history: &[Event]) -> io::Result<()> {
     Ok(())
 }
 
-fn write_health(out: &mut impl Write, of: &str, health: &IndexHealth) -> io::Result<()> {
+fn write_health(
+    out: &mut impl Write,
+    of: &str,
+    health: &IndexHealth,
+    cutoffs: &[f64],
+) -> io::Result<()> {
     writeln!(out, "\nindex{of}")?;
     let mut table = Table::new(["", "minimum", "median", "maximum"]);
     let cells = |name: &str, [low, mid, high]: [usize; 3]| {
@@ -224,7 +217,7 @@ fn write_health(out: &mut impl Write, of: &str, health: &IndexHealth) -> io::Res
                 out,
                 "\nremaining stage-1 edges in percent, by minimum edge score"
             )?;
-            let mut table = Table::new(OVERLAP_CUTOFFS.map(|cutoff| cutoff.to_string()));
+            let mut table = Table::new(cutoffs.iter().map(|cutoff| cutoff.to_string()));
             table.row(overlap.iter().map(|percent| format!("{percent:.1}")));
             table.write(out)?;
         }
@@ -238,44 +231,4 @@ fn write_health(out: &mut impl Write, of: &str, health: &IndexHealth) -> io::Res
             .map(|mean| format!("{mean:.2}")),
     );
     table.write(out)
-}
-
-/// A model as JSON; what only its files tell is null for a model that was not saved.
-pub(crate) fn to_json(
-    predictor: &Predictor,
-    health: &[IndexHealth],
-    description: Option<&Description>,
-) -> Value {
-    let plan = predictor.plan();
-    let files = description.map(|description| {
-        let files = description.files.iter();
-        let sizes = files.map(|(name, file)| (name.clone(), json!(file.bytes)));
-        sizes.collect::<serde_json::Map<_, _>>()
-    });
-    let n_bytes = description.map(|description| {
-        let files = description.files.values();
-        files.map(|file| file.bytes).sum::<u64>()
-    });
-    json!({
-        "format_version": description.map(|description| description.version),
-        "written_by": description.map(|description| &description.written_by),
-        "takes_texts": predictor.takes_texts(),
-        "n_members": predictor.n_members(),
-        "parts": levels(predictor),
-        "n_points": predictor.training_data().n_points,
-        "n_labels": plan.counts().n_labels,
-        "n_features": plan.counts().n_features,
-        "n_clusters": plan.n_clusters(),
-        "kappa": plan.kappa(),
-        "beta": plan.beta(),
-        "beam_size": plan.beam_size(),
-        "shortlist_size": plan.shortlist_size(),
-        "seed": plan.config().train.seed,
-        "bytes": n_bytes,
-        "files": files,
-        "training": TrainingCurves::of(predictor.history()),
-        "index": health,
-        "overlap_cutoffs": OVERLAP_CUTOFFS,
-        "config": plan.config(),
-    })
 }

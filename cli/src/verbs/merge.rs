@@ -1,10 +1,10 @@
 //! `elias merge`: the members of several models as one ensemble.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
+use elias::Predictor;
 use elias::data::Part;
-use elias::tools;
 
 use crate::ui::console::{Console, Misuse};
 use crate::ui::count::count;
@@ -41,12 +41,16 @@ impl Merge {
         }
         let may_replace = self.overwrite || outputs::is_empty_directory(&self.out);
         outputs::check(&self.out, may_replace, self.calibrate.as_deref().as_slice())?;
-        check_paths(&self.models, &self.out)?;
-        let mut predictor = tools::merge(&self.models)?;
+        for model in &self.models {
+            models::check(model)?;
+        }
+        Predictor::check_merge(&self.models, &self.out)
+            .map_err(|error| Misuse(error.to_string()))?;
+        let mut predictor = Predictor::merge(&self.models)?;
         if let Some(path) = &self.calibrate {
             let options = self.data_args.options(Part::Test, Some(predictor.labels()));
             let data = reading::read(console, path, options)?;
-            let given = tools::calibrate(&mut predictor, &data)?;
+            let given = predictor.calibrate(&data)?;
             console.info(format_args!(
                 "fitted probabilities on {} of {}",
                 given.n_used,
@@ -57,19 +61,9 @@ impl Merge {
         let n_members = count(predictor.n_members(), "member");
         let out = self.out.display();
         console.info(format_args!("model with {n_members} written to {out}"));
-        if let Some(reason) = predictor.why_no_probabilities() {
+        if let Some(reason) = models::why_uncalibrated(&predictor) {
             console.info(format_args!("no probabilities: {reason}"));
         }
         Ok(())
     }
-}
-
-/// Checks that models can be merged into a directory as far as their paths show it.
-pub(crate) fn check_paths(models: &[PathBuf], out: &Path) -> anyhow::Result<()> {
-    for model in models {
-        outputs::check(out, true, &[model])?;
-        outputs::check_outside(out, model)?;
-        models::check(model)?;
-    }
-    Ok(())
 }

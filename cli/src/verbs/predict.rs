@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use elias::data::{
     self, InputId, Part, PredictionFormat, PredictionWriter, Sink, TextInput, Texts,
 };
-use elias::{Predictor, Scored};
+use elias::{Predictor, Query};
 
 use crate::read_ahead::ReadAhead;
 use crate::ui::console::{Console, Misuse};
@@ -32,11 +32,11 @@ pub(crate) struct Predict {
     #[arg(value_name = "INPUT", default_value = "-")]
     input: PathBuf,
     /// Labels per text
-    #[arg(short = 'k', long, value_name = "N", default_value_t = 10, value_parser = parse_top_k)]
+    #[arg(short = 'k', long, value_name = "N", default_value_t = Query::default().k, value_parser = parse_top_k)]
     top_k: usize,
     /// Omit answers below this probability (score, if not calibrated)
-    #[arg(long, value_name = "P", default_value_t = 0.0, value_parser = parse_threshold)]
-    threshold: f32,
+    #[arg(long, value_name = "P", value_parser = parse_threshold)]
+    threshold: Option<f32>,
     /// Format of the answers
     #[arg(long, value_name = "FORMAT", default_value_t, value_parser = format_parser())]
     output_format: PredictionFormat,
@@ -80,11 +80,13 @@ impl Predict {
             outputs::check_outside(&out, &self.model)?;
         }
         let predictor = models::load(&self.model)?;
-        if let Some(reason) = predictor.why_no_probabilities() {
-            let threshold = if self.threshold > 0.0 {
-                ", and --threshold compares scores"
-            } else {
-                ""
+        if let Err(error) = predictor.check_query(self.query()) {
+            return Err(Misuse(format!("--{error}")).into());
+        }
+        if let Some(reason) = models::why_uncalibrated(&predictor) {
+            let threshold = match self.threshold {
+                Some(_) => ", and --threshold compares scores",
+                None => "",
             };
             console.info(format_args!(
                 "answers have no probabilities{threshold}: {reason}"
@@ -100,6 +102,14 @@ impl Predict {
         // Answers of a damaged model must not pass for good ones.
         predictor.check_files()?;
         Ok(())
+    }
+
+    fn query(&self) -> Query {
+        Query {
+            k: self.top_k,
+            threshold: self.threshold,
+            ..Query::default()
+        }
     }
 
     fn is_numbered(&self) -> bool {
@@ -124,7 +134,7 @@ impl Predict {
         path: &Path,
         console: &Console,
     ) -> anyhow::Result<()> {
-        let has_second = self.is_numbered() && predictor.probability(0.0).is_some();
+        let has_second = self.is_numbered() && predictor.is_calibrated();
         let mut scores = Sink::create(path)?;
         let second = has_second.then(|| Sink::create(&data::probabilities_of(path)));
         let mut second = second.transpose()?;
@@ -147,9 +157,8 @@ impl Predict {
         probabilities: Option<&mut Sink>,
         console: &Console,
     ) -> anyhow::Result<()> {
-        let probability = |score| predictor.probability(score);
-        let mut writer = PredictionWriter::new(out, self.output_format, predictor.labels())
-            .with_probability(&probability);
+        let n_labels = predictor.labels().len();
+        let mut writer = PredictionWriter::new(out, self.output_format, n_labels);
         if let Some(probabilities) = probabilities {
             writer = writer.with_matrix_of_probabilities(probabilities);
         }
@@ -179,12 +188,11 @@ impl Predict {
                 break;
             }
             let texts: Texts = batch.iter().flatten().map(|input| &input.text).collect();
-            let mut answers = predictor.rank(&texts, self.top_k)?.into_iter();
+            let answers = predictor.predict_batch(&texts, self.query())?;
+            let mut answers = answers.into_iter();
             for input in &batch {
                 match (input, input.as_ref().and_then(|_| answers.next())) {
-                    (Some(input), Some(answers)) => {
-                        writer.push(input.id.as_ref(), self.above_threshold(predictor, &answers))?
-                    }
+                    (Some(input), Some(answers)) => writer.push(input.id.as_ref(), &answers)?,
                     _ => writer.skip(),
                 }
             }
@@ -224,22 +232,13 @@ impl Predict {
         }
         let options = self.columns.options(Part::Test, Some(predictor.labels()));
         let data = reading::read(console, &self.input, options)?;
-        let answers = predictor.rank(&data, self.top_k)?;
+        let answers = predictor.predict_batch(&data, self.query())?;
         for (point_idx, answers) in answers.iter().enumerate() {
             let id = data.ids().map(|ids| InputId::from(ids.get(point_idx)));
-            writer.push(id.as_ref(), self.above_threshold(predictor, answers))?;
+            writer.push(id.as_ref(), answers)?;
         }
         writer.finish()?;
         Ok(())
-    }
-
-    fn above_threshold<'a>(&self, predictor: &Predictor, answers: &'a [Scored]) -> &'a [Scored] {
-        // Probabilities never decrease with the score, so answers above the threshold come first.
-        let n_above = answers.partition_point(|answer| {
-            let score = answer.score;
-            predictor.probability(score).unwrap_or(score) >= self.threshold
-        });
-        &answers[..n_above]
     }
 }
 

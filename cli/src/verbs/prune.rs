@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use elias::insight::{Cut, LostLabels, prune};
+use elias::insight::{Cut, LostLabels};
 
 use crate::ui::console::{Console, Misuse};
 use crate::ui::count::count;
@@ -67,7 +67,7 @@ impl Prune {
         } else {
             LostLabels::Rescued
         };
-        for (member_idx, pruned) in prune(&mut predictor, cut, lost)?.iter().enumerate() {
+        for (member_idx, pruned) in predictor.prune(cut, lost)?.iter().enumerate() {
             console.info(format_args!(
                 "member {}: removed {} of {} ({:.2} %); {} of {} kept only by their strongest edge",
                 member_idx + 1,

@@ -7,16 +7,16 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use elias::config::{EncoderKind, FinalScoreKind, LabelTexts};
 use elias::data::{LabelFile, Part, read_label_file};
-use elias::tools::{self, MemoryEstimate};
-use elias::{Config, Trainer};
+use elias::internals::size;
+use elias::{Config, Contents, Error, Evaluation, MemoryEstimate, Trainer};
 
-use crate::measuring::Measurement;
 use crate::processes::Process;
-use crate::settings::Settings;
+use crate::settings::{Settings, preset};
 use crate::ui::console::{Console, Misuse};
+use crate::ui::figures;
 use crate::ui::interrupt::{Interrupt, unless_stopped};
 use crate::ui::training::TrainingProgress;
-use crate::{memory, outputs, plan, presets, reading};
+use crate::{measuring, memory, plan, reading};
 
 /// Train a model
 ///
@@ -164,8 +164,8 @@ impl Train {
         let peak = memory::peak_rss().map_or(String::new(), |bytes| {
             format!(
                 ", peak memory {} (predicted {})",
-                memory::size(bytes as usize),
-                memory::size(estimate.total())
+                size(bytes as usize),
+                size(estimate.total())
             )
         });
         console.info(format_args!(
@@ -174,8 +174,9 @@ impl Train {
         ));
         console.info(format_args!("model written to {}", out.display()));
         if let Some(test) = &test {
-            let figures = Measurement::default().run(&predictor, test, console)?;
-            figures.write_table(&mut std::io::stdout().lock())?;
+            let evaluation = Evaluation::default();
+            let measured = measuring::evaluate(&predictor, test, evaluation, console)?;
+            figures::write_table(&mut std::io::stdout().lock(), &measured)?;
         }
         Ok(())
     }
@@ -233,7 +234,7 @@ impl Train {
             }
             return Ok(config);
         }
-        let mut config = self.settings.over(presets::config("transformer")?)?;
+        let mut config = self.settings.over(preset("transformer")?)?;
         if config.encoder.kind == EncoderKind::Bag {
             let problem = "this preset is for the bag encoder: omit --encoder or --preset";
             return Err(Misuse(problem.into()).into());
@@ -243,23 +244,25 @@ impl Train {
     }
 
     fn check_out(&self, out: &Path) -> anyhow::Result<()> {
-        tools::check_not_in_use(out)?;
-        let is_taken = out.exists() && !outputs::is_empty_directory(out);
-        if is_taken && !self.overwrite && !self.resume {
-            let problem = if tools::is_unfinished(out) {
-                "contains an unfinished training; --resume continues it, --overwrite discards it"
-            } else {
-                "already exists; --overwrite replaces it"
-            };
-            return Err(Misuse(format!("{} {problem}", out.display())).into());
+        let mut trainer = Trainer::new(Config::default());
+        if self.resume {
+            trainer = trainer.resume();
         }
-        let parent = out.parent().filter(|parent| *parent != Path::new(""));
-        match parent {
-            Some(parent) if !parent.is_dir() => {
-                anyhow::bail!("{}: no such directory", parent.display())
+        if self.overwrite {
+            trainer = trainer.overwrite();
+        }
+        trainer.check_directory(out).map_err(|error| match error {
+            Error::Taken { path, holds } => {
+                let problem = match holds {
+                    Contents::UnfinishedTraining => {
+                        "contains an unfinished training; --resume continues it, --overwrite discards it"
+                    }
+                    _ => "already exists; --overwrite replaces it",
+                };
+                Misuse(format!("{} {problem}", path.display())).into()
             }
-            _ => Ok(()),
-        }
+            error => error.into(),
+        })
     }
 
     fn check_memory(&self, estimate: &MemoryEstimate) -> anyhow::Result<()> {
@@ -268,7 +271,7 @@ impl Train {
         }
         let given = self.memory_limit;
         let given = given.map(|limit| (limit * f64::from(1 << 30)) as usize);
-        plan::check_memory(estimate, given)
+        Ok(estimate.check(given)?)
     }
 }
 

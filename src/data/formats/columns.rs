@@ -5,6 +5,8 @@
 //! are the first of `labels`, `subjects`, `subject_uris`, `tags` and `categories` that exists. The id is the column
 //! `id`. Columns named by the caller take the place of these.
 
+use crate::error::{Error, ReadOption};
+
 /// Columns of a CSV or TSV file to read, where the header does not use the usual names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Columns<'a> {
@@ -48,8 +50,21 @@ pub(in crate::data) struct ColumnPositions {
 pub(in crate::data) struct Problem {
     /// A phrase for what was found.
     pub(in crate::data) found: String,
-    /// A phrase for what was expected, and the remedy.
+    /// A phrase for what was expected.
     pub(in crate::data) expected: String,
+    /// The option that would help.
+    pub(in crate::data) needs: Option<ReadOption>,
+}
+
+impl Problem {
+    /// This problem as an error, made from what was found and what was expected.
+    pub(in crate::data) fn into_error(self, malformed: impl Fn(String, String) -> Error) -> Error {
+        let error = malformed(self.found, self.expected);
+        match self.needs {
+            Some(needs) => error.unless_given(needs),
+            None => error,
+        }
+    }
 }
 
 /// Finds the columns in a header; a missing column of labels is an error only if the caller named it.
@@ -62,7 +77,7 @@ pub(in crate::data) fn find_columns(
 ) -> Result<ColumnPositions, Problem> {
     let text = find_text(header, columns)?;
     let labels = match columns.labels {
-        Some(name) => Some(find_named(header, name, "--label-column")?),
+        Some(name) => Some(find_named(header, name, ReadOption::LabelColumn)?),
         None => find_first(header, &LABELS)?,
     };
     let are_labels_uris = labels.is_some_and(|labels| is_name(header[labels], URIS));
@@ -88,10 +103,8 @@ pub(in crate::data) fn n_usual_names(header: &[&str]) -> usize {
 pub(in crate::data) fn no_labels(header: &[&str]) -> Problem {
     Problem {
         found: describe(header),
-        expected: format!(
-            "a column of labels ({}): name it with --label-column",
-            LABELS.join(", ")
-        ),
+        expected: format!("a column of labels ({})", LABELS.join(", ")),
+        needs: Some(ReadOption::LabelColumn),
     }
 }
 
@@ -100,7 +113,7 @@ fn find_text(header: &[&str], columns: &Columns<'_>) -> Result<Vec<usize>, Probl
         return columns
             .text
             .iter()
-            .map(|name| find_named(header, name, "--text-column"))
+            .map(|name| find_named(header, name, ReadOption::TextColumn))
             .collect();
     }
     if let Some(text) = find_one(header, TEXT)? {
@@ -114,18 +127,20 @@ fn find_text(header: &[&str], columns: &Columns<'_>) -> Result<Vec<usize>, Probl
         return Err(Problem {
             found: describe(header),
             expected: format!(
-                "a column {TEXT} (or {}): name the column with --text-column, or add a header line if there is none",
+                "a column {TEXT} (or {}), or a header line if there is none",
                 TEXT_PARTS.join(", ")
             ),
+            needs: Some(ReadOption::TextColumn),
         });
     }
     Ok(parts)
 }
 
-fn find_named(header: &[&str], name: &str, flag: &str) -> Result<usize, Problem> {
+fn find_named(header: &[&str], name: &str, option: ReadOption) -> Result<usize, Problem> {
     find_one(header, name)?.ok_or_else(|| Problem {
         found: describe(header),
-        expected: format!("a column {name:?}: name an existing column with {flag}"),
+        expected: format!("a column {name:?}"),
+        needs: Some(option),
     })
 }
 
@@ -155,6 +170,7 @@ pub(in crate::data) fn find_one(header: &[&str], name: &str) -> Result<Option<us
                 second + 1
             ),
             expected: "distinct column names: rename one in the header".into(),
+            needs: None,
         }),
     }
 }
@@ -227,16 +243,14 @@ mod tests {
     fn a_header_that_lacks_a_column_lists_what_it_has() {
         let problem = find_columns(&["body", "tags"], &Columns::default()).unwrap_err();
         assert_eq!(problem.found, "a header that has: body, tags");
-        assert!(problem.expected.contains("--text-column"), "{problem:?}");
+        assert_eq!(problem.needs, Some(ReadOption::TextColumn));
         let columns = Columns {
             labels: Some("topics"),
             ..Columns::default()
         };
         let problem = find_columns(&["text", "tags"], &columns).unwrap_err();
-        assert!(
-            problem.expected.starts_with("a column \"topics\""),
-            "{problem:?}"
-        );
+        assert_eq!(problem.expected, "a column \"topics\"");
+        assert_eq!(problem.needs, Some(ReadOption::LabelColumn));
         let many = ["column"; 20];
         let problem = find_columns(&many, &Columns::default()).unwrap_err();
         assert!(problem.found.ends_with(", column, …"), "{problem:?}");

@@ -14,7 +14,7 @@ use crate::data::formats::label_cell::{CellStyle, read_labels, write_cell};
 use crate::data::formats::records::Records;
 use crate::data::io::source::Lines;
 use crate::data::{Dataset, Format};
-use crate::error::Result;
+use crate::error::{ReadOption, Result};
 
 /// A table whose header has been read.
 pub(in crate::data) struct Table<'a> {
@@ -39,8 +39,9 @@ impl<'a> Table<'a> {
             return Err(records.bad_file("has only blank lines, expected a header of column names"));
         }
         let names: Vec<&str> = records.fields().iter().collect();
-        let positions = find_columns(&names, columns)
-            .map_err(|problem| records.malformed(problem.found, problem.expected))?;
+        let positions = find_columns(&names, columns).map_err(|problem| {
+            problem.into_error(|found, expected| records.malformed(found, expected))
+        })?;
         let header: Vec<String> = names.into_iter().map(str::to_owned).collect();
         Ok(Table {
             n_columns: header.len(),
@@ -91,7 +92,7 @@ pub(in crate::data) fn read(
     let Some(labels) = table.positions.labels else {
         let header: Vec<&str> = table.header.iter().map(String::as_str).collect();
         let problem = no_labels(&header);
-        return Err(table.records.malformed(problem.found, problem.expected));
+        return Err(problem.into_error(|found, expected| table.records.malformed(found, expected)));
     };
     let style = match columns.label_separator {
         Some(separator) => CellStyle::Separated(separator),
@@ -102,10 +103,9 @@ pub(in crate::data) fn read(
     while table.advance()? {
         let cell = table.records.field(labels);
         read_labels(cell, style, builder).map_err(|found| {
-            table.records.malformed(
-                found,
-                "a JSON list such as [\"a\", \"b\"], or names separated by ; or |: name another separator with --label-separator",
-            )
+            let expected = "a JSON list such as [\"a\", \"b\"], or names separated by ; or |";
+            let error = table.records.malformed(found, expected);
+            error.unless_given(ReadOption::LabelSeparator)
         })?;
         if let Some(id) = table.id() {
             builder.push_id(id);

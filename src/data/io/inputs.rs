@@ -339,8 +339,9 @@ mod tests {
         let texts: Vec<_> = inputs.with_columns(columns).map(Result::unwrap).collect();
         assert_eq!(texts[0].text, "a b");
         let mut inputs = TextInputs::new("input.csv", "some text\nb\n".as_bytes()).unwrap();
-        let error = inputs.next().unwrap().unwrap_err().to_string();
-        assert!(error.contains("--text-column"), "{error}");
+        let error = inputs.next().unwrap().unwrap_err();
+        let needed = Some(crate::error::ReadOption::TextColumn);
+        assert_eq!(error.needed_option(), needed, "{error}");
         assert!(inputs.next().is_none());
     }
 

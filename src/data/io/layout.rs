@@ -11,7 +11,7 @@ use crate::data::io::missing::missing;
 use crate::data::io::recognise::recognise;
 use crate::data::io::source::Source;
 use crate::data::{Columns, Format, Part, ReadOptions};
-use crate::error::{Error, Result};
+use crate::error::{Error, ReadOption, Result};
 
 const COMPRESSED: [&str; 3] = ["", ".gz", ".zst"];
 const SINGLE_ENDINGS: [&str; 5] = [".jsonl", ".json", ".txt", ".tsv", ".csv"];
@@ -53,13 +53,14 @@ pub(in crate::data) fn locate(path: &Path, options: &ReadOptions<'_>) -> Result<
         1 => Ok(found.remove(0)),
         _ => {
             let formats: Vec<&str> = found.iter().map(|layout| layout.format.name()).collect();
-            Err(Error::BadFile {
+            let error = Error::BadFile {
                 path: path.to_path_buf(),
                 problem: format!(
-                    "has its {part} part in several formats: {}; name the one to read with --format",
+                    "has its {part} part in several formats: {}",
                     formats.join(", ")
                 ),
-            })
+            };
+            Err(error.unless_given(ReadOption::Format))
         }
     }
 }

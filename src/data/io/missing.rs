@@ -27,9 +27,9 @@ pub fn missing(path: &Path, error: std::io::Error) -> Error {
         _ if !directory.is_dir() => format!("; there is no directory {}", directory.display()),
         _ => String::new(),
     };
-    Error::BadFile {
+    Error::NotFound {
         path: path.to_path_buf(),
-        problem: format!("no such file or directory{hint}"),
+        hint,
     }
 }
 

@@ -4,7 +4,6 @@ use std::fmt;
 use std::io::{self, Write};
 use std::str::FromStr;
 
-use crate::data::LabelSet;
 use crate::data::builder::keep_highest;
 use crate::data::formats::line_text::write_line_text;
 use crate::data::formats::npz::write_npz_to;
@@ -12,8 +11,8 @@ use crate::data::formats::sparse_text::write_rows;
 use crate::data::io::formula;
 use crate::data::io::inputs::InputId;
 use crate::error::Error;
-use crate::ids::Scored;
-use crate::matrix::{CsrBuilder, CsrMatrix};
+use crate::ids::Prediction;
+use crate::matrix::CsrBuilder;
 
 /// A format of predictions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,15 +82,17 @@ impl FromStr for PredictionFormat {
 pub struct PredictionWriter<'a, W: Write> {
     out: AnswerOutput<W>,
     format: PredictionFormat,
-    label_set: &'a LabelSet,
-    probability: Option<&'a Probability<'a>>,
-    matrix_of_probabilities: Option<Box<dyn Write + 'a>>,
+    n_labels: usize,
     kept: CsrBuilder,
+    probabilities: Option<Probabilities<'a>>,
     n_points: usize,
 }
 
-/// From a score to the probability that its answer is right.
-pub type Probability<'a> = dyn Fn(f32) -> Option<f32> + 'a;
+/// A matrix of probabilities beside that of scores.
+struct Probabilities<'a> {
+    out: Box<dyn Write + 'a>,
+    kept: CsrBuilder,
+}
 
 enum AnswerOutput<W: Write> {
     Plain(W),
@@ -110,8 +111,8 @@ enum PointKey {
 }
 
 impl<'a, W: Write> PredictionWriter<'a, W> {
-    /// A writer of answers over these labels.
-    pub fn new(out: W, format: PredictionFormat, label_set: &'a LabelSet) -> Self {
+    /// A writer of answers over so many labels.
+    pub fn new(out: W, format: PredictionFormat, n_labels: usize) -> Self {
         let out = if format == PredictionFormat::Csv {
             AnswerOutput::Csv {
                 writer: Box::new(csv::Writer::from_writer(out)),
@@ -123,26 +124,20 @@ impl<'a, W: Write> PredictionWriter<'a, W> {
         PredictionWriter {
             out,
             format,
-            label_set,
-            probability: None,
-            matrix_of_probabilities: None,
+            n_labels,
             kept: CsrBuilder::default(),
+            probabilities: None,
             n_points: 0,
-        }
-    }
-
-    /// The same writer, which adds probabilities to `jsonl`, `csv` and `tsv` answers where they are known.
-    pub fn with_probability(self, probability: &'a Probability<'a>) -> Self {
-        PredictionWriter {
-            probability: Some(probability),
-            ..self
         }
     }
 
     /// The same writer, which also writes probabilities instead of scores here if the format is `npz` or `sparse`.
     pub fn with_matrix_of_probabilities(self, out: impl Write + 'a) -> Self {
         PredictionWriter {
-            matrix_of_probabilities: Some(Box::new(out)),
+            probabilities: Some(Probabilities {
+                out: Box::new(out),
+                kept: CsrBuilder::default(),
+            }),
             ..self
         }
     }
@@ -151,34 +146,33 @@ impl<'a, W: Write> PredictionWriter<'a, W> {
     ///
     /// # Errors
     /// Whatever the underlying writer returns.
-    ///
-    /// # Panics
-    /// If a label is not in the label set.
-    pub fn push(&mut self, id: Option<&InputId>, answers: &[Scored]) -> io::Result<()> {
+    pub fn push(&mut self, id: Option<&InputId>, answers: &[Prediction<'_>]) -> io::Result<()> {
         let point = PointAnswers {
             id,
             row: self.n_points,
             answers,
         };
-        let (label_set, probability) = (self.label_set, self.probability);
         match &mut self.out {
             AnswerOutput::Csv { writer, key } => {
                 let key = match *key {
                     Some(key) => key,
                     None => *key.insert(write_header(writer, id)?),
                 };
-                point.write_csv(writer, key, label_set, probability)?;
+                point.write_csv(writer, key)?;
             }
             AnswerOutput::Plain(out) => match self.format {
-                PredictionFormat::Jsonl => point.write_json(out, label_set, probability)?,
-                PredictionFormat::Tsv => point.write_tsv(out, label_set, probability)?,
+                PredictionFormat::Jsonl => point.write_json(out)?,
+                PredictionFormat::Tsv => point.write_tsv(out)?,
                 _ => {
-                    let mut row: Vec<(u32, f32)> = answers
-                        .iter()
-                        .map(|answer| (answer.label.0, answer.score))
-                        .collect();
-                    keep_highest(&mut row);
-                    self.kept.push_row(row);
+                    let scores = answers.iter().map(|answer| (answer.id.0, answer.score));
+                    self.kept.push_row(sorted(scores));
+                    if let Some(probabilities) = &mut self.probabilities {
+                        let probability = |answer: &Prediction<'_>| {
+                            (answer.id.0, answer.probability.unwrap_or_default())
+                        };
+                        let row = sorted(answers.iter().map(probability));
+                        probabilities.kept.push_row(row);
+                    }
                 }
             },
         }
@@ -191,6 +185,9 @@ impl<'a, W: Write> PredictionWriter<'a, W> {
     pub fn skip(&mut self) {
         if is_matrix(self.format) {
             self.kept.push_row([]);
+            if let Some(probabilities) = &mut self.probabilities {
+                probabilities.kept.push_row([]);
+            }
         }
         self.n_points += 1;
     }
@@ -221,16 +218,10 @@ impl<'a, W: Write> PredictionWriter<'a, W> {
             }
         };
         if is_matrix(self.format) {
-            let scores = self
-                .kept
-                .finish(self.label_set.len())
-                .map_err(io::Error::other)?;
-            write_matrix(&mut out, &scores, self.format)?;
-            if let (Some(mut out), Some(probability)) =
-                (self.matrix_of_probabilities, self.probability)
-            {
-                let probabilities = probabilities(&scores, probability)?;
-                write_matrix(&mut out, &probabilities, self.format)?;
+            write_matrix(&mut out, self.kept, self.n_labels, self.format)?;
+            if let Some(mut probabilities) = self.probabilities {
+                let out = &mut probabilities.out;
+                write_matrix(out, probabilities.kept, self.n_labels, self.format)?;
                 out.flush()?;
             }
         }
@@ -243,28 +234,26 @@ fn is_matrix(format: PredictionFormat) -> bool {
     matches!(format, PredictionFormat::Npz | PredictionFormat::Sparse)
 }
 
-fn write_matrix(
-    out: &mut impl Write,
-    matrix: &CsrMatrix,
-    format: PredictionFormat,
-) -> io::Result<()> {
-    if format == PredictionFormat::Sparse {
-        return write_rows(out, matrix);
-    }
-    let mut archive = io::Cursor::new(Vec::new());
-    write_npz_to(&mut archive, matrix)?;
-    out.write_all(archive.get_ref())
+/// A row of a matrix, by ascending label.
+fn sorted(answers: impl Iterator<Item = (u32, f32)>) -> Vec<(u32, f32)> {
+    let mut row: Vec<(u32, f32)> = answers.collect();
+    keep_highest(&mut row);
+    row
 }
 
-/// The probabilities of scores, in the same places.
-fn probabilities(scores: &CsrMatrix, probability: &Probability<'_>) -> io::Result<CsrMatrix> {
-    let mut builder = CsrBuilder::default();
-    for row_idx in 0..scores.n_rows() {
-        let (labels, scores) = scores.row(row_idx);
-        let of = |score: &f32| probability(*score).unwrap_or_default();
-        builder.push_row(labels.iter().copied().zip(scores.iter().map(of)));
+fn write_matrix(
+    out: &mut impl Write,
+    rows: CsrBuilder,
+    n_labels: usize,
+    format: PredictionFormat,
+) -> io::Result<()> {
+    let matrix = rows.finish(n_labels).map_err(io::Error::other)?;
+    if format == PredictionFormat::Sparse {
+        return write_rows(out, &matrix);
     }
-    builder.finish(scores.n_cols()).map_err(io::Error::other)
+    let mut archive = io::Cursor::new(Vec::new());
+    write_npz_to(&mut archive, &matrix)?;
+    out.write_all(archive.get_ref())
 }
 
 /// Writes the header of a CSV file whose first point has this id.
@@ -284,16 +273,11 @@ fn write_header<W: Write>(
 struct PointAnswers<'p> {
     id: Option<&'p InputId>,
     row: usize,
-    answers: &'p [Scored],
+    answers: &'p [Prediction<'p>],
 }
 
 impl PointAnswers<'_> {
-    fn write_json(
-        &self,
-        out: &mut impl Write,
-        label_set: &LabelSet,
-        probability: Option<&Probability<'_>>,
-    ) -> io::Result<()> {
+    fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
         out.write_all(b"{")?;
         if let Some(id) = self.id {
             out.write_all(b"\"id\": ")?;
@@ -307,10 +291,10 @@ impl PointAnswers<'_> {
         let mut separator = "";
         for answer in self.answers {
             write!(out, "{separator}{{\"label\": ")?;
-            serde_json::to_writer(&mut *out, label_set.name(answer.label))?;
+            serde_json::to_writer(&mut *out, answer.label)?;
             out.write_all(b", \"score\": ")?;
             serde_json::to_writer(&mut *out, &answer.score)?;
-            if let Some(probability) = probability.and_then(|of| of(answer.score)) {
+            if let Some(probability) = answer.probability {
                 out.write_all(b", \"probability\": ")?;
                 serde_json::to_writer(&mut *out, &probability)?;
             }
@@ -320,26 +304,20 @@ impl PointAnswers<'_> {
         out.write_all(b"]}\n")
     }
 
-    fn write_csv<W: Write>(
-        &self,
-        writer: &mut csv::Writer<W>,
-        key: PointKey,
-        label_set: &LabelSet,
-        probability: Option<&Probability<'_>>,
-    ) -> io::Result<()> {
+    fn write_csv<W: Write>(&self, writer: &mut csv::Writer<W>, key: PointKey) -> io::Result<()> {
         let key = match key {
             PointKey::Id => self.id.map_or(String::new(), InputId::to_string),
             PointKey::Row => self.row.to_string(),
         };
         let key = formula::guarded(&key);
         for (answer_idx, answer) in self.answers.iter().enumerate() {
-            let probability = probability
-                .and_then(|of| of(answer.score))
+            let probability = answer
+                .probability
                 .map_or(String::new(), |value| value.to_string());
             writer.write_record([
                 &*key,
                 &(answer_idx + 1).to_string(),
-                &formula::guarded(label_set.name(answer.label)),
+                &formula::guarded(answer.label),
                 &answer.score.to_string(),
                 &probability,
             ])?;
@@ -347,26 +325,21 @@ impl PointAnswers<'_> {
         Ok(())
     }
 
-    fn write_tsv(
-        &self,
-        out: &mut impl Write,
-        label_set: &LabelSet,
-        probability: Option<&Probability<'_>>,
-    ) -> io::Result<()> {
+    fn write_tsv(&self, out: &mut impl Write) -> io::Result<()> {
         for answer in self.answers {
             match self.id {
                 Some(id) => write_line_text(out, &id.to_string(), b"\t")?,
                 None => write!(out, "{}", self.row)?,
             }
             out.write_all(b"\t")?;
-            let name = label_set.name(answer.label);
+            let name = answer.label;
             if name.contains(['\t', '\n', '\r']) {
                 let problem = format!("tsv cannot hold the label {name:?}: choose jsonl or csv");
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
             }
             out.write_all(name.as_bytes())?;
             write!(out, "\t{}", answer.score)?;
-            if let Some(probability) = probability.and_then(|of| of(answer.score)) {
+            if let Some(probability) = answer.probability {
                 write!(out, "\t{probability}")?;
             }
             out.write_all(b"\n")?;

@@ -184,6 +184,7 @@ impl<'a> AnswerCollector<'a> {
         let problem = |what: &str, expected: &str| Problem {
             found: format!("id {}{what}", excerpt(id)),
             expected: expected.into(),
+            needs: None,
         };
         let Some(by_id) = &self.by_id else {
             let remedy = "row numbers, since the data has no ids: predict from the same data";
@@ -209,6 +210,7 @@ impl<'a> AnswerCollector<'a> {
         in_range.map(|row| row as usize).ok_or_else(|| Problem {
             found: format!("row {}", excerpt(row)),
             expected: format!("a number below {}, the points of the data", self.n_points),
+            needs: None,
         })
     }
 
@@ -236,6 +238,7 @@ impl AnswerColumns {
         let missing = || Problem {
             found: describe(&header),
             expected: "the columns id or row, label and score".into(),
+            needs: None,
         };
         let id = find_one(&header, "id")?;
         let row = find_one(&header, "row")?;

@@ -11,7 +11,7 @@ use crate::data::io::layout::{Layout, locate};
 use crate::data::io::recognise::{first_line, recognise};
 use crate::data::io::source::{Line, ReadProgress, Source};
 use crate::data::{Columns, Dataset, Format, LabelSet, Part, Summary, Texts};
-use crate::error::{Error, Result};
+use crate::error::{Error, ReadOption, Result};
 
 /// Options for reading a data set.
 #[derive(Clone, Copy, Default)]
@@ -28,12 +28,37 @@ pub struct ReadOptions<'a> {
     pub on_progress: Option<&'a (dyn Fn(u64, u64) + Sync)>,
 }
 
-/// Reads a data set: a file, or a part of a directory. A pipe is read once, into memory.
-///
-/// # Errors
-/// [`Error::Malformed`], [`Error::LabelOutOfRange`] and [`Error::BadFile`] name the file, the line, what was found
-/// and what was expected; [`Error::Io`] if the operating system refuses.
-pub fn read(path: &Path, options: &ReadOptions<'_>) -> Result<(Dataset, Summary)> {
+impl Dataset {
+    /// Reads a data set of any known format: a file, or the training part of a directory.
+    ///
+    /// # Errors
+    /// As [`ReadOptions::read`].
+    pub fn read(path: impl AsRef<Path>) -> Result<Dataset> {
+        let (data, _) = ReadOptions::default().read(path)?;
+        Ok(data)
+    }
+}
+
+impl ReadOptions<'_> {
+    /// Reads a data set: a file, or a part of a directory. A pipe is read once, into memory.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`], [`Error::LabelOutOfRange`] and [`Error::BadFile`] name the file, the line, what was found
+    /// and what was expected; [`Error::Unclear`] if an option would help; [`Error::Io`] if the operating system refuses.
+    pub fn read(&self, path: impl AsRef<Path>) -> Result<(Dataset, Summary)> {
+        read(path.as_ref(), self)
+    }
+
+    /// Reads a data set of a single-file format from memory; errors refer to it as `name`.
+    ///
+    /// # Errors
+    /// As [`ReadOptions::read`].
+    pub fn read_bytes(&self, name: &str, bytes: &[u8]) -> Result<(Dataset, Summary)> {
+        read_bytes(name, bytes, self)
+    }
+}
+
+fn read(path: &Path, options: &ReadOptions<'_>) -> Result<(Dataset, Summary)> {
     if let Some(bytes) = Source::open(path)?.in_memory() {
         return read_bytes(&path.to_string_lossy(), bytes, options);
     }
@@ -54,15 +79,7 @@ pub fn read(path: &Path, options: &ReadOptions<'_>) -> Result<(Dataset, Summary)
     reader.read()
 }
 
-/// Reads a data set of a single-file format from memory; errors refer to it as `name`.
-///
-/// # Errors
-/// Those of [`read`].
-pub fn read_bytes(
-    name: &str,
-    bytes: &[u8],
-    options: &ReadOptions<'_>,
-) -> Result<(Dataset, Summary)> {
+fn read_bytes(name: &str, bytes: &[u8], options: &ReadOptions<'_>) -> Result<(Dataset, Summary)> {
     let source = Source::bytes(name, bytes);
     let format = match options.format {
         Some(format) => format,
@@ -307,12 +324,13 @@ fn check_columns(layout: &Layout, columns: &Columns<'_>) -> Result<()> {
     if !columns.are_given() || format.has_columns() {
         return Ok(());
     }
-    Err(Error::BadFile {
+    let error = Error::BadFile {
         path: layout.points.clone(),
         problem: format!(
-            "is read as {format}, which has no columns: leave out --text-column, --label-column and --label-separator, or choose --format csv or tsv"
+            "is read as {format}, which has no columns: give no columns, or the format csv or tsv"
         ),
-    })
+    };
+    Err(error.unless_given(ReadOption::Format))
 }
 
 fn push_features(

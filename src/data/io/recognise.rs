@@ -8,7 +8,7 @@ use crate::data::formats::table;
 use crate::data::io::source::Source;
 use crate::data::io::unknown::{foreign_format, is_npz, unknown_format};
 use crate::data::{Columns, Format};
-use crate::error::{Error, Result};
+use crate::error::{Error, ReadOption, Result};
 
 /// Bytes of a file that recognition looks at.
 const HEAD_BYTES: usize = 64 * 1024;
@@ -33,7 +33,7 @@ pub(in crate::data) fn recognise(source: &Source<'_>, columns: &Columns<'_>) -> 
     let text = String::from_utf8_lossy(without_byte_order_mark(&head));
     recognise_text(&text, columns)
         .or_else(|| by_ending(source.path()))
-        .ok_or_else(|| bad_file(unknown_format(&text)))
+        .ok_or_else(|| bad_file(unknown_format(&text)).unless_given(ReadOption::Format))
 }
 
 /// The first line of a file that is not blank.

@@ -117,10 +117,9 @@ pub(in crate::data) fn unknown_format(text: &str) -> String {
         ""
     };
     format!(
-        "is in none of the known formats: the first line is {}{what}; the nearest format is {nearest}, for example {}; if you know the format, name it with --format ({})",
+        "is in none of the known formats: the first line is {}{what}; the nearest format is {nearest}, for example {}",
         excerpt(first),
-        example(nearest),
-        Format::ALL.map(Format::name).join(", ")
+        example(nearest)
     )
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::config::{DataCounts, Plan};
-use crate::data::DataSummary;
-use crate::error::Result;
+use crate::data::{DataSummary, missing};
+use crate::error::{Error, Result};
 use crate::events::Event;
 use crate::store::format::files::{FileRecord, MANIFEST, read_bounded};
 use crate::store::format::manifest::{self, Manifest};
@@ -55,6 +55,12 @@ pub fn describe(directory: &Path) -> Result<Description> {
 /// The manifest of a model; every file that it uses is listed.
 pub(crate) fn read_manifest(directory: &Path) -> Result<Manifest> {
     let path = directory.join(MANIFEST);
+    if !path.exists() {
+        std::fs::metadata(directory).map_err(|error| missing(directory, error))?;
+        return Err(Error::NotAModel {
+            path: directory.into(),
+        });
+    }
     let bytes = read_bounded(&path, MAX_MANIFEST)?;
     let manifest: Manifest = manifest::from_text(&path, &bytes, manifest::FORMAT)?;
     manifest::check_names(&path, &manifest.files, &manifest.referenced())?;

@@ -73,7 +73,7 @@ impl Predictor {
 ///
 /// # Errors
 /// As [`Predictor::load`].
-pub fn verify(directory: &Path) -> Result<Predictor> {
+pub(crate) fn verify(directory: &Path) -> Result<Predictor> {
     load(directory, Depth::Full, Residence::Mapped)
 }
 

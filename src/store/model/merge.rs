@@ -4,7 +4,7 @@
 //! features, neighbours, names, and the settings that answers depend on. Then a member answers in the ensemble as it
 //! did in its own model, and the score of a label is the mean over all members, each with the same weight.
 //! The probabilities of a model were fitted on its own scores and say nothing of the mean, so the ensemble has none
-//! until [`calibrate`](crate::tools::calibrate) fits them.
+//! until [`Predictor::calibrate`] fits them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -60,7 +60,7 @@ const MAX_LISTED: usize = 6;
 /// # Errors
 /// As [`Predictor::load`]; [`Error::BadFile`] naming the model that does not fit the first one, and what differs;
 /// [`Error::InvalidModel`] for fewer than two models.
-pub fn merge(directories: &[PathBuf]) -> Result<Predictor> {
+pub(crate) fn merge(directories: &[PathBuf]) -> Result<Predictor> {
     let [first_path, other_paths @ ..] = directories else {
         return Err(too_few(0));
     };

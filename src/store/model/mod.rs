@@ -12,8 +12,8 @@ mod save_member;
 
 pub use check::{CheckedFile, FileState, FilesCheck, check_files};
 pub use describe::{Description, describe};
-pub use load::verify;
-pub use merge::merge;
+pub(crate) use load::verify;
+pub(crate) use merge::merge;
 
 pub(super) use load_member::MemberLoader;
 pub(super) use save::save_locked;

@@ -17,7 +17,7 @@ const LOCK: &str = "lock";
 ///
 /// # Errors
 /// [`Error::BadFile`] naming the lock of the process that is.
-pub fn check_not_in_use(directory: &Path) -> Result<()> {
+pub(crate) fn check_not_in_use(directory: &Path) -> Result<()> {
     let path = folder_in(directory).join(LOCK);
     if path.exists() {
         Lock::take(&path)?;

@@ -11,7 +11,7 @@ mod pace;
 mod snapshot;
 
 pub use folder::is_unfinished;
-pub use lock::check_not_in_use;
+pub(crate) use lock::check_not_in_use;
 
 pub(crate) use folder::{Destination, Start, TrainingFolder};
 pub(crate) use identity::Identity;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use elias::bench::{EncoderBench, EncoderFigures, KNOWN_SHAPES};
+use elias::internals::{EncoderBench, EncoderFigures, KNOWN_SHAPES};
 
 use super::{Figures, Group, write_groups};
 use crate::ui::console::Console;

@@ -1,7 +1,7 @@
 //! `elias bench kernels`: speed of the vector kernels on one thread, and of the matrix product on all threads.
 
 use clap::Args;
-use elias::bench::{Sgemm, measure_kernels, median};
+use elias::internals::{Sgemm, measure_kernels, median};
 
 use super::{Group, write_groups};
 

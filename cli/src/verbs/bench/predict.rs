@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
-use elias::Query;
-use elias::bench::{median, percentile, query_work};
 use elias::data::Part;
+use elias::internals::{median, points, predict_points, query_work};
+use elias::{Query, QueryTimes};
 
 use super::{read, write_figures};
-use crate::measuring::{N_QUERIES, query_times};
+use crate::measuring::time_queries;
 use crate::models;
 use crate::ui::console::Console;
 
@@ -28,7 +28,7 @@ pub(super) struct BenchPredict {
     /// Test data [default: the bundled set]
     data: Option<PathBuf>,
     /// Labels per text
-    #[arg(short = 'k', long, value_name = "N", default_value_t = 10)]
+    #[arg(short = 'k', long, value_name = "N", default_value_t = Query::default().k)]
     top_k: usize,
     /// Part of the model to measure: stage1, stage2, ranker, calibrated or ensemble
     #[arg(long, value_name = "NAME")]
@@ -44,29 +44,31 @@ impl BenchPredict {
         let query = Query {
             k: self.top_k,
             level: models::parse_level(&predictor, self.stage.as_deref())?,
+            ..Query::default()
         };
         let data = read(self.data.as_deref(), Part::Test, console)?;
-        let times = query_times(&predictor, &data, query, N_QUERIES)?;
-        let points = predictor.points(&data)?;
+        let times = time_queries(&predictor, &data, query)?;
+        let ms = |of: fn(&QueryTimes) -> f64| times.as_ref().map_or(f64::NAN, of);
+        let points = points(&predictor, &data)?;
         let (mut rates, mut from_features) = (Vec::new(), Vec::new());
         for _ in 0..N_ROUNDS {
             let started = Instant::now();
-            std::hint::black_box(predictor.rank(&data, query)?);
+            std::hint::black_box(predictor.predict_batch(&data, query)?);
             rates.push(data.n_points() as f64 / started.elapsed().as_secs_f64());
             let started = Instant::now();
-            std::hint::black_box(predictor.rank(&points, query)?);
+            std::hint::black_box(predict_points(&predictor, &points, query)?);
             from_features.push(data.n_points() as f64 / started.elapsed().as_secs_f64());
         }
         let work = query_work(&predictor, &points, self.top_k)?;
         write_figures(
             &[
-                ("ms_per_query_p50", median(&times)),
-                ("ms_per_query_p99", percentile(&times, 0.99)),
+                ("ms_per_query_p50", ms(|times| times.p50)),
+                ("ms_per_query_p99", ms(|times| times.p99)),
                 ("queries_per_s", median(&rates)),
                 ("queries_per_s_from_features", median(&from_features)),
                 ("rows_scored_per_query", work.rows_scored),
                 ("bytes_read_per_query", work.bytes_read),
-                ("n_queries", times.len() as f64),
+                ("n_queries", ms(|times| times.n_queries as f64)),
                 ("top_k", self.top_k as f64),
                 ("n_threads", rayon::current_num_threads() as f64),
             ],

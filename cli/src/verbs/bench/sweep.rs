@@ -4,6 +4,7 @@
 //! `results.jsonl`, and removed. Cells that already have a line are not trained again. The table and the plot show all
 //! cells of the grid.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -12,17 +13,17 @@ use std::time::Instant;
 use anyhow::Context;
 use clap::Args;
 use elias::data::{Part, ReadOptions};
-use elias::{Config, Level, Trainer};
+use elias::internals::svg::{Axis, Marks, Plot, Point, standalone};
+use elias::{Config, Evaluation, Level, Trainer};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::bundled;
-use crate::measuring::Measurement;
+use crate::measuring;
 use crate::reading::{self, Split};
 use crate::ui::console::{Console, Misuse};
 use crate::ui::count::count;
 use crate::ui::interrupt::{Interrupt, unless_stopped};
-use crate::ui::svg::{Axis, Marks, Plot, Point, standalone};
 use crate::ui::table::Table;
 use crate::ui::training::TrainingProgress;
 
@@ -151,11 +152,12 @@ impl BenchSweep {
         progress.finish();
         let predictor = unless_stopped(trained, "stopped; the same command continues")?;
         let seconds = started.elapsed().as_secs_f64();
-        let measurement = Measurement {
+        let evaluation = Evaluation {
             level: self.stage,
-            ..Measurement::default()
+            ..Evaluation::default()
         };
-        let figures = measurement.run(&predictor, &data.test, console)?;
+        let measured = measuring::evaluate(&predictor, &data.test, evaluation, console)?;
+        let named: HashMap<String, f64> = measured.metrics.iter().collect();
         if !self.keep_models {
             fs::remove_dir_all(&directory)
                 .with_context(|| format!("cannot remove {}", directory.display()))?;
@@ -163,7 +165,7 @@ impl BenchSweep {
         Ok(Cell {
             settings: settings.to_vec(),
             stage: self.stage.name().to_owned(),
-            metrics: METRICS.map(|name| figures.metrics.get(name).unwrap_or(0.0)),
+            metrics: METRICS.map(|name| named[name]),
             seconds,
         })
     }

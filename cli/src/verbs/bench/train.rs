@@ -10,11 +10,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use clap::Args;
-use elias::bench::{Sgemm, clusters_per_rank, median, train_stages};
 use elias::config::Plan;
 use elias::data::Part;
-use elias::tools::{Communicator, Counted};
-use elias::{Config, Event, Observer, Phase, Trainer};
+use elias::internals::{Counted, Sgemm, clusters_per_rank, median, train_stages};
+use elias::{Communicator, Config, Event, Observer, Phase, Trainer};
 
 use super::{Figures, Group, read, write_groups};
 use crate::memory::peak_rss;

@@ -9,9 +9,9 @@ mod text;
 
 use std::fmt::Write;
 
-pub(crate) use axis::Axis;
+pub use axis::Axis;
 use axis::Tick;
-pub(crate) use text::{escape, format_number};
+pub use text::{escape, format_number};
 
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 320.0;
@@ -24,28 +24,28 @@ const DASHES: [&str; 6] = ["", "7 3", "2 3", "9 3 2 3", "4 4", "1 4"];
 
 /// A point of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Point {
-    pub(crate) x: f64,
-    pub(crate) y: f64,
+pub struct Point {
+    pub x: f64,
+    pub y: f64,
 }
 
 impl Point {
-    pub(crate) fn new(x: f64, y: f64) -> Self {
+    pub fn new(x: f64, y: f64) -> Self {
         Point { x, y }
     }
 }
 
 /// The distribution of the values at one x.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Spread {
-    pub(crate) x: f64,
+pub struct Spread {
+    pub x: f64,
     /// The percentiles 10, 25, 50, 75 and 90.
-    pub(crate) percentiles: [f64; 5],
+    pub percentiles: [f64; 5],
 }
 
 /// How a series is drawn.
 #[derive(Clone, Debug)]
-pub(crate) enum Marks {
+pub enum Marks {
     /// A line through points, with dots.
     Line(Vec<Point>),
     /// Bars from the bottom, side by side with those of other series.
@@ -70,7 +70,7 @@ struct Slot {
 
 /// A plot.
 #[derive(Clone, Debug)]
-pub(crate) struct Plot {
+pub struct Plot {
     title: String,
     x: Axis,
     y: Axis,
@@ -79,7 +79,7 @@ pub(crate) struct Plot {
 
 impl Plot {
     /// An empty plot; the title is read by screen readers.
-    pub(crate) fn new(title: &str, x: Axis, y: Axis) -> Self {
+    pub fn new(title: &str, x: Axis, y: Axis) -> Self {
         Plot {
             title: title.into(),
             x,
@@ -89,7 +89,7 @@ impl Plot {
     }
 
     /// Adds a series.
-    pub(crate) fn with(mut self, name: &str, marks: Marks) -> Self {
+    pub fn with(mut self, name: &str, marks: Marks) -> Self {
         self.series.push(Series {
             name: name.into(),
             marks,
@@ -98,7 +98,7 @@ impl Plot {
     }
 
     /// The SVG; several series get a legend at the top.
-    pub(crate) fn draw(&self) -> String {
+    pub fn draw(&self) -> String {
         let mut svg = String::new();
         let n_legend = if self.series.len() > 1 {
             self.legend_rows().len()
@@ -335,7 +335,7 @@ impl Plot {
 }
 
 /// The SVG as a file of its own, on white.
-pub(crate) fn standalone(svg: &str) -> String {
+pub fn standalone(svg: &str) -> String {
     let background = "><rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>";
     svg.replacen('>', background, 1) + "\n"
 }
@@ -363,7 +363,7 @@ fn stroke(at: usize) -> String {
 }
 
 /// A fill in the colour of a series.
-pub(crate) fn fill(at: usize) -> String {
+pub fn fill(at: usize) -> String {
     format!("style=\"fill:{}\"", colour(at))
 }
 

@@ -8,31 +8,26 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-use elias::tools::Description;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::ui::console::Console;
+use super::ReportCache;
+use crate::error::Result;
+use crate::store::Description;
 
 /// The directory inside the model's directory.
 const DIRECTORY: &str = "report";
 
 /// Cached results of one model.
-pub(super) struct Cache<'a> {
+pub(super) struct Cache {
     directory: PathBuf,
     /// Hash of the model and the version.
     model_hash: u64,
     is_used: bool,
-    console: &'a Console,
 }
 
-impl<'a> Cache<'a> {
-    pub(super) fn new(
-        model: &Path,
-        description: &Description,
-        is_used: bool,
-        console: &'a Console,
-    ) -> Self {
+impl Cache {
+    pub(super) fn new(model: &Path, description: &Description, cache: ReportCache) -> Self {
         let mut hasher = DefaultHasher::new();
         env!("CARGO_PKG_VERSION").hash(&mut hasher);
         for (name, file) in &description.files {
@@ -41,8 +36,7 @@ impl<'a> Cache<'a> {
         Cache {
             directory: model.join(DIRECTORY),
             model_hash: hasher.finish(),
-            is_used,
-            console,
+            is_used: cache == ReportCache::Kept,
         }
     }
 
@@ -51,8 +45,8 @@ impl<'a> Cache<'a> {
         &self,
         name: &str,
         data: &str,
-        compute: impl FnOnce() -> anyhow::Result<T>,
-    ) -> anyhow::Result<T> {
+        compute: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
         let mut hasher = DefaultHasher::new();
         (self.model_hash, data).hash(&mut hasher);
         let path = self
@@ -62,18 +56,12 @@ impl<'a> Cache<'a> {
             && let Ok(bytes) = fs::read(&path)
             && let Ok(entry) = serde_json::from_slice(&bytes)
         {
-            self.console
-                .detail(format_args!("{name}: from {}", path.display()));
             return Ok(entry);
         }
         let entry = compute()?;
-        if self.is_used
-            && let Err(error) = self.write(&path, &entry)
-        {
-            let path = path.display();
-            self.console.detail(format_args!(
-                "{name}: not cached, cannot write {path}: {error}"
-            ));
+        if self.is_used {
+            // One that cannot be written is computed again next time.
+            let _ = self.write(&path, &entry);
         }
         Ok(entry)
     }

@@ -1,12 +1,14 @@
 //! Explanations and figures agree with the model's answers.
 
-use elias::insight::{
-    Cut, LostLabels, MissReason, cluster_details, explain, find_hardest, known_words,
-    label_details, n_clusters, neighbours, prune,
-};
-use elias::{Config, Dataset, LabelId, Level, Predictor, Query, Trainer};
-
+use super::browse::known_words;
+use super::explain::{explain, neighbours};
+use super::*;
+use crate::config::Config;
+use crate::data::Dataset;
+use crate::ids::{ClusterId, LabelId, Scored};
+use crate::predict::{Level, Predictor, Query};
 use crate::random::Random;
+use crate::training::Trainer;
 
 const N_LABELS: usize = 24;
 
@@ -101,9 +103,10 @@ fn a_pruned_model_answers_almost_the_same_and_keeps_all_labels() {
     let query = Query {
         k: 1,
         level: Level::Stage2,
+        ..Query::default()
     };
     let before = predictor.rank(&data, query).unwrap();
-    let figures = prune(&mut predictor, Cut::TopK(15), LostLabels::Rescued).unwrap();
+    let figures = predictor.prune(Cut::TopK(15), LostLabels::Rescued).unwrap();
     assert!(figures[0].n_removed > 0);
     assert_eq!(figures[0].n_unreachable, 0);
     let after = predictor.rank(&data, query).unwrap();
@@ -117,7 +120,7 @@ fn the_hardest_points_are_those_without_a_hit_and_each_label_has_a_reason() {
     let data = data();
     let predictor = train(&data, 1);
     let features = predictor.points(&data).unwrap();
-    let mut rankings = predictor.rank(&features, 20).unwrap();
+    let mut rankings = predictor.rank(&data, 20).unwrap();
     // Point 3 is made to miss: its answers are all but its labels.
     let own = data.labels().row(3).0;
     rankings[3].retain(|scored| own.binary_search(&scored.label.0).is_err());
@@ -143,28 +146,28 @@ fn labels_and_clusters_know_of_each_other() {
     let n_labels = predictor.labels().len();
     let mut n_edges = 0;
     for label in (0..n_labels as u32).map(LabelId) {
-        let details = label_details(&predictor, label, 100).unwrap();
+        let details = predictor.inspect_label(label, 100).unwrap();
         assert!(!details.clusters.is_empty(), "{label:?}");
         n_edges += details.clusters.len();
         for edge in &details.clusters {
-            let cluster = cluster_details(&predictor, edge.cluster, n_labels).unwrap();
-            assert!(cluster.labels.contains(&(label, edge.edge_score)));
-            let scores = || cluster.labels.iter().map(|&(_, score)| score);
-            assert!(scores().is_sorted_by(|a, b| a >= b));
+            let cluster = predictor.inspect_cluster(edge.cluster, n_labels).unwrap();
+            let score = edge.edge_score;
+            assert!(cluster.labels.contains(&Scored { label, score }));
+            assert!(cluster.labels.is_sorted_by(|a, b| a.score >= b.score));
         }
         let has_it = |point: usize| data.labels().row(point).0.contains(&label.0);
         let expected: Vec<usize> = (0..240).filter(|&point| has_it(point)).take(100).collect();
         assert_eq!(details.examples, expected);
         let magnitudes = details.words.iter().map(|(_, weight)| weight.abs());
         assert!(magnitudes.is_sorted_by(|a, b| a >= b));
-        let few = label_details(&predictor, label, 1).unwrap();
+        let few = predictor.inspect_label(label, 1).unwrap();
         assert_eq!(few.clusters[..], details.clusters[..1]);
     }
-    let clusters = 0..n_clusters(&predictor) as u32;
-    let sizes = clusters.map(|id| cluster_details(&predictor, id, 0).unwrap().n_labels);
+    let clusters = (0..predictor.n_clusters() as u32).map(ClusterId);
+    let sizes = clusters.map(|id| predictor.inspect_cluster(id, 0).unwrap().n_labels);
     assert_eq!(sizes.sum::<usize>(), n_edges);
-    assert_eq!(label_details(&predictor, LabelId(n_labels as u32), 1), None);
-    assert_eq!(cluster_details(&predictor, 4, 1), None);
+    assert_eq!(predictor.inspect_label(LabelId(n_labels as u32), 1), None);
+    assert_eq!(predictor.inspect_cluster(ClusterId(4), 1), None);
 }
 
 #[test]

@@ -2,15 +2,14 @@
 
 use std::fmt::Write;
 
-use elias::insight::MissReason;
-
 use super::data::{PruneRow, ReportData};
 use super::observations::{most_pruned, observe};
 use super::page::MAX_LABELS;
+use super::wording::count;
 use super::{figures, maps};
-use crate::memory;
-use crate::ui::count::count;
-use crate::ui::svg::{escape, format_number};
+use crate::insight::MissReason;
+use crate::insight::svg::{escape, format_number};
+use crate::training::size;
 
 /// A section of the page.
 pub(super) struct Section {
@@ -30,7 +29,7 @@ pub(super) fn summary(data: &ReportData) -> String {
         count(data.health.n_clusters, "cluster"),
         count(data.description.n_members, "member"),
         count(data.test.n_points, "test point"),
-        memory::size(n_bytes as usize),
+        size(n_bytes as usize),
         escape(&data.description.written_by)
     )
 }
@@ -93,7 +92,7 @@ fn metrics(data: &ReportData) -> String {
     }
     html.push_str("</tbody></table></div>\n");
     if data.fixed.is_none() {
-        html.push_str("<p class=\"soft\">To see what the learned index brings, train a second model with <code>--set index.mode=fixed</code> and name it with <code>--fixed</code>.</p>\n");
+        html.push_str("<p class=\"soft\">To see what the learned index brings, train a second model with <code>index.mode = fixed</code> and give it to the report, to compare with.</p>\n");
     }
     html
 }
@@ -230,8 +229,7 @@ fn pruning(data: &ReportData) -> String {
     format!(
         "<p>Stage 2 after removing weak edges, on {}. A rescued label keeps its strongest edge although the cut would remove it, \
          so no label becomes unreachable. In the paper 84 % can be removed without a loss. Here, within 0.2 points of P@1 and R@100, {}.</p>\n\
-         <div class=\"figures\">{}</div><h3>By minimum edge score</h3>\n{}<h3>By edges kept per cluster</h3>\n{}\
-         <p class=\"soft\"><code>elias prune MODEL --out SMALLER --threshold 0.1</code> writes such a model.</p>\n",
+         <div class=\"figures\">{}</div><h3>By minimum edge score</h3>\n{}<h3>By edges kept per cluster</h3>\n{}",
         count(pruning.n_points, "test point"),
         escape(&free),
         figure(
@@ -344,14 +342,14 @@ fn training(data: &ReportData) -> String {
     }
     let mut html = format!("<div class=\"figures\">{plots}</div>\n");
     let Some(times) = &data.times else {
-        html.push_str("<p class=\"soft\">There are no times of the phases: <code>elias train</code> writes them beside the model, and that file is missing.</p>\n");
+        html.push_str("<p class=\"soft\">There are no times of the phases: the file beside the model that has them is missing.</p>\n");
         return html;
     };
     html.push_str("<div class=\"scroll\"><table><thead><tr><th>phase</th><th>seconds</th><th>peak memory so far</th></tr></thead><tbody>");
     for phase in &times.phases {
         let memory = phase
             .peak_bytes
-            .map_or(String::new(), |bytes| memory::size(bytes as usize));
+            .map_or(String::new(), |bytes| size(bytes as usize));
         let _ = write!(
             html,
             "<tr><td>{}</td><td>{:.1}</td><td>{memory}</td></tr>",

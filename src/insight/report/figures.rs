@@ -1,21 +1,13 @@
 //! The plots of a report.
 
-use elias::insight::{
+use super::data::{PruneRow, ReportData};
+use crate::insight::svg::{Axis, Marks, Plot, Point, Spread};
+use crate::insight::{
     BEAM_SIZES, OVERLAP_CUTOFFS, RecallBySize, SHORTLIST_SIZES, TrainingCurves, rates_by_epoch,
 };
 
-use super::data::{PruneRow, ReportData};
-use crate::ui::svg::{Axis, Marks, Plot, Point, Spread};
-use crate::ui::training::curve_name;
-
-/// A plot with the name of its file.
-pub(super) struct NamedPlot {
-    pub(super) name: &'static str,
-    pub(super) svg: String,
-}
-
 /// All plots.
-pub(super) fn all(data: &ReportData) -> Vec<NamedPlot> {
+pub(super) fn all(data: &ReportData) -> Vec<(&'static str, String)> {
     let mut plots = vec![
         ("recall", recall(data)),
         ("recall-by-decile", recall_by_decile(data)),
@@ -42,9 +34,6 @@ pub(super) fn all(data: &ReportData) -> Vec<NamedPlot> {
     let names = ["loss", "shortlist-loss", "labels-scored"];
     plots.extend(names.into_iter().zip(losses(data)));
     plots
-        .into_iter()
-        .map(|(name, svg)| NamedPlot { name, svg })
-        .collect()
 }
 
 fn deciles() -> Axis {
@@ -87,7 +76,7 @@ pub(super) fn recall(data: &ReportData) -> String {
 }
 
 /// Fixed clusters where they are given, stage 2 and the complete model.
-fn shown_stages(data: &ReportData) -> Vec<&elias::insight::StageFigures> {
+fn shown_stages(data: &ReportData) -> Vec<&crate::insight::StageFigures> {
     let mut stages: Vec<_> = data.fixed.iter().chain(data.stage("stage2")).collect();
     if let Some(last) = data
         .test
@@ -233,7 +222,7 @@ pub(super) fn edge_ranks(data: &ReportData) -> String {
 
 /// Scores of true labels by decile.
 pub(super) fn score_spread(data: &ReportData) -> String {
-    let boxes = |of: fn(&elias::insight::ScoreSpread) -> [f64; 5]| {
+    let boxes = |of: fn(&crate::insight::ScoreSpread) -> [f64; 5]| {
         let filled = data
             .test
             .spread
@@ -365,7 +354,7 @@ pub(super) fn losses(data: &ReportData) -> Vec<String> {
         );
         for curve in &curves {
             let points = numbered(1.0, curve.losses.iter().map(|loss| loss[at]));
-            let name = curve_name(curve, &curves);
+            let name = curve.name(&curves);
             plot = plot.with(&name, Marks::Line(points));
         }
         plot.draw()

@@ -1,28 +1,19 @@
 //! `elias report`: writes the paper's tables and figures for a model as one self-contained page.
 
-mod cache;
-mod data;
-mod figures;
-mod gather;
-mod maps;
-mod observations;
-mod page;
-mod sections;
-
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::Context;
 use clap::Args;
-use elias::Dataset;
-use elias::data::{Part, Sink};
+use elias::data::Part;
+use elias::insight::{Figure, ReportCache, ReportOptions};
+use elias::internals::size;
 
-use self::data::ReportData;
-use crate::ui::console::{Console, Verbosity};
-use crate::ui::svg;
-use crate::{memory, models, outputs, reading};
+use crate::ui::console::Console;
+use crate::ui::progress::{Progress, Unit};
+use crate::{models, outputs, reading};
 
 /// Write a report on a model: the paper's tables and figures
 ///
@@ -58,35 +49,6 @@ pub(crate) struct Report {
     no_cache: bool,
 }
 
-/// Writes the report on a model to a file, without messages.
-pub(crate) fn write(
-    model: &Path,
-    test: &Dataset,
-    train: Option<&Dataset>,
-    out: &Path,
-) -> anyhow::Result<()> {
-    let gatherer = gather::Gatherer {
-        model,
-        fixed: None,
-        test,
-        train,
-        is_cached: true,
-        console: &Console::new(Verbosity::Quiet),
-    };
-    write_page(&gatherer.gather(&models::load(model)?)?, out)?;
-    Ok(())
-}
-
-/// Writes the page and returns its size in bytes.
-fn write_page(report: &ReportData, out: &Path) -> anyhow::Result<usize> {
-    let html = page::write(report);
-    let mut sink = Sink::create(out)?;
-    sink.write_all(html.as_bytes())
-        .with_context(|| format!("cannot write {}", out.display()))?;
-    sink.finish()?;
-    Ok(html.len())
-}
-
 impl Report {
     pub(crate) fn run(&self, console: &Console) -> anyhow::Result<()> {
         outputs::check(&self.out, self.overwrite, &[&self.data])?;
@@ -105,31 +67,65 @@ impl Report {
                 None
             }
         };
-        let gatherer = gather::Gatherer {
-            model: &self.model,
-            fixed: self.fixed.as_deref(),
+        let progress = Steps::new(console);
+        let options = ReportOptions {
             test: &test,
             train: train.as_ref(),
-            is_cached: !self.no_cache,
-            console,
+            fixed: self.fixed.as_deref(),
+            cache: if self.no_cache {
+                ReportCache::Off
+            } else {
+                ReportCache::Kept
+            },
+            on_progress: Some(&|step, done, total| progress.set(step, done, total)),
         };
-        let report = gatherer.gather(&predictor)?;
-        let n_bytes = write_page(&report, &self.out)?;
+        let report = predictor.report(&self.model, &options)?;
+        drop(progress);
+        let n_bytes = report.write(&self.out)?;
         if let Some(directory) = &self.figures {
             fs::create_dir_all(directory)
                 .with_context(|| format!("cannot create {}", directory.display()))?;
-            for figures::NamedPlot { name, svg } in figures::all(&report) {
+            for Figure { name, svg } in report.figures() {
                 let path = directory.join(format!("{name}.svg"));
-                fs::write(&path, svg::standalone(&svg))
+                fs::write(&path, svg)
                     .with_context(|| format!("cannot write {}", path.display()))?;
             }
         }
         console.info(format_args!(
             "report written to {} ({}, {:.1} s)",
             self.out.display(),
-            memory::size(n_bytes),
+            size(n_bytes),
             started.elapsed().as_secs_f64()
         ));
         Ok(())
+    }
+}
+
+/// A progress bar for one step after the other.
+struct Steps<'a> {
+    console: &'a Console,
+    current: Mutex<Option<(String, Progress)>>,
+}
+
+impl<'a> Steps<'a> {
+    fn new(console: &'a Console) -> Self {
+        Steps {
+            console,
+            current: Mutex::new(None),
+        }
+    }
+
+    fn set(&self, step: &str, done: u64, total: u64) {
+        let current = self.current.lock();
+        let mut current = current.unwrap_or_else(PoisonError::into_inner);
+        if current.as_ref().is_none_or(|(name, _)| name != step) {
+            // The bar of the step before ends first.
+            *current = None;
+            let bar = Progress::start(self.console, step, Unit::Items);
+            *current = Some((step.to_owned(), bar));
+        }
+        if let Some((_, bar)) = &*current {
+            bar.set(done, total);
+        }
     }
 }

@@ -63,7 +63,7 @@ mod tests {
             ("red apple", ["apple", "fruit"]),
             ("fast car", ["car", "vehicle"]),
         ]);
-        let (_, features) = crate::tools::TfIdf::fit_transform(data.texts().unwrap()).unwrap();
+        let (_, features) = crate::features::TfIdf::fit_transform(data.texts().unwrap()).unwrap();
         let clusters = cluster_labels(&features, data.labels(), 2, 0).unwrap();
         assert_eq!((clusters[0], clusters[2]), (clusters[1], clusters[3]));
         assert_ne!(clusters[0], clusters[2]);

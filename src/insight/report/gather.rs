@@ -2,23 +2,24 @@
 
 use std::path::Path;
 
-use elias::config::IndexMode;
-use elias::data::{DataSummary, Texts};
-use elias::insight::{
-    self, Cut, IndexHealth, LabelMap, LostLabels, MapOptions, PointSet, StageFigures, assignments,
-    clusters_of_points, measure_stage, prune,
-};
-use elias::metrics::{MetricsOptions, Propensity, evaluate};
-use elias::{Dataset, Level, Predictor, Query, Scored, tools};
-
+use super::ReportOptions;
 use super::cache::Cache;
 use super::data::{PruneRow, Pruning, ReportData, TestFigures, TrainFigures};
-use crate::measuring::Frequencies;
-use crate::models;
-use crate::times::Times;
-use crate::ui::console::Console;
-use crate::ui::progress::{Progress, Unit};
-use crate::ui::table::shorten;
+use super::times::TrainingTimes;
+use super::wording::shorten;
+use crate::config::IndexMode;
+use crate::data::{DataSummary, Dataset, Texts};
+use crate::error::{Error, Result};
+use crate::evaluation::Evaluation;
+use crate::features::PointSet;
+use crate::ids::Scored;
+use crate::insight::{
+    Cut, IndexHealth, LabelMap, LostLabels, MapOptions, StageFigures, StageRankings, assignments,
+    cluster_words, clusters_of_points, compactness, find_hardest, label_maps, measure_stage,
+    recall_of_labels, reliability, score_spread, shortlist_recall,
+};
+use crate::predict::{Level, Predictor, Query};
+use crate::store;
 
 /// Answers per point.
 const N_ANSWERS: usize = 100;
@@ -44,36 +45,34 @@ const BANDS: [(usize, usize); 4] = [(5, 9), (10, 19), (20, 49), (50, 199)];
 /// Computes the contents of a report, or reads them from the cache.
 pub(super) struct Gatherer<'a> {
     pub(super) model: &'a Path,
-    /// A model with fixed clusters, to compare with.
-    pub(super) fixed: Option<&'a Path>,
-    pub(super) test: &'a Dataset,
-    pub(super) train: Option<&'a Dataset>,
-    pub(super) is_cached: bool,
-    pub(super) console: &'a Console,
+    pub(super) options: &'a ReportOptions<'a>,
 }
 
 impl Gatherer<'_> {
-    pub(super) fn gather(&self, predictor: &Predictor) -> anyhow::Result<ReportData> {
+    pub(super) fn gather(&self, predictor: &Predictor) -> Result<ReportData> {
         // Figures of a damaged model must not get into the cache.
         predictor.check_files()?;
-        let description = tools::describe(self.model)?;
-        let cache = Cache::new(self.model, &description, self.is_cached, self.console);
-        let test_key = DataSummary::of(self.test).sha256;
-        let features = predictor.points(self.test)?;
+        let description = store::describe(self.model)?;
+        let cache = Cache::new(self.model, &description, self.options.cache);
+        let test_key = DataSummary::of(self.options.test).sha256;
+        let features = predictor.points(self.options.test)?;
         let test = cache.get("test", &test_key, || self.measure(predictor, &features))?;
         let shortlist = cache.get("shortlist", &test_key, || {
             let points = spread_out(features.len(), MAX_SHORTLIST_POINTS);
-            let truth = self.test.labels().select_rows(&points);
+            let truth = self.options.test.labels().select_rows(&points);
             let features = features.select_rows(&points);
-            Ok(insight::shortlist_recall(predictor, &features, &truth)?)
+            shortlist_recall(predictor, &features, &truth)
         })?;
-        let fixed = self.fixed.map(|fixed| self.measure_fixed(fixed, predictor));
+        let fixed = self
+            .options
+            .fixed
+            .map(|fixed| self.measure_fixed(fixed, predictor));
         let health = IndexHealth::of(predictor, 0);
         let pruning = match health.beta {
             Some(_) => Some(cache.get("pruning", &test_key, || self.prune(&features))?),
             None => None,
         };
-        let train = match self.train {
+        let train = match self.options.train {
             Some(train) => {
                 let key = DataSummary::of(train).sha256;
                 Some(cache.get("train", &key, || self.map(predictor, train))?)
@@ -86,7 +85,7 @@ impl Gatherer<'_> {
             name: name.unwrap_or_default().into_owned(),
             label_counts: predictor.label_counts().to_vec(),
             health,
-            times: Times::read(self.model),
+            times: TrainingTimes::read(self.model),
             description,
             strongest: assignments.strongest_labels,
             clusters_of: assignments.clusters_of_label,
@@ -99,10 +98,9 @@ impl Gatherer<'_> {
     }
 
     /// Every stage on the test set.
-    fn measure(&self, predictor: &Predictor, features: &PointSet) -> anyhow::Result<TestFigures> {
-        let truth = self.test.labels();
-        let frequencies = Frequencies::of_model(predictor, self.test.n_labels());
-        let weights = || frequencies.inverse_propensities(Propensity::default());
+    fn measure(&self, predictor: &Predictor, features: &PointSet) -> Result<TestFigures> {
+        let truth = self.options.test.labels();
+        let frequencies = predictor.frequencies(self.options.test.n_labels());
         let counts = &frequencies.counts;
         let mut stages = Vec::new();
         let mut rankings: Vec<(Level, Vec<Vec<Scored>>)> = Vec::new();
@@ -114,7 +112,7 @@ impl Gatherer<'_> {
                 continue;
             }
             let found = self.predict(predictor, features, level, level.name())?;
-            let figures = measure_stage(level.name(), truth, &found, counts, weights());
+            let figures = measure_stage(level.name(), truth, &found, &frequencies);
             stages.push(figures);
             rankings.push((level, found));
         }
@@ -123,26 +121,27 @@ impl Gatherer<'_> {
             found.map_or(&[][..], |(_, rankings)| &rankings[..])
         };
         let (_, last) = rankings.last().expect("every model has stage 2");
-        let compared = insight::StageRankings {
+        let compared = StageRankings {
             model: of(Level::Stage2),
             ranker: of(Level::Ranker),
             last,
         };
-        let spread = insight::score_spread(truth, compared, counts);
-        let hardest = insight::find_hardest(predictor, features, truth, last, N_HARDEST)?;
-        let text = |point: usize| match self.test.texts() {
+        let spread = score_spread(truth, compared, counts);
+        let hardest = find_hardest(predictor, features, truth, last, N_HARDEST)?;
+        let text = |point: usize| match self.options.test.texts() {
             Some(texts) => shorten(texts.get(point), HARD_TEXT),
             None => format!("point {point}"),
         };
         Ok(TestFigures {
-            n_points: self.test.n_points(),
+            n_points: self.options.test.n_points(),
             stages,
             spread,
-            reliability: insight::reliability(predictor, truth, last, 5),
-            labels: insight::recall_of_labels(truth, last),
+            reliability: reliability(predictor, truth, last, 5),
+            labels: recall_of_labels(truth, last),
             texts: hardest.iter().map(|hard| text(hard.point)).collect(),
             hardest,
             label_names: self
+                .options
                 .test
                 .label_set()
                 .names()
@@ -158,70 +157,77 @@ impl Gatherer<'_> {
         features: &PointSet,
         level: Level,
         what: &str,
-    ) -> anyhow::Result<Vec<Vec<Scored>>> {
-        let progress = Progress::start(self.console, what, Unit::Items);
-        let k = N_ANSWERS;
+    ) -> Result<Vec<Vec<Scored>>> {
+        let query = Query {
+            k: N_ANSWERS,
+            level,
+            ..Query::default()
+        };
         let n_points = features.len();
         let mut rankings = Vec::with_capacity(n_points);
         for first in (0..n_points).step_by(BATCH) {
             let points: Vec<usize> = (first..n_points.min(first + BATCH)).collect();
             let batch = features.select_rows(&points);
-            rankings.extend(predictor.rank(&batch, Query { k, level })?);
-            progress.set(rankings.len() as u64, n_points as u64);
+            rankings.extend(predictor.rank_points(batch.points(), query)?);
+            self.report_progress(what, rankings.len(), n_points);
         }
         Ok(rankings)
     }
 
     /// The network of a model with fixed clusters, which must have been trained as long.
-    fn measure_fixed(&self, model: &Path, predictor: &Predictor) -> anyhow::Result<StageFigures> {
-        let fixed = models::load(model)?;
+    fn measure_fixed(&self, model: &Path, predictor: &Predictor) -> Result<StageFigures> {
+        let fixed = Predictor::load(model)?;
         let epochs = |predictor: &Predictor| {
             let stages = predictor.plan().config().stages().into_iter();
             stages.map(|stage| stage.epochs).sum::<usize>()
         };
-        let name = model.display();
-        let is_fixed = fixed.plan().config().index.mode == IndexMode::Fixed;
-        anyhow::ensure!(
-            is_fixed,
-            "--fixed: {name} does not have fixed clusters; train it with --set index.mode=fixed"
-        );
-        anyhow::ensure!(
-            epochs(&fixed) == epochs(predictor),
-            "--fixed: {name} was trained for {} epochs, the model for {}: the budgets differ",
-            epochs(&fixed),
-            epochs(predictor)
-        );
-        anyhow::ensure!(
-            fixed.training_data() == predictor.training_data(),
-            "--fixed: {name} was trained on other data"
-        );
-        let features = fixed.points(self.test)?;
+        let differs = |problem: String| {
+            let path = model.into();
+            Err(Error::BadFile { path, problem })
+        };
+        if fixed.plan().config().index.mode != IndexMode::Fixed {
+            return differs(
+                "does not have fixed clusters: train it with index.mode = fixed".into(),
+            );
+        }
+        if epochs(&fixed) != epochs(predictor) {
+            return differs(format!(
+                "was trained for {} epochs, the model for {}: the budgets differ",
+                epochs(&fixed),
+                epochs(predictor)
+            ));
+        }
+        if fixed.training_data() != predictor.training_data() {
+            return differs("was trained on other data".into());
+        }
+        let features = fixed.points(self.options.test)?;
         let found = self.predict(&fixed, &features, Level::Stage2, "fixed clusters")?;
         fixed.check_files()?;
-        let frequencies = Frequencies::of_model(&fixed, self.test.n_labels());
-        let weights = frequencies.inverse_propensities(Propensity::default());
-        let (truth, counts) = (self.test.labels(), &frequencies.counts);
-        Ok(measure_stage("fixed", truth, &found, counts, weights))
+        let frequencies = fixed.frequencies(self.options.test.n_labels());
+        let truth = self.options.test.labels();
+        Ok(measure_stage("fixed", truth, &found, &frequencies))
     }
 
     /// Stage 2 with fewer and fewer edges.
-    fn prune(&self, features: &PointSet) -> anyhow::Result<Pruning> {
-        let kappa = models::load(self.model)?.plan().kappa();
+    fn prune(&self, features: &PointSet) -> Result<Pruning> {
+        let kappa = Predictor::load(self.model)?.plan().kappa();
         let points = spread_out(features.len(), MAX_PRUNING_POINTS);
         let features = &features.select_rows(&points);
-        let truth = &self.test.labels().select_rows(&points);
+        let truth = &self.options.test.labels().select_rows(&points);
         let mut last: Option<(usize, [f64; 4])> = None;
-        let mut row = |cut: Cut, value: f64| -> anyhow::Result<PruneRow> {
-            let mut predictor = models::load(self.model)?;
-            let pruned = prune(&mut predictor, cut, LostLabels::Rescued)?[0];
+        let mut row = |cut: Cut, value: f64| -> Result<PruneRow> {
+            let mut predictor = Predictor::load(self.model)?;
+            let pruned = predictor.prune(cut, LostLabels::Rescued)?[0];
             let metrics = match last {
                 // The same edges give the same metrics.
                 Some((n_removed, metrics)) if n_removed == pruned.n_removed => metrics,
                 _ => {
                     let what = format!("pruned at {value}");
                     let found = self.predict(&predictor, features, Level::Stage2, &what)?;
-                    let metrics = evaluate(truth, &found, MetricsOptions::default());
-                    ["p@1", "p@5", "r@10", "r@100"].map(|name| metrics.get(name).unwrap_or(0.0))
+                    let metrics = Evaluation::default().measure(truth, &found, None).metrics;
+                    let [p1, p5] = [1, 5].map(|k| metrics.precision(k));
+                    let [r10, r100] = [10, 100].map(|k| metrics.recall(k));
+                    [p1, p5, r10, r100].map(|value| value.expect("a default cut-off"))
                 }
             };
             last = Some((pruned.n_removed, metrics));
@@ -235,12 +241,12 @@ impl Gatherer<'_> {
         let thresholds = THRESHOLDS.iter();
         let by_threshold = thresholds
             .map(|&at| row(Cut::Threshold(at), (f64::from(at) * 1e4).round() / 1e4))
-            .collect::<anyhow::Result<_>>()?;
+            .collect::<Result<_>>()?;
         let ks = TOP_K_SHARES.map(|share| ((kappa as f64 * share).round() as usize).max(1));
         let by_top_k = ks
             .iter()
             .map(|&k| row(Cut::TopK(k), k as f64))
-            .collect::<anyhow::Result<_>>()?;
+            .collect::<Result<_>>()?;
         Ok(Pruning {
             n_points: points.len(),
             by_threshold,
@@ -248,18 +254,25 @@ impl Gatherer<'_> {
         })
     }
 
+    fn report_progress(&self, what: &str, n_done: usize, n_items: usize) {
+        if let Some(on_progress) = self.options.on_progress {
+            on_progress(what, n_done as u64, n_items as u64);
+        }
+    }
+
     /// Clusters, words and maps of the training points.
-    fn map(&self, predictor: &Predictor, train: &Dataset) -> anyhow::Result<TrainFigures> {
-        let progress = Progress::start(self.console, "clusters and maps", Unit::Items);
+    fn map(&self, predictor: &Predictor, train: &Dataset) -> Result<TrainFigures> {
+        let progress = |n_done| self.report_progress("clusters and maps", n_done, 4);
         let features = predictor.points(train)?;
         let points = clusters_of_points(predictor, &features);
-        progress.set(1, 4);
-        let clusters = insight::cluster_words(predictor, &points, &features, N_WORDS);
-        progress.set(2, 4);
-        let maps = insight::label_maps(predictor, &points, train.labels(), &MapOptions::default());
-        progress.set(3, 4);
+        progress(1);
+        let clusters = cluster_words(predictor, &points, &features, N_WORDS);
+        progress(2);
+        let maps = label_maps(predictor, &points, train.labels(), &MapOptions::default());
+        progress(3);
         let map_texts = [0, 1].map(|kind| texts_of(&maps[kind], train.texts()));
-        let compactness = insight::compactness(predictor, &points, train.labels(), &BANDS);
+        progress(4);
+        let compactness = compactness(predictor, &points, train.labels(), &BANDS);
         Ok(TrainFigures {
             clusters,
             maps,

@@ -1,32 +1,32 @@
 //! The observations of the paper, and whether they hold for this model.
 
 use super::data::{PruneRow, ReportData};
-use crate::ui::count::count;
+use super::wording::count;
 
 /// Whether an observation holds here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum Holds {
     Holds,
     DoesNotHold,
     /// The model or the data lacks what is needed.
     Unknown,
 }
 
-impl Verdict {
+impl Holds {
     fn of(holds: bool) -> Self {
         if holds {
-            Verdict::Holds
+            Holds::Holds
         } else {
-            Verdict::DoesNotHold
+            Holds::DoesNotHold
         }
     }
 
     /// The verdict as text, and as a CSS class with dashes.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Verdict::Holds => "holds",
-            Verdict::DoesNotHold => "does not hold",
-            Verdict::Unknown => "unknown",
+            Holds::Holds => "holds",
+            Holds::DoesNotHold => "does not hold",
+            Holds::Unknown => "unknown",
         }
     }
 }
@@ -36,7 +36,7 @@ impl Verdict {
 pub(super) struct Observation {
     pub(super) claim: &'static str,
     pub(super) here: String,
-    pub(super) verdict: Verdict,
+    pub(super) verdict: Holds,
 }
 
 /// What this model shows.
@@ -60,8 +60,8 @@ pub(super) fn observe(data: &ReportData) -> Vec<Observation> {
     let mut observations = Vec::new();
     let mut add = |claim: &'static str, finding: Option<Finding>, missing: &str| {
         let (here, verdict) = match finding {
-            Some(Finding { text, holds }) => (text, Verdict::of(holds)),
-            None => (missing.to_owned(), Verdict::Unknown),
+            Some(Finding { text, holds }) => (text, Holds::of(holds)),
+            None => (missing.to_owned(), Holds::Unknown),
         };
         observations.push(Observation {
             claim,
@@ -69,7 +69,7 @@ pub(super) fn observe(data: &ReportData) -> Vec<Observation> {
             verdict,
         });
     };
-    let no_fixed = "needs a model with fixed clusters of as many epochs (--fixed)";
+    let no_fixed = "needs a model with fixed clusters of as many epochs to compare with";
     let stage = |name: &str| match name {
         "fixed" => data.fixed.as_ref(),
         _ => data.stage(name),
@@ -138,7 +138,7 @@ pub(super) fn observe(data: &ReportData) -> Vec<Observation> {
         "the edges are fixed",
     );
     let overlap = data.health.stage1_overlap.as_ref().map(|overlap| {
-        let at = elias::insight::OVERLAP_CUTOFFS
+        let at = crate::insight::OVERLAP_CUTOFFS
             .iter()
             .position(|cutoff| *cutoff == 0.5);
         let percent = overlap[at.unwrap_or(0)];
@@ -206,7 +206,7 @@ fn concentration(data: &ReportData) -> Option<Finding> {
 fn evenness(data: &ReportData) -> Option<Finding> {
     data.stage("ranker")?;
     // The first and the last decile with true labels.
-    let ends = |of: fn(&elias::insight::ScoreSpread) -> f64| {
+    let ends = |of: fn(&crate::insight::ScoreSpread) -> f64| {
         let filled: Vec<f64> = data
             .test
             .spread

@@ -1,7 +1,7 @@
-//! Measurements that need the inside of the library: kernels, the matrix product, encoders, single
-//! parts of the method, and the work of a query.
+//! Inner parts, for the programs that measure this library: kernels, the matrix product, encoders, single parts of the
+//! method, and the work of a query.
 //!
-//! `elias bench` prints them. Rates are measured on the caller's thread pool; run them on an idle machine.
+//! No part of the public interface: it changes without notice. Rates are measured on the caller's thread pool.
 
 mod encoders;
 mod kernels;
@@ -12,8 +12,19 @@ mod sgemm;
 pub use encoders::{EncoderBench, EncoderFigures, KNOWN_SHAPES};
 pub use kernels::{KernelFigures, measure_kernels};
 pub use parts::{cluster_labels, clusters_per_rank, train_stages};
-pub use queries::{QueryWork, query_work};
+pub use queries::{QueryWork, points, predict_points, query_work};
 pub use sgemm::Sgemm;
+
+pub use crate::communicator::{Counted, MAX_PROCESSES};
+pub use crate::config::default_n_clusters;
+pub use crate::features::PointSet;
+pub use crate::insight::svg;
+pub use crate::insight::{CheckpointTimes, PhaseTime, TrainingTimes};
+pub use crate::store::{
+    CheckedFile, Description, FileRecord, FileState, FilesCheck, check_files, describe,
+    is_unfinished,
+};
+pub use crate::training::size;
 
 /// The median of the values; NaN if there is none.
 pub fn median(values: &[f64]) -> f64 {

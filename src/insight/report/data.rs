@@ -1,12 +1,13 @@
 //! The contents of a report as plain data: results of the library, with names and texts.
 
-use elias::insight::{
+use serde::{Deserialize, Serialize};
+
+use super::times::TrainingTimes;
+use crate::insight::{
     ClusterWords, Compactness, HardPoint, IndexHealth, LabelMap, LabelRecall, ReliabilityCurve,
     ScoreSpread, ShortlistRecall, StageFigures,
 };
-use serde::{Deserialize, Serialize};
-
-use crate::times::Times;
+use crate::store::Description;
 
 /// What is computed from the test part of the data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -61,7 +62,7 @@ pub(super) struct TrainFigures {
 pub(super) struct ReportData {
     /// The model's name: the last part of its path.
     pub(super) name: String,
-    pub(super) description: elias::tools::Description,
+    pub(super) description: Description,
     pub(super) label_counts: Vec<u32>,
     /// The strongest labels of every cluster.
     pub(super) strongest: Vec<Vec<u32>>,
@@ -74,7 +75,7 @@ pub(super) struct ReportData {
     pub(super) fixed: Option<StageFigures>,
     pub(super) pruning: Option<Pruning>,
     pub(super) train: Option<TrainFigures>,
-    pub(super) times: Option<Times>,
+    pub(super) times: Option<TrainingTimes>,
 }
 
 impl ReportData {

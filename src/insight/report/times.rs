@@ -1,4 +1,4 @@
-//! The time and memory of a training, written beside the model by `elias train` and shown by `elias report`.
+//! The time and memory of a training, kept beside the model and shown in its report.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -7,34 +7,39 @@ use serde::{Deserialize, Serialize};
 
 /// Time and memory of each phase of a training.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Times {
+pub struct TrainingTimes {
     /// Whether the training was resumed: the times are then those of the last run only.
-    pub(crate) resumed: bool,
-    pub(crate) phases: Vec<PhaseTime>,
+    pub resumed: bool,
+    /// Every phase, in order.
+    pub phases: Vec<PhaseTime>,
     /// Cost of the checkpoints, which is part of the phases.
     #[serde(default)]
-    pub(crate) checkpoints: Checkpoints,
+    pub checkpoints: CheckpointTimes,
 }
 
 /// Number of checkpoints, and the seconds they took.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Checkpoints {
-    pub(crate) count: usize,
-    pub(crate) seconds: f64,
+pub struct CheckpointTimes {
+    /// Checkpoints written.
+    pub count: usize,
+    /// Their time.
+    pub seconds: f64,
 }
 
 /// One phase.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct PhaseTime {
-    pub(crate) phase: String,
-    pub(crate) seconds: f64,
+pub struct PhaseTime {
+    /// Name of the phase.
+    pub phase: String,
+    /// Its time.
+    pub seconds: f64,
     /// Peak memory of the process up to the end of the phase.
-    pub(crate) peak_bytes: Option<u64>,
+    pub peak_bytes: Option<u64>,
 }
 
-impl Times {
+impl TrainingTimes {
     /// The times of a model, if there are any.
-    pub(crate) fn read(model: &Path) -> Option<Self> {
+    pub(super) fn read(model: &Path) -> Option<Self> {
         let text = fs::read(path_of(model)).ok()?;
         serde_json::from_slice(&text).ok()
     }
@@ -43,8 +48,8 @@ impl Times {
     ///
     /// # Errors
     /// If a file of that name is something else.
-    pub(crate) fn write(&self, model: &Path) -> io::Result<()> {
-        if path_of(model).exists() && Times::read(model).is_none() {
+    pub fn write(&self, model: &Path) -> io::Result<()> {
+        if path_of(model).exists() && TrainingTimes::read(model).is_none() {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         fs::write(path_of(model), serde_json::to_vec_pretty(self)?)

@@ -4,7 +4,7 @@ use super::text::format_number;
 
 /// A scale with its ticks.
 #[derive(Clone, Debug)]
-pub(crate) struct Axis {
+pub struct Axis {
     pub(super) label: String,
     pub(super) low: f64,
     high: f64,
@@ -30,7 +30,7 @@ impl Tick {
 
 impl Axis {
     /// From `low` to `high`, with ticks at round numbers.
-    pub(crate) fn linear(label: &str, low: f64, high: f64) -> Self {
+    pub fn linear(label: &str, low: f64, high: f64) -> Self {
         let high = if high <= low { low + 1.0 } else { high };
         let rough = (high - low) / 5.0;
         let power = 10f64.powf(rough.log10().floor());
@@ -55,7 +55,7 @@ impl Axis {
     }
 
     /// From `low` to `high`, both positive, in powers of ten.
-    pub(crate) fn log(label: &str, low: f64, high: f64) -> Self {
+    pub fn log(label: &str, low: f64, high: f64) -> Self {
         let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
         let ticks = (first..=last).map(|power| 10f64.powi(power));
         let ticks = ticks.filter(|tick| *tick >= low && *tick <= high * 1.0001);
@@ -69,7 +69,7 @@ impl Axis {
     }
 
     /// One position per name, at 0, 1, 2 and so on.
-    pub(crate) fn names<T: Into<String>>(label: &str, names: impl IntoIterator<Item = T>) -> Self {
+    pub fn names<T: Into<String>>(label: &str, names: impl IntoIterator<Item = T>) -> Self {
         let names = names.into_iter().enumerate();
         let ticks: Vec<Tick> = names
             .map(|(at, name)| Tick {

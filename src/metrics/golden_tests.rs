@@ -1,11 +1,11 @@
 //! Metrics against values computed independently (PSP equals napkinXC's at 1, 3 and 5).
 
-use elias::data::CsrBuilder;
-use elias::metrics::{FilterPairs, MetricsOptions, Propensity, evaluate, inverse_propensities};
-use elias::{LabelId, Scored};
 use serde_json::Value;
 
+use super::*;
 use crate::goldens;
+use crate::ids::LabelId;
+use crate::matrix::CsrBuilder;
 
 fn numbers(value: &Value) -> Vec<usize> {
     (value.as_array().unwrap().iter())
@@ -35,14 +35,14 @@ fn metrics_equal_the_golden_values() {
             .iter()
             .map(|row| row.as_array().unwrap().iter().map(scored).collect())
             .collect();
-        let weights = inverse_propensities(
-            &numbers(&golden["train_label_counts"]),
-            golden["n_train_points"].as_u64().unwrap() as usize,
-            Propensity {
-                a: golden["propensity"]["a"].as_f64().unwrap(),
-                b: golden["propensity"]["b"].as_f64().unwrap(),
-            },
-        );
+        let frequencies = LabelFrequencies {
+            counts: numbers(&golden["train_label_counts"]),
+            n_points: golden["n_train_points"].as_u64().unwrap() as usize,
+        };
+        let weights = frequencies.inverse_propensities(Propensity {
+            a: golden["propensity"]["a"].as_f64().unwrap(),
+            b: golden["propensity"]["b"].as_f64().unwrap(),
+        });
 
         let expected = golden["expected"].as_object().unwrap();
         let mut ks: Vec<usize> = expected
@@ -57,10 +57,11 @@ fn metrics_equal_the_golden_values() {
             inverse_propensities: Some(weights),
             filter: FilterPairs::default(),
         };
-        let metrics = evaluate(&truth, &predictions, options);
+        let metrics = measure(&truth, &predictions, options);
+        let named: std::collections::BTreeMap<String, f64> = metrics.iter().collect();
         for (name, value) in expected {
             let value = value.as_f64().unwrap();
-            let found = metrics
+            let found = *named
                 .get(name)
                 .unwrap_or_else(|| panic!("{name} was not computed"));
             assert!(

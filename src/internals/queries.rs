@@ -2,9 +2,11 @@
 
 use crate::candidates::{Knowledge, ScoreKind, Search, Walk, WalkScratch};
 use crate::classifiers::LabelWeights;
+use crate::data::Dataset;
 use crate::error::Result;
 use crate::features::PointSet;
-use crate::predict::Predictor;
+use crate::ids::Scored;
+use crate::predict::{Predictor, Query};
 
 /// Queries looked at, at most.
 const MAX_QUERIES: usize = 2000;
@@ -16,6 +18,26 @@ pub struct QueryWork {
     pub rows_scored: f64,
     /// Bytes of words, residual block, clusters, edges of the searched clusters, and label rows.
     pub bytes_read: f64,
+}
+
+/// The points of a data set, as the model reads them.
+///
+/// # Errors
+/// [`Error::CannotPredict`](crate::Error::CannotPredict) if the data is not what the model was trained on.
+pub fn points(predictor: &Predictor, data: &Dataset) -> Result<PointSet> {
+    predictor.featurizer().points(data)
+}
+
+/// The best labels of points.
+///
+/// # Errors
+/// As [`Predictor::predict_batch`].
+pub fn predict_points(
+    predictor: &Predictor,
+    points: &PointSet,
+    query: Query,
+) -> Result<Vec<Vec<Scored>>> {
+    predictor.rank_points(points.points(), query)
 }
 
 /// Counts the work of queries for the `k` best labels of some of the points, in the first member's model.

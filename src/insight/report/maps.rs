@@ -2,10 +2,9 @@
 
 use std::fmt::Write;
 
-use elias::insight::LabelMap;
-
 use super::data::ReportData;
-use crate::ui::svg::{escape, fill};
+use crate::insight::LabelMap;
+use crate::insight::svg::{escape, fill};
 
 const SIZE: f64 = 320.0;
 const MARGIN: f64 = 10.0;

@@ -1,7 +1,7 @@
 //! Numbers and text in plots and pages.
 
 /// A number, rounded according to its size.
-pub(crate) fn format_number(value: f64) -> String {
+pub fn format_number(value: f64) -> String {
     let text = match value.abs() {
         0.0 => return "0".into(),
         v if v < 0.001 => return format!("{value:.0e}"),
@@ -18,7 +18,7 @@ pub(crate) fn format_number(value: f64) -> String {
 }
 
 /// Escapes text for HTML and SVG, in elements and quoted attributes. Control characters become spaces.
-pub(crate) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::data::ReportData;
 use super::sections;
-use crate::ui::svg::escape;
+use crate::insight::svg::escape;
 
 /// Maximum number of labels in the table; it keeps the page under 10 MB.
 pub(super) const MAX_LABELS: usize = 50_000;

@@ -1,8 +1,7 @@
 //! Built-in configurations: the data sets of the paper, and transformers on a CPU.
 
-use elias::config::Config;
-
-use crate::ui::console::Misuse;
+use super::Config;
+use crate::error::{Error, Result};
 
 const PRESETS: [(&str, &str); 6] = [
     ("amazon-3m", include_str!("../../configs/amazon-3m.toml")),
@@ -25,21 +24,26 @@ const PRESETS: [(&str, &str); 6] = [
     ),
 ];
 
-/// The defaults with the preset applied on top.
-pub(crate) fn config(name: &str) -> anyhow::Result<Config> {
-    let found = PRESETS.iter().find(|(known, _)| *known == name);
-    let Some((_, text)) = found else {
-        let known = PRESETS.map(|(name, _)| name).join(", ");
-        let problem = format!("unknown preset {name:?}; the presets are {known}");
-        return Err(Misuse(problem).into());
-    };
-    Ok(Config::from_toml(text)?)
+impl Config {
+    /// The defaults with a preset applied on top.
+    ///
+    /// # Errors
+    /// [`Error::Config`] with the names of the presets, if this is none.
+    pub fn preset(name: &str) -> Result<Self> {
+        let found = PRESETS.iter().find(|(known, _)| *known == name);
+        let (_, text) = found.ok_or_else(|| Error::Config {
+            key: "preset".into(),
+            found: format!("{name:?}"),
+            expected: PRESETS.map(|(name, _)| name).join(", "),
+        })?;
+        Config::from_toml(text)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use elias::config::{DataCounts, EncoderKind, IndexMode, Recipe, Reduction};
+    use crate::config::{DataCounts, EncoderKind, IndexMode, Recipe, Reduction};
 
     #[test]
     fn every_preset_can_be_used() {
@@ -50,7 +54,7 @@ mod tests {
                 n_features: 100_000,
                 n_pairs: 0,
             };
-            let plan = config(name).unwrap().resolve(counts).unwrap();
+            let plan = Config::preset(name).unwrap().resolve(counts).unwrap();
             assert_eq!(
                 plan.config().encoder.kind,
                 EncoderKind::Transformer,
@@ -105,7 +109,7 @@ mod tests {
     fn the_presets_of_the_paper_are_its_table_and_the_released_code() {
         for row in PAPER {
             let name = row.name;
-            let config = config(name).unwrap();
+            let config = Config::preset(name).unwrap();
             assert_eq!(config.encoder.max_len, row.max_len, "{name}");
             assert_eq!(config.index.n_clusters, Some(row.n_clusters), "{name}");
             assert_eq!(config.index.alpha, row.alpha, "{name}");
@@ -151,7 +155,7 @@ mod tests {
 
     #[test]
     fn an_unknown_preset_lists_the_known_ones() {
-        let message = config("amazon").unwrap_err().to_string();
+        let message = Config::preset("amazon").unwrap_err().to_string();
         assert!(message.contains("amazon-670k"), "{message}");
     }
 }

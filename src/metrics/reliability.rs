@@ -1,7 +1,9 @@
 //! How well calibrated probabilities are: reliability bins and the expected calibration error.
 
+use serde::{Deserialize, Serialize};
+
 /// Answers whose probabilities lie in the same interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReliabilityBin {
     /// Number of answers.
     pub n_answers: usize,
@@ -12,7 +14,7 @@ pub struct ReliabilityBin {
 }
 
 /// The reliability curve of a set of answers.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reliability {
     /// Bins of equal width from 0 to 1; a bin includes its lower end, the last one also 1.
     pub bins: Vec<ReliabilityBin>,

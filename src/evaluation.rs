@@ -1,0 +1,290 @@
+//! The quality of a model's answers, or of anyone's rankings, against the true labels.
+//!
+//! [`Predictor::evaluate`] answers the points of a data set in batches and compares the 100 best labels of each with
+//! its true labels; [`Evaluation::measure`] does the same for rankings that are given. Results are
+//! [`Measurements`], whose serialised keys are stable: scripts rely on their names and order, and unknown values are
+//! null.
+
+use std::time::Instant;
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use crate::data::Dataset;
+use crate::error::Result;
+use crate::ids::Scored;
+use crate::matrix::CsrMatrix;
+use crate::metrics::{
+    Decile, DecilesBuilder, FilterPairs, LabelFrequencies, Metrics, MetricsBuilder, MetricsOptions,
+    Propensity, Reliability,
+};
+use crate::predict::{Level, Predictor, Query};
+
+/// Answers per point: as many as the longest cut-off of the metrics.
+const N_ANSWERS: usize = 100;
+/// Points per batch.
+const BATCH: usize = 8192;
+/// Bins of the reliability curve.
+const N_BINS: usize = 10;
+/// Single queries to warm up, which are not timed.
+const N_WARM_UP: usize = 100;
+
+/// How to evaluate.
+#[derive(Clone, Default)]
+pub struct Evaluation<'a> {
+    /// The part of the model that answers.
+    pub level: Level,
+    /// The constants of PSP@k.
+    pub propensity: Propensity,
+    /// Pairs of a point and a label that do not count.
+    pub filter: FilterPairs,
+    /// Whether recall by label frequency is wanted.
+    pub by_decile: bool,
+    /// Called with the points done and all points.
+    pub on_progress: Option<&'a (dyn Fn(u64, u64) + Sync)>,
+}
+
+/// Measured quality and speed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measurements {
+    /// P@k, nDCG@k, PSP@k and R@k.
+    pub metrics: Metrics,
+    /// Recall by label frequency, the most frequent tenth of the labels first; `None` if it was not asked for.
+    pub deciles: Option<Vec<Decile>>,
+    /// Labels of the data.
+    pub n_labels: usize,
+    /// Match of the probabilities of the best answers with the truth; `None` without probabilities.
+    pub reliability: Option<Reliability>,
+    /// Milliseconds per point, in batches on all threads; `None` for rankings that were given.
+    pub ms_per_point: Option<f64>,
+    /// Time of single queries, if it was measured; see [`Predictor::time_queries`].
+    pub query_times: Option<QueryTimes>,
+}
+
+/// Milliseconds per single query.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct QueryTimes {
+    /// Median.
+    pub p50: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Queries timed.
+    pub n_queries: usize,
+}
+
+impl Measurements {
+    /// Cut-off of recall by label frequency.
+    pub const DECILE_K: usize = 100;
+    /// Best answers per point whose probabilities are compared with the truth.
+    pub const N_RELIABLE: usize = 5;
+}
+
+impl Evaluation<'_> {
+    /// Compares rankings with the true labels; row `i` of `truth` belongs to the `i`-th ranking.
+    ///
+    /// Without the labels' frequencies there is no PSP@k and no recall by decile.
+    pub fn measure<R: AsRef<[Scored]>>(
+        &self,
+        truth: &CsrMatrix,
+        rankings: impl IntoIterator<Item = R>,
+        frequencies: Option<&LabelFrequencies>,
+    ) -> Measurements {
+        let mut scorer = Scorer::new(self, frequencies);
+        for (point_idx, ranking) in rankings.into_iter().enumerate().take(truth.n_rows()) {
+            scorer.push(truth.row(point_idx).0, ranking.as_ref());
+            self.report_progress(point_idx + 1, truth.n_rows());
+        }
+        scorer.finish(truth.n_cols())
+    }
+
+    fn report_progress(&self, n_done: usize, n_points: usize) {
+        if let Some(on_progress) = self.on_progress {
+            on_progress(n_done as u64, n_points as u64);
+        }
+    }
+}
+
+impl Predictor {
+    /// Compares its answers with the true labels of a data set, which was read with the labels of this model.
+    ///
+    /// # Examples
+    /// ```
+    /// # use elias::{Config, Dataset, Evaluation, Trainer};
+    /// # let data = Dataset::from_texts((0..40).map(|n| (format!("word{n}"), [format!("label{n}")])));
+    /// # let config = Config::from_toml("stage1.epochs = 1\nstage2.epochs = 1")?;
+    /// let predictor = Trainer::new(config).train(&data)?;
+    /// let measured = predictor.evaluate(&data, &Evaluation::default())?;
+    /// assert!(measured.metrics.precision(1) <= Some(100.0));
+    /// # Ok::<(), elias::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Predictor::predict_batch`].
+    pub fn evaluate(&self, test: &Dataset, evaluation: &Evaluation<'_>) -> Result<Measurements> {
+        let query = Query {
+            k: N_ANSWERS,
+            level: evaluation.level,
+            ..Query::default()
+        };
+        self.check_query(query)?;
+        let frequencies = self.frequencies(test.n_labels());
+        let mut scorer = Scorer::new(evaluation, Some(&frequencies));
+        let is_top = evaluation.level == Level::Ensemble;
+        let (mut probabilities, mut relevant) = (Vec::new(), Vec::new());
+        let n_points = test.n_points();
+        let mut seconds = 0.0;
+        for first in (0..n_points).step_by(BATCH) {
+            let points: Vec<usize> = (first..n_points.min(first + BATCH)).collect();
+            let batch = test.select(&points);
+            let started = Instant::now();
+            let rankings = self.rank(&batch, query)?;
+            seconds += started.elapsed().as_secs_f64();
+            for (&point_idx, ranking) in points.iter().zip(&rankings) {
+                let truth = test.labels().row(point_idx).0;
+                scorer.push(truth, ranking);
+                let best = ranking.iter().take(Measurements::N_RELIABLE);
+                for answer in best.filter(|_| is_top) {
+                    if let Some(probability) = self.probability(answer.score) {
+                        probabilities.push(probability);
+                        relevant.push(truth.binary_search(&answer.label.0).is_ok());
+                    }
+                }
+            }
+            evaluation.report_progress(first + points.len(), n_points);
+        }
+        let has_probabilities = !probabilities.is_empty();
+        Ok(Measurements {
+            reliability: has_probabilities
+                .then(|| Reliability::new(&probabilities, &relevant, N_BINS)),
+            ms_per_point: Some(1e3 * seconds / n_points.max(1) as f64),
+            ..scorer.finish(test.n_labels())
+        })
+    }
+
+    /// Times up to `n_queries` queries, one after the other, for points spread evenly over the data, after a warm-up.
+    ///
+    /// A transformer works on the caller's thread pool; for the time on one thread, call this on such a pool.
+    ///
+    /// # Errors
+    /// As [`Predictor::predict`].
+    pub fn time_queries(
+        &self,
+        test: &Dataset,
+        query: impl Into<Query>,
+        n_queries: usize,
+    ) -> Result<Option<QueryTimes>> {
+        let query = query.into();
+        let stride = test.n_points().div_ceil(n_queries.max(1)).max(1);
+        let points: Vec<usize> = (0..test.n_points()).step_by(stride).collect();
+        let texts = test.texts().filter(|_| self.takes_texts());
+        let time = |point_idx: usize| -> Result<f64> {
+            let started;
+            match texts {
+                Some(texts) => {
+                    started = Instant::now();
+                    std::hint::black_box(self.predict(texts.get(point_idx), query)?);
+                }
+                None => {
+                    let point = test.select(&[point_idx]);
+                    started = Instant::now();
+                    std::hint::black_box(self.predict_batch(&point, query)?);
+                }
+            }
+            Ok(1e3 * started.elapsed().as_secs_f64())
+        };
+        for &point_idx in points.iter().take(N_WARM_UP) {
+            time(point_idx)?;
+        }
+        let times = points.iter().map(|&point_idx| time(point_idx));
+        let mut times = times.collect::<Result<Vec<f64>>>()?;
+        times.sort_by(f64::total_cmp);
+        let at = |share: f64| times.get((share * (times.len() - 1) as f64).round() as usize);
+        Ok((!times.is_empty()).then(|| QueryTimes {
+            p50: at(0.5).copied().unwrap_or(f64::NAN),
+            p99: at(0.99).copied().unwrap_or(f64::NAN),
+            n_queries: times.len(),
+        }))
+    }
+
+    /// The frequencies it was trained with, for `n_labels` labels; those it does not know occur 0 times.
+    pub(crate) fn frequencies(&self, n_labels: usize) -> LabelFrequencies {
+        let counts = self.label_counts().iter().map(|&count| count as usize);
+        let unknown = n_labels.saturating_sub(self.label_counts().len());
+        LabelFrequencies {
+            counts: counts.chain(std::iter::repeat_n(0, unknown)).collect(),
+            n_points: self.plan().counts().n_points,
+        }
+    }
+}
+
+/// Scores rankings one by one.
+struct Scorer {
+    metrics: MetricsBuilder,
+    deciles: Option<DecilesBuilder>,
+}
+
+impl Scorer {
+    fn new(evaluation: &Evaluation<'_>, frequencies: Option<&LabelFrequencies>) -> Self {
+        let filter = &evaluation.filter;
+        let deciles = frequencies.filter(|_| evaluation.by_decile).map(|known| {
+            DecilesBuilder::new(&known.counts, Measurements::DECILE_K, filter.clone())
+        });
+        let metrics = MetricsBuilder::new(MetricsOptions {
+            inverse_propensities: frequencies
+                .map(|known| known.inverse_propensities(evaluation.propensity)),
+            filter: filter.clone(),
+            ..MetricsOptions::default()
+        });
+        Scorer { metrics, deciles }
+    }
+
+    fn push(&mut self, truth: &[u32], ranking: &[Scored]) {
+        self.metrics.push(truth, ranking);
+        if let Some(deciles) = &mut self.deciles {
+            deciles.push(truth, ranking);
+        }
+    }
+
+    fn finish(self, n_labels: usize) -> Measurements {
+        Measurements {
+            metrics: self.metrics.finish(),
+            deciles: self.deciles.map(DecilesBuilder::finish),
+            n_labels,
+            reliability: None,
+            ms_per_point: None,
+            query_times: None,
+        }
+    }
+}
+
+impl Serialize for Measurements {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let metrics = &self.metrics;
+        let mut map = serializer.serialize_map(None)?;
+        for (family, ks, value) in [
+            ("p", &[1, 3, 5][..], Metrics::precision as fn(&_, _) -> _),
+            ("ndcg", &[1, 3, 5], Metrics::ndcg),
+            ("psp", &[1, 3, 5], Metrics::psp),
+            ("r", &[1, 3, 5, 10, 20, 100], Metrics::recall),
+        ] {
+            for &k in ks {
+                map.serialize_entry(&format!("{family}@{k}"), &value(metrics, k))?;
+            }
+        }
+        map.serialize_entry("n_points", &metrics.n_points())?;
+        map.serialize_entry("n_skipped", &metrics.n_skipped())?;
+        map.serialize_entry("n_labels", &self.n_labels)?;
+        map.serialize_entry("ms_per_point", &self.ms_per_point)?;
+        let query = self.query_times;
+        map.serialize_entry("ms_per_query_p50", &query.map(|times| times.p50))?;
+        map.serialize_entry("ms_per_query_p99", &query.map(|times| times.p99))?;
+        if let Some(reliability) = &self.reliability {
+            let name = format!("ece@{}", Measurements::N_RELIABLE);
+            map.serialize_entry(&name, &reliability.expected_calibration_error())?;
+            map.serialize_entry("reliability", &reliability.bins)?;
+        }
+        if let Some(deciles) = &self.deciles {
+            map.serialize_entry("by_decile", deciles)?;
+        }
+        map.end()
+    }
+}
