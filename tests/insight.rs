@@ -24,7 +24,7 @@ fn data() -> Dataset {
 fn train(data: &Dataset, members: usize) -> Predictor {
     let toml = format!(
         "ensemble.members = {members}
-        [calibration.hold_out]
+        [hold_out]
         n_points = 12
         min_points = 5
         [encoder]

@@ -69,7 +69,7 @@ impl Server {
         let n_bytes = body.len();
         write!(
             stream,
-            "{request} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n{headers}content-length: {n_bytes}\r\n\r\n{body}"
+            "{request} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}content-length: {n_bytes}\r\n\r\n{body}"
         )
         .unwrap();
         let mut answer = String::new();
@@ -261,4 +261,84 @@ fn the_demo_serves_the_model_in_the_cache() {
     assert_eq!(server.before, "");
     assert!(names(&server.predict("fast car red")).contains(&"vehicle"));
     assert!(Path::new(directory).join("elias").exists());
+}
+
+#[test]
+fn a_log_that_nobody_reads_stops_neither_answers_nor_the_end() {
+    let (_dir, _, model) = trained();
+    let server = Server::start(&[model.to_str().unwrap(), "--log-requests"], &[]);
+    // The pipe holds some 2,800 lines.
+    let mut stream = BufReader::new(server.connect());
+    for _ in 0..6000 {
+        let request = b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n";
+        stream.get_mut().write_all(request).unwrap();
+        let mut line = String::new();
+        while !line.ends_with("{\"status\":\"ok\"}") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            line.push(byte[0].into());
+        }
+    }
+    let (_, metrics) = server.ask("GET /metrics", "", "");
+    let dropped = metrics.lines().find_map(|line| {
+        let number = line.strip_prefix("elias_dropped_log_lines_total ")?;
+        number.parse::<u64>().ok()
+    });
+    assert!(dropped.unwrap() > 0, "{metrics}");
+    server.signal("-TERM");
+    let Server { child, .. } = &mut { server };
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn few_files_are_told_of_and_leave_room_for_some_connections() {
+    let (_dir, _, model) = trained();
+    let script = "ulimit -n 64; exec \"$0\" \"$@\"";
+    let binary = elias([""; 0]).get_program().to_owned();
+    let mut child = Command::new("sh")
+        .args(["-c", script])
+        .arg(binary)
+        .args(["serve", model.to_str().unwrap(), "--bind", "127.0.0.1:0"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut server = Server {
+        child,
+        stderr,
+        address: String::new(),
+        before: String::new(),
+    };
+    let line = server.wait_for("room for");
+    assert!(
+        line.contains("64 open files") && line.contains("24 connections"),
+        "{line}"
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn many_signals_to_load_again_are_merged() {
+    let (_dir, _, model) = trained();
+    let server = Server::start(&[model.to_str().unwrap()], &[]);
+    let threads = || {
+        let tasks = format!("/proc/{}/task", server.child.id());
+        std::fs::read_dir(tasks).unwrap().count()
+    };
+    let mut most = 0;
+    for _ in 0..20 {
+        let id = server.child.id().to_string();
+        let script = format!("for n in 1 2 3 4 5 6 7 8 9 10; do kill -HUP {id}; done");
+        assert!(
+            Command::new("sh")
+                .args(["-c", &script])
+                .status()
+                .unwrap()
+                .success()
+        );
+        most = most.max(threads());
+    }
+    // One per core and a few more; each signal had a thread of its own.
+    assert!(most < 48, "{most} threads");
+    assert!(names(&server.predict("fast car red")).contains(&"vehicle"));
 }

@@ -12,6 +12,14 @@ use utoipa::ToSchema;
 pub(crate) enum ApiError {
     /// The body is not JSON.
     BadJson(String),
+    /// The header Host is missing, given twice or no host.
+    BadHost(&'static str),
+    /// The header Host is that of another service.
+    ForeignHost,
+    /// The body is coded in a way that is not known here.
+    UnknownCoding,
+    /// All connections are busy.
+    Busy,
     /// The key is missing or wrong.
     Unauthorized,
     /// There is no such endpoint, model, label or cluster.
@@ -50,6 +58,23 @@ impl ApiError {
     fn describe(self) -> (StatusCode, &'static str, String) {
         match self {
             ApiError::BadJson(problem) => (StatusCode::BAD_REQUEST, "bad_json", problem),
+            ApiError::BadHost(problem) => (StatusCode::BAD_REQUEST, "bad_host", problem.into()),
+            ApiError::ForeignHost => (
+                StatusCode::MISDIRECTED_REQUEST,
+                "foreign_host",
+                "this service does not go by the name in the header Host: it can be told with --host"
+                    .into(),
+            ),
+            ApiError::UnknownCoding => (
+                StatusCode::NOT_IMPLEMENTED,
+                "unknown_coding",
+                "the only Transfer-Encoding is chunked".into(),
+            ),
+            ApiError::Busy => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "busy",
+                "all connections are busy: try again later".into(),
+            ),
             ApiError::Unauthorized => (
                 StatusCode::UNAUTHORIZED,
                 "unauthorized",
@@ -116,12 +141,17 @@ impl From<serde_json::Error> for ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
+        let is_busy = self == ApiError::Busy;
         let (status, error_type, error) = self.describe();
         let body = crate::json::response(&ErrorBody { error, error_type });
         let mut response = (status, body).into_response();
         let headers = response.headers_mut();
         if status == StatusCode::TOO_MANY_REQUESTS {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if is_busy {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

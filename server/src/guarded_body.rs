@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, SizeHint};
 
-use crate::connections::Active;
+use crate::peers::Active;
 
 /// The body of a response; its request counts as active while it exists.
 pub(crate) struct GuardedBody {

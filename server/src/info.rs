@@ -136,7 +136,8 @@ pub(crate) async fn ready(State(service): State<Service>) -> Response {
     responses((status = 200, description = "The metrics", body = String, content_type = "application/openmetrics-text"))
 )]
 pub(crate) async fn metrics(State(service): State<Service>) -> Response {
+    let text = service.metrics().text(service.options().log.n_dropped());
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     let headers = [(header::CONTENT_TYPE, kind)];
-    (StatusCode::OK, headers, service.metrics().text()).into_response()
+    (StatusCode::OK, headers, text).into_response()
 }

@@ -1,15 +1,26 @@
 //! JSON in and out: strict about keys and nulls, so that the description of the interface is exact.
 
+use std::io;
+
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, Unexpected};
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::error::ApiError;
 
+/// Bodies up to this size are read and written between the turns of other connections.
+const SMALL: usize = 64 << 10;
+
 /// A response with this body.
 pub(crate) fn response(body: &impl Serialize) -> Response {
-    match serde_json::to_vec(body) {
+    let mut start = Start(Vec::new());
+    let written = match serde_json::to_writer(&mut start, body) {
+        Ok(()) => Ok(start.0),
+        Err(_) => aside(|| serde_json::to_vec(body)),
+    };
+    match written {
         Ok(bytes) => {
             let kind = HeaderValue::from_static("application/json");
             ([(header::CONTENT_TYPE, kind)], bytes).into_response()
@@ -21,7 +32,37 @@ pub(crate) fn response(body: &impl Serialize) -> Response {
 
 /// Parses a body.
 pub(crate) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
-    Ok(serde_json::from_slice(body)?)
+    if body.len() <= SMALL {
+        return Ok(serde_json::from_slice(body)?);
+    }
+    Ok(aside(|| serde_json::from_slice(body))?)
+}
+
+/// Work of milliseconds, which other connections do not wait for.
+fn aside<T>(work: impl FnOnce() -> T) -> T {
+    let runtime = Handle::try_current().map(|runtime| runtime.runtime_flavor());
+    match runtime {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        // Not on a thread of connections, or on the only one.
+        _ => work(),
+    }
+}
+
+/// The start of a body; an error beyond it.
+struct Start(Vec<u8>);
+
+impl io::Write for Start {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if SMALL < self.0.len() + bytes.len() {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// An optional key that must not be null where it is given.

@@ -5,21 +5,26 @@
 //! interface. `docs/serving.md` is the manual.
 
 mod annif;
+mod answers;
 mod auth;
 mod body;
 mod clusters;
 mod connections;
 mod error;
 mod explain;
+mod gate;
 mod guarded_body;
 mod info;
 mod json;
 mod labels;
+mod log;
+mod memory;
 mod metrics;
 mod models;
 mod openapi;
 mod options;
 mod page;
+mod peers;
 mod predict;
 mod query;
 mod queue;
@@ -30,7 +35,8 @@ mod stalling;
 mod time;
 
 pub use connections::serve;
-pub use options::{Log, ModelSource, Options};
+pub use log::Log;
+pub use options::{ModelSource, Options};
 pub use router::router;
 pub use run::run;
 pub use service::{ServeError, Service};

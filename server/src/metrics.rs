@@ -11,6 +11,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+use crate::memory;
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
     endpoint: String,
@@ -44,6 +46,8 @@ pub(crate) struct Metrics {
     loads: Family<LoadLabels, Counter>,
     load_seconds: Family<ModelLabels, Gauge<f64, AtomicU64>>,
     memory: Gauge,
+    overdue: Counter,
+    dropped_lines: Counter,
 }
 
 /// From 0.1 ms to 26 s, each bound twice the one before.
@@ -63,6 +67,8 @@ impl Metrics {
             loads: Family::default(),
             load_seconds: Family::default(),
             memory: Gauge::default(),
+            overdue: Counter::default(),
+            dropped_lines: Counter::default(),
         };
         let registry = &mut metrics.registry;
         let requests = metrics.requests.clone();
@@ -81,6 +87,10 @@ impl Metrics {
         registry.register("model_load_seconds", "Time of the last load", load_seconds);
         let memory = metrics.memory.clone();
         registry.register("resident_memory_bytes", "Memory of the process", memory);
+        let overdue = metrics.overdue.clone();
+        registry.register("overdue_jobs", "Jobs that ran on after their time", overdue);
+        let dropped = metrics.dropped_lines.clone();
+        registry.register("dropped_log_lines", "Log lines that were dropped", dropped);
         metrics
     }
 
@@ -129,24 +139,21 @@ impl Metrics {
             .inc();
     }
 
-    /// Everything as text.
-    pub(crate) fn text(&self) -> String {
-        if let Some(n_bytes) = resident_memory() {
-            self.memory.set(n_bytes);
+    pub(crate) fn count_overdue(&self) {
+        self.overdue.inc();
+    }
+
+    /// Everything as text, with the number of log lines that were dropped.
+    pub(crate) fn text(&self, n_dropped_lines: u64) -> String {
+        let n_known = self.dropped_lines.get();
+        self.dropped_lines
+            .inc_by(n_dropped_lines.saturating_sub(n_known));
+        if let Some(n_bytes) = memory::resident() {
+            self.memory.set(n_bytes as i64);
         }
         let mut text = String::new();
         // Writing into a string does not fail.
         let _ = encode(&mut text, &self.registry);
         text
     }
-}
-
-/// Resident memory of the process, where the system tells it.
-fn resident_memory() -> Option<i64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kibibytes: i64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(1024 * kibibytes)
 }

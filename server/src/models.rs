@@ -15,8 +15,9 @@ use elias::insight::{self, ClusterDetails};
 use elias::{Predictor, Scored};
 
 use crate::error::ApiError;
+use crate::memory;
 use crate::metrics::Metrics;
-use crate::options::{Log, ModelSource};
+use crate::options::{ModelSource, Options};
 use crate::service::ServeError;
 
 /// Labels per cluster that are searched and shown in a list of clusters.
@@ -37,9 +38,10 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    fn load(source: &ModelSource) -> elias::Result<Self> {
+    fn load(source: &ModelSource, max_bytes: Option<u64>) -> elias::Result<Self> {
         let modified_at = Stamp::of(&source.path).modified_at;
-        let predictor = Predictor::load_into_memory(&source.path)?;
+        let max_bytes = max_bytes.or_else(memory::available).unwrap_or(u64::MAX);
+        let predictor = Predictor::load_into_memory_within(&source.path, max_bytes)?;
         if !predictor.takes_texts() {
             return Err(elias::Error::BadFile {
                 path: source.path.clone(),
@@ -126,10 +128,10 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    fn new(source: &ModelSource, metrics: &Metrics) -> elias::Result<Self> {
+    fn new(source: &ModelSource, max_bytes: Option<u64>, metrics: &Metrics) -> elias::Result<Self> {
         let stamp = Stamp::of(&source.path);
         let started = Instant::now();
-        let model = Model::load(source)?;
+        let model = Model::load(source, max_bytes)?;
         metrics.observe_load(&source.name, started.elapsed());
         Ok(Slot {
             source: source.clone(),
@@ -142,7 +144,8 @@ impl Slot {
     }
 
     /// Loads the model again if its manifest is new, or in any case if asked to.
-    fn refresh(&self, is_forced: bool, metrics: &Metrics, log: &Log) {
+    fn refresh(&self, is_forced: bool, options: &Options, metrics: &Metrics) {
+        let log = &options.log;
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = Stamp::of(&self.source.path);
         let is_new = match &files.failure {
@@ -153,7 +156,7 @@ impl Slot {
             return;
         }
         let (name, started) = (&self.source.name, Instant::now());
-        match Model::load(&self.source) {
+        match Model::load(&self.source, options.max_model_bytes) {
             Ok(model) => {
                 self.current.store(Arc::new(model));
                 metrics.observe_load(name, started.elapsed());
@@ -199,9 +202,10 @@ impl Models {
     ///
     /// # Errors
     /// Of the first that cannot be loaded.
-    pub(crate) fn load(sources: &[ModelSource], metrics: &Metrics) -> Result<Self, ServeError> {
-        let slots = sources.iter().map(|source| {
-            Slot::new(source, metrics).map_err(|error| ServeError::Model {
+    pub(crate) fn load(options: &Options, metrics: &Metrics) -> Result<Self, ServeError> {
+        let slots = options.models.iter().map(|source| {
+            let slot = Slot::new(source, options.max_model_bytes, metrics);
+            slot.map_err(|error| ServeError::Model {
                 name: source.name.clone(),
                 source: error,
             })
@@ -227,9 +231,9 @@ impl Models {
     }
 
     /// Loads again what has a new manifest, or everything. Takes as long as loading does.
-    pub(crate) fn refresh(&self, is_forced: bool, metrics: &Metrics, log: &Log) {
+    pub(crate) fn refresh(&self, is_forced: bool, options: &Options, metrics: &Metrics) {
         for slot in &self.slots {
-            slot.refresh(is_forced, metrics, log);
+            slot.refresh(is_forced, options, metrics);
         }
     }
 }

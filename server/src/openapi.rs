@@ -14,20 +14,25 @@ use crate::error::ErrorBody;
 use crate::{annif, clusters, explain, info, labels, page, predict};
 
 /// The statuses of requests that are not answered.
-const ERRORS: [(&str, &str); 11] = [
-    ("400", "The body is not JSON"),
+const ERRORS: [(&str, &str); 13] = [
+    ("400", "The body is not JSON, or the header Host is missing"),
     ("401", "The API key is missing or wrong"),
     ("404", "There is no such model, label or cluster"),
     ("408", "The body did not arrive in time"),
     ("413", "The body is too long"),
     ("415", "The body is declared as something else"),
+    ("421", "The header Host names another service"),
     ("422", "A value makes no sense"),
     (
         "429",
         "Too much is waiting; the header Retry-After says when to try again",
     ),
     ("500", "The service failed; its log has the reason"),
-    ("503", "The service is shutting down"),
+    ("501", "The body has an unknown Transfer-Encoding"),
+    (
+        "503",
+        "The service is shutting down, or all connections are busy",
+    ),
     ("504", "No answer in time"),
 ];
 
@@ -88,7 +93,9 @@ static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| {
 
 /// `/openapi.json`.
 pub(crate) async fn description() -> Response {
-    crate::json::response(&*DESCRIPTION)
+    static TEXT: LazyLock<String> = LazyLock::new(|| DESCRIPTION.to_string());
+    let kind = [(header::CONTENT_TYPE, "application/json")];
+    (kind, TEXT.as_str()).into_response()
 }
 
 /// `/docs`.

@@ -1,9 +1,9 @@
 //! Everything that can be set about the service: one struct, plain values, safe defaults.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
+use crate::log::Log;
 use crate::router::is_origin;
 
 /// A model and the name it is asked for by.
@@ -15,21 +15,6 @@ pub struct ModelSource {
     pub path: PathBuf,
 }
 
-/// A receiver of log lines. They hold no texts of users, no keys and nothing from a query.
-#[derive(Clone)]
-pub struct Log(Arc<dyn Fn(&str) + Send + Sync>);
-
-impl Log {
-    /// Calls a function for every line.
-    pub fn new(write: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        Log(Arc::new(write))
-    }
-
-    pub(crate) fn line(&self, line: &str) {
-        (self.0)(line);
-    }
-}
-
 /// The options of a service.
 #[derive(Clone)]
 pub struct Options {
@@ -37,6 +22,8 @@ pub struct Options {
     pub models: Vec<ModelSource>,
     /// The address to listen on.
     pub bind: String,
+    /// Names that the service goes by besides those of this machine and its address; `*` is any.
+    pub hosts: Vec<String>,
     /// The key that requests to `/v1` must carry.
     pub api_key: Option<String>,
     /// Threads that answer.
@@ -49,6 +36,10 @@ pub struct Options {
     pub max_text_bytes: usize,
     /// Bytes per request body.
     pub max_body_bytes: usize,
+    /// Bytes of answers that were not taken yet; those that nobody takes make room for others.
+    pub max_answer_bytes: usize,
+    /// Bytes of a model's files; unset: the memory that is available when it is loaded.
+    pub max_model_bytes: Option<u64>,
     /// The time that a request may take, its body included.
     pub timeout: Duration,
     /// The time that a connection may be silent, or take for the head of a request.
@@ -70,19 +61,22 @@ impl Default for Options {
         Options {
             models: Vec::new(),
             bind: "127.0.0.1:8080".into(),
+            hosts: Vec::new(),
             api_key: None,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             max_queue: 2000,
             max_texts: 1000,
             max_text_bytes: 1 << 20,
             max_body_bytes: 16 << 20,
+            max_answer_bytes: 128 << 20,
+            max_model_bytes: None,
             timeout: Duration::from_secs(30),
             idle_timeout: Duration::from_secs(30),
             max_connections: 4096,
             poll_interval: Duration::from_secs(1),
             cors_origins: Vec::new(),
             log_requests: false,
-            log: Log::new(|_| {}),
+            log: Log::none(),
         }
     }
 }
@@ -112,6 +106,7 @@ impl Options {
             ("max-texts", self.max_texts),
             ("max-text-bytes", self.max_text_bytes),
             ("max-body-bytes", self.max_body_bytes),
+            ("max-answer-bytes", self.max_answer_bytes),
             ("max-connections", self.max_connections),
         ];
         for (name, number) in numbers {
@@ -127,6 +122,12 @@ impl Options {
         }
         if self.timeout.is_zero() || self.idle_timeout.is_zero() {
             return Err("a timeout of 0 s refuses every request; give a longer one".into());
+        }
+        let is_name = |host: &String| !host.is_empty() && !host.contains(['/', ':', ' ', '@']);
+        if let Some(host) = self.hosts.iter().find(|host| !is_name(host)) {
+            return Err(format!(
+                "host: found {host:?}, expected a name without scheme and port, or *"
+            ));
         }
         if let Some(origin) = self.cors_origins.iter().find(|origin| !is_origin(origin)) {
             return Err(format!(

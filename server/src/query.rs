@@ -45,35 +45,29 @@ pub(crate) struct ListQuery {
 
 impl ModelQuery {
     pub(crate) fn parse(uri: &Uri) -> Result<Self, ApiError> {
-        let mut query = ModelQuery::default();
-        for (key, value) in pairs(uri)? {
-            match &key[..] {
-                "model" => query.model = Some(value.into()),
-                _ => return Err(unknown(&key, "model")),
-            }
-        }
-        Ok(query)
+        let [model] = values(pairs(uri), ["model"])?;
+        Ok(ModelQuery {
+            model: model.map(Cow::into_owned),
+        })
     }
 }
 
 impl ListQuery {
     pub(crate) fn parse(uri: &Uri) -> Result<Self, ApiError> {
-        let mut list = ListQuery {
-            query: String::new(),
-            limit: DEFAULT_LIMIT,
-            offset: 0,
-            model: None,
-        };
-        for (key, value) in pairs(uri)? {
-            match &key[..] {
-                "query" => list.query = value.into(),
-                "limit" => list.limit = number("limit", &value, 1, MAX_LIMIT)?,
-                "offset" => list.offset = number("offset", &value, 0, MAX_NUMBER)?,
-                "model" => list.model = Some(value.into()),
-                _ => return Err(unknown(&key, "query, limit, offset or model")),
-            }
-        }
-        Ok(list)
+        let [query, limit, offset, model] =
+            values(pairs(uri), ["query", "limit", "offset", "model"])?;
+        Ok(ListQuery {
+            query: query.map_or_else(String::new, Cow::into_owned),
+            limit: match limit {
+                Some(limit) => number("limit", &limit, 1, MAX_LIMIT)?,
+                None => DEFAULT_LIMIT,
+            },
+            offset: match offset {
+                Some(offset) => number("offset", &offset, 0, MAX_NUMBER)?,
+                None => 0,
+            },
+            model: model.map(Cow::into_owned),
+        })
     }
 }
 
@@ -103,19 +97,76 @@ fn number(name: &str, text: &str, min: usize, max: usize) -> Result<usize, ApiEr
 /// A key and its value.
 type Pair<'a> = (Cow<'a, str>, Cow<'a, str>);
 
-fn pairs(uri: &Uri) -> Result<Vec<Pair<'_>>, ApiError> {
-    let query = uri.query().unwrap_or("").as_bytes();
-    let pairs: Vec<_> = form_urlencoded::parse(query).collect();
-    for (place, (key, _)) in pairs.iter().enumerate() {
-        if pairs[..place].iter().any(|(earlier, _)| earlier == key) {
-            let key: String = key.chars().take(40).collect();
+/// Keys and values, decoded one by one as they are asked for.
+fn pairs(uri: &Uri) -> impl Iterator<Item = Pair<'_>> {
+    form_urlencoded::parse(uri.query().unwrap_or("").as_bytes())
+}
+
+/// The value of each known key, where it is given.
+///
+/// The first key that is unknown or given twice ends it, so no more pairs are read than one beyond the known keys.
+fn values<'a, const N: usize>(
+    pairs: impl Iterator<Item = Pair<'a>>,
+    known: [&str; N],
+) -> Result<[Option<Cow<'a, str>>; N], ApiError> {
+    let mut values = [const { None }; N];
+    for (key, value) in pairs {
+        let place = known.iter().position(|known| *known == key);
+        let place = place.ok_or_else(|| unknown(&key, &known))?;
+        if values[place].replace(value).is_some() {
             return Err(ApiError::BadValue(format!("{key:?} is given twice")));
         }
     }
-    Ok(pairs)
+    Ok(values)
 }
 
-fn unknown(key: &str, expected: &str) -> ApiError {
+fn unknown(key: &str, known: &[&str]) -> ApiError {
     let key: String = key.chars().take(40).collect();
-    ApiError::BadValue(format!("unknown key {key:?}, expected {expected}"))
+    let known = known.join(", ");
+    ApiError::BadValue(format!("unknown key {key:?}, expected one of {known}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_go_to_their_keys_and_a_misspelt_or_repeated_key_is_named() {
+        let parse = |query: &str| ListQuery::parse(&format!("/?{query}").parse().unwrap());
+        let list = parse("query=a%20b&limit=7&offset=2&model=m").unwrap_or_else(|_| panic!());
+        assert_eq!((&list.query[..], list.limit, list.offset), ("a b", 7, 2));
+        assert_eq!(list.model.as_deref(), Some("m"));
+        for (query, words) in [
+            ("limit=1&limit=2", "\"limit\" is given twice"),
+            (
+                "qurey=a",
+                "unknown key \"qurey\", expected one of query, limit",
+            ),
+            ("=", "unknown key \"\""),
+            ("limit=0", "expected an integer from 1 to 1000"),
+        ] {
+            let Err(ApiError::BadValue(problem)) = parse(query) else {
+                panic!("{query} was taken");
+            };
+            assert!(problem.contains(words), "{problem}");
+        }
+    }
+
+    #[test]
+    fn however_many_keys_a_query_has_only_the_first_few_are_read() {
+        let known = ["a", "b", "c"];
+        for keys in [
+            ["x"; 4],
+            ["a"; 4],
+            ["a", "b", "c", "x"],
+            ["a", "b", "c", "a"],
+        ] {
+            let mut n_read = 0;
+            let pairs = keys.into_iter().chain(std::iter::repeat_n("z", 16_000));
+            let pairs = pairs.inspect(|_| n_read += 1);
+            let pairs = pairs.map(|key| (key.into(), "".into()));
+            assert!(values(pairs, known).is_err());
+            assert!(n_read <= known.len() + 1, "{keys:?}: {n_read}");
+        }
+    }
 }

@@ -2,22 +2,27 @@
 //!
 //! A thread that is free takes what waits, so a request that finds the queue empty is answered at once: nothing is
 //! delayed to fill a batch. Predictions that wait together for the same model are taken together; a transformer
-//! answers them in one pass. The bound counts texts, and what does not fit is refused before it is queued. A job
-//! whose client has gone, or was told that it took too long, is skipped.
+//! answers them in one pass. The bound counts texts, and what does not fit is refused before it is queued.
+//!
+//! A job whose client has gone, or was told that it took too long, is skipped, or stopped after the text that is being
+//! answered. A thread that is on one text for longer than any client waits is given up: another takes its place, and
+//! nothing waits for it, not even the end of the process.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use elias::Scored;
 use tokio::sync::oneshot;
 
 use crate::error::ApiError;
+use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::models::Model;
-use crate::options::Log;
+use crate::options::Options;
 
 /// Texts that are taken together, and texts of a large request that are answered without a pause.
 const MAX_BATCH: usize = 32;
@@ -60,16 +65,39 @@ struct Waiting {
 struct Shared {
     waiting: Mutex<Waiting>,
     has_work: Condvar,
+    /// Told when the queue is closed.
+    is_over: Condvar,
     max_texts: usize,
     n_threads: usize,
+    /// The time of a request.
+    timeout: Duration,
     metrics: Arc<Metrics>,
     log: Log,
 }
 
-/// The queue and its threads, which end when it is dropped and everything queued is answered.
+/// The queue and its threads, which end by themselves when it is dropped and everything queued is answered.
 pub(crate) struct Queue {
     shared: Arc<Shared>,
-    threads: Vec<JoinHandle<()>>,
+}
+
+/// A thread that answers, as the others see it.
+#[derive(Default)]
+struct Worker {
+    /// When its job began, if it has one.
+    busy_since: Mutex<Option<Instant>>,
+    is_given_up: AtomicBool,
+}
+
+impl Worker {
+    fn set_busy(&self, since: Option<Instant>) {
+        *self.lock() = since;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.busy_since
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Queue {
@@ -77,28 +105,24 @@ impl Queue {
     ///
     /// # Errors
     /// If the system refuses a thread.
-    pub(crate) fn start(
-        n_threads: usize,
-        max_texts: usize,
-        metrics: Arc<Metrics>,
-        log: Log,
-    ) -> std::io::Result<Self> {
-        let mut queue = Queue {
-            shared: Arc::new(Shared {
-                waiting: Mutex::default(),
-                has_work: Condvar::new(),
-                max_texts,
-                n_threads,
-                metrics,
-                log,
-            }),
-            threads: Vec::new(),
-        };
-        for _ in 0..n_threads {
-            let shared = Arc::clone(&queue.shared);
-            let thread = std::thread::Builder::new().name("elias-answer".into());
-            queue.threads.push(thread.spawn(move || shared.work())?);
-        }
+    pub(crate) fn start(options: &Options, metrics: Arc<Metrics>) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared {
+            waiting: Mutex::default(),
+            has_work: Condvar::new(),
+            is_over: Condvar::new(),
+            max_texts: options.max_queue,
+            n_threads: options.threads,
+            timeout: options.timeout,
+            metrics,
+            log: options.log.clone(),
+        });
+        // Dropped if a thread is refused, which ends those that were started.
+        let queue = Queue { shared };
+        let workers = (0..options.threads).map(|_| queue.shared.start_worker());
+        let workers = workers.collect::<std::io::Result<Vec<_>>>()?;
+        let shared = Arc::clone(&queue.shared);
+        let thread = std::thread::Builder::new().name("elias-watch".into());
+        thread.spawn(move || shared.watch(workers))?;
         Ok(queue)
     }
 
@@ -174,9 +198,7 @@ impl Drop for Queue {
     fn drop(&mut self) {
         self.shared.lock().is_closed = true;
         self.shared.has_work.notify_all();
-        for thread in self.threads.drain(..) {
-            let _ = thread.join();
-        }
+        self.shared.is_over.notify_all();
     }
 }
 
@@ -185,10 +207,54 @@ impl Shared {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers until the queue is closed and empty.
-    fn work(&self) {
-        while let Some(batch) = self.take() {
-            let answered = catch_unwind(AssertUnwindSafe(|| self.answer(batch)));
+    fn start_worker(self: &Arc<Self>) -> std::io::Result<Arc<Worker>> {
+        let (shared, worker) = (Arc::clone(self), Arc::<Worker>::default());
+        let of_thread = Arc::clone(&worker);
+        let thread = std::thread::Builder::new().name("elias-answer".into());
+        thread.spawn(move || shared.work(&of_thread))?;
+        Ok(worker)
+    }
+
+    /// Gives up threads that are on one text for longer than any client waits, until the queue is closed.
+    ///
+    /// Such a thread cannot be ended from outside; it ends when it is done. There are at most twice as many as asked
+    /// for, so that one kind of text cannot take every core.
+    fn watch(self: Arc<Self>, mut workers: Vec<Arc<Worker>>) {
+        let pause = self.timeout.min(Duration::from_secs(1));
+        let mut waiting = self.lock();
+        while !waiting.is_closed {
+            let woken = self.is_over.wait_timeout(waiting, pause);
+            drop(woken.unwrap_or_else(PoisonError::into_inner));
+            // Those that have ended are known to nobody else.
+            workers.retain(|worker| 1 < Arc::strong_count(worker));
+            for place in 0..workers.len() {
+                let worker = &workers[place];
+                let began = *worker.lock();
+                let is_overdue = began.is_some_and(|began| self.timeout + pause < began.elapsed());
+                let is_new = is_overdue && !worker.is_given_up.load(Ordering::Relaxed);
+                if is_new
+                    && workers.len() < 2 * self.n_threads
+                    && let Ok(successor) = self.start_worker()
+                {
+                    worker.is_given_up.store(true, Ordering::Relaxed);
+                    workers.push(successor);
+                    self.metrics.count_overdue();
+                    self.log.line(
+                        "a text takes longer than the time of a request: another thread takes over",
+                    );
+                }
+            }
+            waiting = self.lock();
+        }
+    }
+
+    /// Answers until the queue is closed and empty, or the thread is given up.
+    fn work(&self, worker: &Worker) {
+        while !worker.is_given_up.load(Ordering::Relaxed)
+            && let Some(batch) = self.take()
+        {
+            let answered = catch_unwind(AssertUnwindSafe(|| self.answer(worker, batch)));
+            worker.set_busy(None);
             if answered.is_err() {
                 // Those who wait learn of it because their reply is dropped.
                 self.log
@@ -229,7 +295,8 @@ impl Shared {
         Some(batch)
     }
 
-    fn answer(&self, batch: Vec<Job>) {
+    fn answer(&self, worker: &Worker, batch: Vec<Job>) {
+        worker.set_busy(Some(Instant::now()));
         let mut predictions = Vec::with_capacity(batch.len());
         for job in batch {
             match job {
@@ -245,7 +312,13 @@ impl Shared {
         if !model.gains_by_batches {
             for prediction in predictions {
                 let texts = prediction.texts[prediction.range].iter();
-                let answers = texts.map(|text| model.rank_one(text, k)).collect();
+                // Nobody waits for the rest of a job whose time is over.
+                let wanted = texts.take_while(|_| !prediction.reply.is_closed());
+                let answers = wanted.map(|text| {
+                    worker.set_busy(Some(Instant::now()));
+                    model.rank_one(text, k)
+                });
+                let answers = answers.collect();
                 let _ = prediction.reply.send(self.checked(answers));
             }
             return;

@@ -12,7 +12,7 @@ use tower_http::cors::{AllowOrigin, Any, CorsLayer};
 
 use crate::error::ApiError;
 use crate::service::Service;
-use crate::{annif, auth, clusters, explain, info, labels, openapi, page, predict};
+use crate::{annif, answers, auth, clusters, explain, gate, info, labels, openapi, page, predict};
 
 /// All endpoints of a service.
 pub fn router(service: &Service) -> Router {
@@ -27,6 +27,7 @@ pub fn router(service: &Service) -> Router {
         .route("/v1/limits", get(info::limits))
         .route("/v1/annif/{name}", get(annif::project))
         .route("/v1/annif/{name}/suggest", post(annif::suggest))
+        .route_layer(from_fn(answers::hold))
         .route_layer(from_fn_with_state(service.clone(), auth::check));
     let open = Router::new()
         .route("/health", get(info::health))
@@ -44,6 +45,7 @@ pub fn router(service: &Service) -> Router {
         None => router,
     };
     router
+        .layer(from_fn_with_state(service.clone(), gate::check))
         .layer(from_fn_with_state(service.clone(), observe))
         .layer(from_fn(not_sniffed))
         .with_state(service.clone())

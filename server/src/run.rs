@@ -1,9 +1,11 @@
 //! The whole life of the service: bind, load, answer, follow signals and new manifests, stop.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::connections::serve;
 use crate::options::Options;
@@ -11,6 +13,9 @@ use crate::service::{ServeError, Service};
 
 /// Exit code after a second signal.
 const EXIT_CODE: i32 = 130;
+
+/// How long the last log lines may take.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Serves until SIGTERM or Ctrl-C, then answers what has begun and returns; a second signal ends the process at once.
 ///
@@ -45,7 +50,9 @@ pub fn run(options: Options, on_start: impl FnOnce(SocketAddr)) -> Result<(), Se
         serve(listener, service.clone(), stopping).await;
         Ok::<_, ServeError>(service)
     })?;
-    service.options().log.line("stopped");
+    let log = &service.options().log;
+    log.line("stopped");
+    log.flush(LAST_WORDS);
     // A model that is being loaded is of no use any more.
     runtime.shutdown_background();
     Ok(())
@@ -72,6 +79,15 @@ fn follow_signals(stop: watch::Sender<bool>, service: Service) -> std::io::Resul
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hang_up = signal(SignalKind::hangup())?;
+    // Signals that come while a model is being loaded are one.
+    let is_wanted = Arc::new(Notify::new());
+    let (asked, loading) = (Arc::clone(&is_wanted), service.clone());
+    tokio::spawn(async move {
+        loop {
+            asked.notified().await;
+            refresh(&loading, true).await;
+        }
+    });
     tokio::spawn(async move {
         let log = service.options().log.clone();
         loop {
@@ -79,9 +95,7 @@ fn follow_signals(stop: watch::Sender<bool>, service: Service) -> std::io::Resul
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
                 _ = hang_up.recv() => {
-                    let service = service.clone();
-                    // A model may take long to load, and the service may be stopped meanwhile.
-                    tokio::spawn(async move { refresh(&service, true).await });
+                    is_wanted.notify_one();
                     continue;
                 }
             }

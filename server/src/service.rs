@@ -1,7 +1,8 @@
 //! The state that all requests share.
 
-use std::sync::Arc;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crate::auth::Key;
 use crate::metrics::Metrics;
@@ -49,6 +50,8 @@ struct Inner {
     queue: Queue,
     n_body_bytes: AtomicUsize,
     is_draining: AtomicBool,
+    /// The address that is listened on.
+    bound: OnceLock<IpAddr>,
 }
 
 impl Service {
@@ -59,13 +62,8 @@ impl Service {
     pub fn load(options: Options) -> Result<Self, ServeError> {
         options.check().map_err(ServeError::Options)?;
         let metrics = Arc::new(Metrics::new());
-        let models = Models::load(&options.models, &metrics)?;
-        let queue = Queue::start(
-            options.threads,
-            options.max_queue,
-            Arc::clone(&metrics),
-            options.log.clone(),
-        )?;
+        let models = Models::load(&options, &metrics)?;
+        let queue = Queue::start(&options, Arc::clone(&metrics))?;
         Ok(Service(Arc::new(Inner {
             key: options.api_key.as_deref().map(Key::new),
             options,
@@ -74,6 +72,7 @@ impl Service {
             queue,
             n_body_bytes: AtomicUsize::new(0),
             is_draining: AtomicBool::new(false),
+            bound: OnceLock::new(),
         })))
     }
 
@@ -86,8 +85,17 @@ impl Service {
 
     /// As [`Service::reload`], for models with a new manifest.
     pub(crate) fn refresh(&self, is_forced: bool) {
-        let (metrics, log) = (self.metrics(), &self.options().log);
-        self.models().refresh(is_forced, metrics, log);
+        self.models()
+            .refresh(is_forced, self.options(), self.metrics());
+    }
+
+    /// Remembers the address that is listened on.
+    pub(crate) fn set_bound(&self, address: IpAddr) {
+        let _ = self.0.bound.set(address);
+    }
+
+    pub(crate) fn bound(&self) -> Option<IpAddr> {
+        self.0.bound.get().copied()
     }
 
     pub(crate) fn options(&self) -> &Options {

@@ -68,6 +68,7 @@ impl Fixture {
     async fn ask(&self, texts: &[&str]) -> Response {
         let body = serde_json::json!({"texts": texts}).to_string();
         let request = Request::post("/v1/predict")
+            .header("host", "localhost")
             .header("content-type", "application/json")
             .body(Body::from(body));
         let answered = router(&self.service).oneshot(request.unwrap()).await;
@@ -75,7 +76,7 @@ impl Fixture {
     }
 
     fn n_waiting(&self) -> String {
-        let metrics = self.service.metrics().text();
+        let metrics = self.service.metrics().text(0);
         let mut lines = metrics.lines();
         let line = lines.find_map(|line| line.strip_prefix("elias_queue_texts "));
         line.unwrap().to_owned()
@@ -136,7 +137,7 @@ async fn a_panic_is_an_error_of_one_request() {
 async fn send(fixture: &Fixture, address: SocketAddr) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
     let body = "{\"text\": \"apple\"}";
-    let head = "POST /v1/predict HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\n";
+    let head = "POST /v1/predict HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
     let request = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
     stream.write_all(request.as_bytes()).unwrap();
     while fixture.n_waiting() != "1" {
@@ -157,7 +158,37 @@ async fn read_to_end(mut stream: TcpStream) -> String {
 }
 
 #[tokio::test]
-async fn a_connection_is_refused_rather_than_a_request_cut_off() {
+async fn a_job_that_does_not_end_loses_its_thread_and_stops_nobody() {
+    let fixture = Fixture::new(|options| options.timeout = Duration::from_millis(50));
+    let blocked = fixture.block();
+    // The only thread is busy for ever; those who ask are told so until another takes its place.
+    while fixture.ask(&["apple"]).await.status() != StatusCode::OK {}
+    let metrics = fixture.service.metrics().text(0);
+    assert!(
+        metrics.contains("elias_overdue_jobs_total 1\n"),
+        "{metrics}"
+    );
+    // It would wait for the thread otherwise.
+    drop(fixture);
+    drop(blocked);
+}
+
+#[tokio::test]
+async fn a_request_whose_time_is_over_is_stopped_after_the_text_that_is_being_answered() {
+    let fixture = Fixture::new(|options| options.timeout = Duration::from_millis(50));
+    let texts = vec!["apple pear ".repeat(20_000); 1000];
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let late = fixture.ask(&texts).await;
+    assert_eq!(late.status(), StatusCode::GATEWAY_TIMEOUT);
+    // Behind all of them, were they still answered.
+    let done = fixture.service.queue().run(|| ()).unwrap();
+    done.await.unwrap();
+    let metrics = fixture.service.metrics().text(0);
+    assert!(metrics.contains("elias_queue_texts 0\n"), "{metrics}");
+}
+
+#[tokio::test]
+async fn where_all_connections_are_busy_one_can_still_ask_how_the_service_is() {
     let fixture = Fixture::new(|options| options.max_connections = 1);
     let release = fixture.block();
     let (stop, stopping) = watch::channel(false);
@@ -165,8 +196,17 @@ async fn a_connection_is_refused_rather_than_a_request_cut_off() {
     let address = listener.local_addr().unwrap();
     let serving = tokio::spawn(serve(listener, fixture.service.clone(), stopping));
     let busy = send(&fixture, address).await;
-    let refused = TcpStream::connect(address).unwrap();
-    assert_eq!(read_to_end(refused).await, "");
+    for (path, status) in [("/health", "200"), ("/v1/limits", "503"), ("/ready", "200")] {
+        let mut other = TcpStream::connect(address).unwrap();
+        let request =
+            format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        other.write_all(request.as_bytes()).unwrap();
+        let answer = read_to_end(other).await;
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status}")),
+            "{answer}"
+        );
+    }
     stop.send_replace(true);
     drop(release);
     assert!(read_to_end(busy).await.starts_with("HTTP/1.1 200 OK\r\n"));
@@ -186,7 +226,8 @@ async fn a_stopping_service_answers_what_has_begun_and_takes_nothing_new() {
     while !fixture.service.is_draining() {
         tokio::task::yield_now().await;
     }
-    let ready = Request::get("/ready").body(Body::empty()).unwrap();
+    let ready = Request::get("/ready").header("host", "localhost");
+    let ready = ready.body(Body::empty()).unwrap();
     let ready = router(&fixture.service).oneshot(ready).await.unwrap();
     assert_eq!(ready.status(), StatusCode::SERVICE_UNAVAILABLE);
     drop(release);

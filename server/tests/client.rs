@@ -68,7 +68,7 @@ impl Client {
     /// Sends a request with a body and waits for its answer.
     pub(crate) fn send(&mut self, method: &str, path: &str, more: &str, body: &[u8]) -> Reply {
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nhost: test\r\n{more}content-length: {}\r\n\r\n",
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\n{more}content-length: {}\r\n\r\n",
             body.len()
         );
         self.write(&[head.as_bytes(), body].concat());
@@ -76,7 +76,7 @@ impl Client {
     }
 
     pub(crate) fn get(&mut self, path: &str) -> Reply {
-        self.write(format!("GET {path} HTTP/1.1\r\nhost: test\r\n\r\n").as_bytes());
+        self.write(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n").as_bytes());
         self.read("GET")
     }
 

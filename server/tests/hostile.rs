@@ -126,7 +126,7 @@ fn bodies_beyond_the_limit_get_413_whether_they_say_so_or_not() {
     let running = Running::new();
     let chunk = vec![b'x'; 1 << 20];
     let mut client = running.client();
-    let head = "POST /v1/predict HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\n";
+    let head = "POST /v1/predict HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
     client.write(format!("{head}content-length: {}\r\n\r\n", 100 << 20).as_bytes());
     for _ in 0..100 {
         client.write(&chunk);
@@ -197,10 +197,11 @@ fn slow_and_silent_clients_are_cut_off() {
     // Each of these would wait for ever if the service did not hang up.
     let mut silent = running.client();
     let mut slow_head = running.client();
-    slow_head.write(b"POST /v1/predict HTTP/1.1\r\nhost: te");
+    slow_head.write(b"POST /v1/predict HTTP/1.1\r\nhost: lo");
     let mut slow_body = running.client();
-    slow_body
-        .write(b"POST /v1/predict HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\n");
+    slow_body.write(
+        b"POST /v1/predict HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n",
+    );
     slow_body.write(b"content-length: 100\r\n\r\n{\"text\": ");
     let reply = slow_body.read("POST");
     assert_eq!((reply.status, &reply.error_type()[..]), (408, "slow_body"));
@@ -218,7 +219,7 @@ fn a_client_that_does_not_take_its_answer_is_cut_off() {
     let body = json!({"texts": texts, "top_k": 8}).to_string();
     let mut client = running.client();
     let head = format!(
-        "POST /v1/predict HTTP/1.1\r\nhost: test\r\n{JSON}content-length: {}\r\n\r\n",
+        "POST /v1/predict HTTP/1.1\r\nhost: localhost\r\n{JSON}content-length: {}\r\n\r\n",
         body.len()
     );
     // More answers than the buffers of the system hold.
@@ -232,6 +233,74 @@ fn a_client_that_does_not_take_its_answer_is_cut_off() {
     }
     // It would go on waiting for the client otherwise.
     running.stop();
+}
+
+#[test]
+fn clients_that_take_nothing_make_room_for_the_answers_of_others() {
+    let running = Running::with(|options| options.max_answer_bytes = 1 << 20);
+    let texts: Vec<String> = (0..1000).map(tiny::text).collect();
+    let body = json!({"texts": texts, "top_k": 8}).to_string();
+    let head = format!(
+        "POST /v1/predict HTTP/1.1\r\nhost: localhost\r\n{JSON}content-length: {}\r\n\r\n",
+        body.len()
+    );
+    let request = [head.as_bytes(), body.as_bytes()].concat();
+    let mut honest = running.client();
+    honest.write(&request);
+    let expected = honest.read("POST");
+    assert_eq!(expected.status, 200);
+    assert!(1 << 19 < expected.body.len(), "two do not fit");
+    // They do not read, so at some time the service does not read what they write either.
+    let greedy: Vec<_> = (0..3)
+        .map(|_| {
+            let (mut client, request) = (running.client(), request.clone());
+            std::thread::spawn(move || {
+                let n_written = (0..60).take_while(|_| client.try_write(&request).is_ok());
+                n_written.count()
+            })
+        })
+        .collect();
+    // Each is cut off in turn, long before its time to be idle is over.
+    for greedy in greedy {
+        while !greedy.is_finished() {
+            honest.write(&request);
+            let reply = honest.read("POST");
+            assert!([200, 429].contains(&reply.status), "{}", reply.text());
+        }
+        assert!(greedy.join().unwrap() < 60);
+    }
+    honest.write(&request);
+    assert_eq!(honest.read("POST").body, expected.body);
+}
+
+#[test]
+fn bodies_in_a_coding_that_is_not_known_are_refused() {
+    let running = Running::new();
+    let chunks = "10\r\n{\"text\": \"apple\"\r\n1\r\n}\r\n0\r\n\r\n";
+    for (coding, status) in [
+        ("transfer-encoding: chunked\r\n", 200),
+        ("transfer-encoding: Chunked\r\n", 200),
+        ("transfer-encoding: gzip, chunked\r\n", 501),
+        (
+            "transfer-encoding: gzip\r\ntransfer-encoding: chunked\r\n",
+            501,
+        ),
+        ("transfer-encoding: chunked, chunked\r\n", 501),
+        (
+            "transfer-encoding: chunked\r\ncontent-encoding: gzip\r\n",
+            415,
+        ),
+        (
+            "transfer-encoding: chunked\r\ncontent-encoding: identity\r\n",
+            200,
+        ),
+    ] {
+        let mut client = running.client();
+        let head = format!("POST /v1/predict HTTP/1.1\r\nhost: localhost\r\n{JSON}{coding}\r\n");
+        client.write(format!("{head}{chunks}").as_bytes());
+        assert_eq!(client.read("POST").status, status, "{coding}");
+    }
+    check_alive(&running);
 }
 
 #[test]

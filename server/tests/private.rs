@@ -45,6 +45,65 @@ fn with_a_key_only_those_who_know_it_are_answered() {
 }
 
 #[test]
+fn only_requests_for_a_name_of_this_service_are_answered() {
+    let running = Running::with(|options| options.hosts = vec!["labels.example.org".into()]);
+    let status = |request: &str, headers: &str| {
+        let mut client = running.client();
+        client.write(format!("{request} HTTP/1.1\r\n{headers}\r\n").as_bytes());
+        client.read("GET").status
+    };
+    let port = running.address.port();
+    for name in [
+        "localhost",
+        "LOCALHOST.:80",
+        "elias.localhost",
+        &format!("127.0.0.1:{port}"),
+        "127.8.9.1",
+        "[::1]:8080",
+        "[::ffff:127.0.0.1]",
+        "labels.example.org",
+        "Labels.Example.org:443",
+    ] {
+        for path in ["/", "/health", "/v1/limits"] {
+            let found = status(&format!("GET {path}"), &format!("host: {name}\r\n"));
+            assert_eq!(found, 200, "{path} of {name}");
+        }
+    }
+    for name in [
+        "evil.example",
+        "localhost.evil.example",
+        "labels.example.org.evil.example",
+        "notlocalhost",
+        "192.168.0.7",
+        "127.1",
+        "localhost@evil.example",
+        "evil.example@localhost",
+    ] {
+        for path in ["/", "/health", "/v1/limits", "/nothing"] {
+            let found = status(&format!("GET {path}"), &format!("host: {name}\r\n"));
+            assert_eq!(found, 421, "{path} of {name}");
+        }
+    }
+    for headers in [
+        "",
+        "host: localhost\r\nhost: localhost\r\n",
+        "host: localhost\r\nhost: evil.example\r\n",
+        "host:\r\n",
+        "host: a b\r\n",
+        "host: \u{7f}\r\n",
+    ] {
+        assert_eq!(status("GET /v1/limits", headers), 400, "{headers}");
+    }
+    let headers = "host: localhost\r\n";
+    assert_eq!(status("GET http://evil.example/v1/limits", headers), 421);
+    assert_eq!(status("GET http://localhost/v1/limits", headers), 200);
+    let any = Running::with(|options| options.hosts = vec!["*".into()]);
+    let mut client = any.client();
+    client.write(b"GET /health HTTP/1.1\r\nhost: anything.example\r\n\r\n");
+    assert_eq!(client.read("GET").status, 200);
+}
+
+#[test]
 fn pages_of_other_hosts_may_not_read_answers_unless_told() {
     let origin = "origin: https://page.example\r\n";
     let ask = "access-control-request-method: POST\r\naccess-control-request-headers: authorization,content-type\r\n";

@@ -23,7 +23,8 @@ pub(crate) struct Running {
     /// The first model, as the library loads it.
     pub(crate) model: Predictor,
     pub(crate) directory: TempDir,
-    log: Arc<Mutex<Vec<String>>>,
+    lines: Arc<Mutex<Vec<String>>>,
+    log: Log,
     stop: watch::Sender<bool>,
     serving: Option<JoinHandle<()>>,
     runtime: Runtime,
@@ -41,13 +42,16 @@ impl Running {
         tiny::model("a", 1)
             .save(directory.path().join("a"))
             .unwrap();
-        let log: Arc<Mutex<Vec<String>>> = Arc::default();
-        let lines = Arc::clone(&log);
+        let lines: Arc<Mutex<Vec<String>>> = Arc::default();
+        let log = Log::new({
+            let lines = Arc::clone(&lines);
+            move |line| lines.lock().unwrap().push(line.to_owned())
+        });
         let mut options = Options {
             models: vec![source("first", &directory.path().join("a"))],
             threads: 2,
             poll_interval: Duration::from_secs(3600),
-            log: Log::new(move |line| lines.lock().unwrap().push(line.to_owned())),
+            log: log.clone(),
             ..Options::default()
         };
         change(&mut options);
@@ -63,6 +67,7 @@ impl Running {
             service,
             model,
             directory,
+            lines,
             log,
             stop,
             serving: Some(serving),
@@ -75,7 +80,8 @@ impl Running {
     }
 
     pub(crate) fn log(&self) -> Vec<String> {
-        self.log.lock().unwrap().clone()
+        self.log.flush(Duration::from_secs(60));
+        self.lines.lock().unwrap().clone()
     }
 
     pub(crate) fn path(&self, name: &str) -> std::path::PathBuf {

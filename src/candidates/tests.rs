@@ -39,8 +39,8 @@ fn train(kind: &str) -> Predictor {
     let toml = format!(
         "ensemble.members = 2
         encoder.dim = 8
-        calibration.kind = \"{kind}\"
-        calibration.hold_out.min_points = 10
+        final_score.kind = \"{kind}\"
+        hold_out.min_points = 10
         ranker.n_candidates = 15
         [train]
         batch_size = 16
@@ -301,7 +301,7 @@ fn columns_of(kind: ScoreKind) -> &'static [Column] {
 #[test]
 fn every_level_has_the_columns_that_brute_force_finds_and_no_others() {
     let test = data(12, "test");
-    for (name, top) in [("judge", ScoreKind::Boosted), ("tree", ScoreKind::Tree)] {
+    for (name, top) in [("boosted", ScoreKind::Boosted), ("tree", ScoreKind::Tree)] {
         let predictor = train(name);
         let all = predictor.points(&test).unwrap();
         let levels = [

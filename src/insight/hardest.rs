@@ -33,7 +33,7 @@ pub struct Miss {
     pub n_points: u32,
     /// Its place among the answers, from 1; `None` if it is not among them.
     pub place: Option<usize>,
-    /// Where it was lost.
+    /// The step at which it was lost.
     pub reason: MissReason,
     /// ŷ; 0 if no path leads to it.
     pub shortlist_score: f32,
@@ -49,7 +49,7 @@ pub enum MissReason {
     Found,
     /// The label has no training points.
     Unseen,
-    /// No searched cluster leads to it.
+    /// It is in none of the searched clusters.
     NoPath,
     /// Its best path is too weak for the shortlist.
     WeakPath,
@@ -130,7 +130,7 @@ fn find_reason(
         shortlist_score: 0.0,
         relevance: 0.0,
     };
-    if predictor.labels().len() <= label.idx() || n_points == 0 {
+    if label.idx() >= predictor.labels().len() || n_points == 0 {
         return miss;
     }
     let best = trace.paths_to(label).first().copied();

@@ -32,7 +32,7 @@ fn train(n_members: usize) -> Predictor {
         stage1.epochs = 2
         stage2.epochs = 2
         train.batch_size = 16
-        calibration.hold_out.min_points = 10
+        hold_out.min_points = 10
         [index]
         n_clusters = 4
         beam_size = 2

@@ -1,4 +1,4 @@
-//! From the end of a training to what its model keeps of stage 1.
+//! The part of stage 1 that a model keeps, taken at the end of its training.
 
 use super::{TrainState, fixed_edges};
 use crate::classifiers::LabelClassifiers;
@@ -9,7 +9,7 @@ use crate::index::{Adjacency, ClusterClassifiers};
 use crate::matrix::Matrix;
 use crate::model::{Model, Stage1, Stage1Model};
 
-/// What the model of a finished training keeps of stage 1.
+/// The part of stage 1 that the model of a finished training keeps.
 pub(super) fn take_stage1(
     state: &mut TrainState,
     plan: &Plan,

@@ -28,7 +28,7 @@ pub struct GivenHoldOut {
 ///
 /// # Errors
 /// [`Error::CannotTrain`] if the data is the model's training data, numbers its labels in another way, or has fewer
-/// usable points than `calibration.hold_out.min_points`; [`Error::CannotPredict`] if the model cannot answer it.
+/// usable points than `hold_out.min_points`; [`Error::CannotPredict`] if the model cannot answer it.
 pub fn calibrate(predictor: &mut Predictor, data: &Dataset) -> Result<GivenHoldOut> {
     let known = predictor.labels().names();
     let given = data.label_set().names();
@@ -44,13 +44,14 @@ pub fn calibrate(predictor: &mut Predictor, data: &Dataset) -> Result<GivenHoldO
     }
     let points = predictor.featurizer().points(data)?;
     let nearest = nearest_training_points(predictor, &points)?;
-    let config = &predictor.plan().config().calibration.hold_out;
-    let held_out = HeldOut::given(&points, data.labels(), &nearest, config.near_duplicates);
+    let plan = predictor.plan();
+    let near_duplicates = plan.recipe().near_duplicates;
+    let held_out = HeldOut::given(&points, data.labels(), &nearest, near_duplicates);
     let given = GivenHoldOut {
         n_points: data.n_points(),
         n_used: held_out.points().len(),
     };
-    let n_needed = config.min_points.max(1);
+    let n_needed = plan.config().hold_out.min_points.max(1);
     if given.n_used < n_needed {
         return Err(Error::CannotTrain(format!(
             "found {} of {} points to calibrate on that have labels and are no near duplicates of training points, \

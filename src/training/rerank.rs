@@ -10,23 +10,21 @@ use crate::candidates::{
     Candidates, Encoded, Examples, Features, FinalScorer, Knowledge, Member, Merger, ScoreKind,
     Walk, WalkScratch,
 };
-use crate::communicator::{Communicator, gather_all, own_blocks, share};
-use crate::config::{
-    CalibrationKind, Config, Plan, RankerConfig, RankerNegatives, paper_n_clusters,
-};
+use crate::communicator::Communicator;
+use crate::config::{FinalScoreKind, Plan, RankerNegatives, Recipe, paper_n_clusters};
 use crate::error::Result;
 use crate::events::{Event, Observer, POINTS_PER_EVENT, Phase, Steps};
 use crate::ids::{ClusterId, LabelId, Scored};
 use crate::matrix::{Matrix, top_k};
 use crate::neighbours::Neighbours;
 use crate::predict::CHUNK;
-use crate::ranker::{CandidateLists, ClusterTree, Negatives, Ranker, RankerProblem};
-use crate::train::{agree, start_together};
+use crate::ranker::{CandidateLists, ClusterTree, Negatives, Ranker, RankerOptions, RankerProblem};
 
 /// Whether the ranker of a member needs to know what its network makes of the training points.
-pub(super) fn ranker_sees_points(member: &Member, config: &RankerConfig) -> bool {
+pub(super) fn ranker_sees_points(member: &Member, recipe: &Recipe) -> bool {
     let has_clusters = member.stage1.edges.is_some();
-    config.use_embedding || config.negatives == RankerNegatives::Candidates || !has_clusters
+    let needs_candidates = recipe.ranker_negatives == RankerNegatives::Candidates || !has_clusters;
+    recipe.ranker_embedding || needs_candidates
 }
 
 /// Trains the ranker of a member, each process its part; process 0 gets it. Unless [`ranker_sees_points`], the network is not
@@ -38,19 +36,20 @@ pub(super) fn train_ranker(
     observer: &dyn Observer,
     communicator: &dyn Communicator,
 ) -> Result<Option<Ranker>> {
-    let config = &plan.config().ranker;
-    let cluster_of = match config.negatives {
+    let recipe = plan.recipe();
+    let observer = &communicator.observer(observer);
+    let cluster_of = match recipe.ranker_negatives {
         RankerNegatives::Clusters => member.cluster_of().map(joined),
         RankerNegatives::Candidates => None,
     };
-    let look = if ranker_sees_points(member, config) {
+    let look = if ranker_sees_points(member, recipe) {
         see_points(member, train, plan, observer, communicator)?
     } else {
         PointsSeen::default()
     };
     let problem = RankerProblem {
         bow: &train.points.terms(),
-        dense: config.use_embedding.then_some(&look.embeddings),
+        dense: recipe.ranker_embedding.then_some(&look.embeddings),
         labels: &train.labels,
         negatives: match &cluster_of {
             Some(cluster_of) => Negatives::Clusters(cluster_of),
@@ -62,10 +61,11 @@ pub(super) fn train_ranker(
     let n_clusters = clusters.map(|cluster| cluster.idx() + 1).max();
     let above = n_clusters.into_iter().flat_map(ClusterTree::level_sizes);
     let levels = std::iter::once(train.labels.n_cols()).chain(above);
-    let own = levels.map(|n| share(n, communicator.process(), communicator.n_processes()).len());
-    let mut progress = start_together(Phase::Ranker, own.sum(), observer, communicator)?;
+    let own = levels.map(|n| communicator.own(n).len());
+    let mut progress = Steps::start(Phase::Ranker, own.sum(), observer)?;
     let seed = plan.config().train.seed;
-    Ranker::train(&problem, &config.into(), seed, |n_trained| {
+    let options = RankerOptions::new(plan.config(), recipe);
+    Ranker::train(&problem, &options, seed, |n_trained| {
         match progress.advance(n_trained) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
@@ -102,18 +102,18 @@ fn see_points(
 ) -> Result<PointsSeen> {
     let n_points = train.points.len();
     let walk = Walk::to_columns(member, ScoreKind::P, Knowledge::default(), plan);
-    let dim = if plan.config().ranker.use_embedding {
+    let dim = if plan.recipe().ranker_embedding {
         member.encoder.dim()
     } else {
         0
     };
-    let blocks = || own_blocks(n_points, CHUNK, communicator);
-    let n_own = blocks().map(|block| block.len()).sum();
+    let blocks = communicator.own_blocks(n_points, CHUNK);
+    let n_own = blocks.clone().map(|block| block.len()).sum();
     let mut embeddings = vec![0.0; n_own * dim];
     let mut candidates = CandidateLists::with_capacity(n_own, walk.search.n_candidates);
-    let mut progress = start_together(Phase::Candidates, n_own, observer, communicator)?;
+    let mut progress = Steps::start(Phase::Candidates, n_own, observer)?;
     let mut unseen = &mut embeddings[..];
-    for block in blocks() {
+    for block in blocks {
         let rows: Vec<u32> = block.map(|row| row as u32).collect();
         let (seen, later) = unseen.split_at_mut(rows.len() * dim);
         unseen = later;
@@ -140,19 +140,20 @@ fn see_points(
             let is_labelled = !train.labels.row(row as usize).0.is_empty();
             candidates.push(list.iter().copied().filter(|_| is_labelled));
         }
-        agree(communicator, progress.advance(rows.len()))?;
+        progress.advance(rows.len())?;
     }
     Ok(PointsSeen {
         candidates: candidates.gather(communicator),
-        embeddings: Matrix::from_vec(gather_all(communicator, embeddings), n_points, dim),
+        embeddings: Matrix::from_vec(communicator.gather_many(embeddings), n_points, dim),
     })
 }
 
 /// The texts by their words, for the final scorer and for explanations.
-pub(super) fn find_neighbours(points: &LabelledPoints<'_>, config: &Config) -> Option<Neighbours> {
+pub(super) fn find_neighbours(points: &LabelledPoints<'_>, recipe: &Recipe) -> Option<Neighbours> {
     let (features, labels) = (&points.points.features, &points.labels);
-    let is_wanted = config.calibration.neighbours;
-    is_wanted.then(|| Neighbours::new(features, labels, points.n_texts))
+    recipe
+        .neighbours
+        .then(|| Neighbours::new(features, labels, points.n_texts))
 }
 
 /// The embeddings of each chunk of points, to be written; empty ones if there is nothing to write.
@@ -207,10 +208,11 @@ pub(super) fn calibrate(
             knowledge,
             plan,
         };
-        fitted.push(match plan.config().calibration.kind {
-            CalibrationKind::Judge => columns.fit_boosted()?,
-            CalibrationKind::Tree => columns.fit_tree(Mixing::PAPER)?,
-            CalibrationKind::Released => columns.fit_tree(Mixing::RELEASED)?,
+        fitted.push(match plan.recipe().final_score {
+            FinalScoreKind::Boosted => columns.fit_boosted()?,
+            FinalScoreKind::Product => unreachable!("no point is held out for it"),
+            FinalScoreKind::Tree => columns.fit_tree(Mixing::PAPER)?,
+            FinalScoreKind::Mixture => columns.fit_tree(Mixing::RELEASED)?,
         });
         progress.advance(n_points)?;
     }

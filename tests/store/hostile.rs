@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 /// The paper's calibration.
-const TREE: &str = "calibration.kind=tree";
+const TREE: &str = "final_score.kind=tree";
 
 fn sha256(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
@@ -31,7 +31,7 @@ fn forge(directory: &Path, manifest: &Value) {
     fs::write(directory.join("manifest.json"), text).unwrap();
 }
 
-/// The name of the file whose name begins so.
+/// The name of the file that begins with `stem`.
 fn file(directory: &Path, stem: &str) -> String {
     let names = contents(directory);
     let found = names.keys().find(|name| name.starts_with(stem));
@@ -81,7 +81,7 @@ fn check_replaced(stem: &str, change: impl FnOnce(&mut Vec<u8>), expected: &str)
     check(Predictor::load(directory.path()), expected);
 }
 
-/// Where the values of a tensor begin in a file.
+/// The offset of a tensor's values in a file.
 fn tensor_start(bytes: &[u8], name: &str) -> usize {
     let header_len = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
     let header: Value = serde_json::from_slice(&bytes[8..8 + header_len]).unwrap();
@@ -145,6 +145,14 @@ fn a_manifest_of_another_kind_or_version_is_refused() {
     check_forged(|m| m["config"]["index"]["unknown"] = json!(1), "the key ");
     check_forged(|m| m["members"] = json!([]), "it has 0 members");
     check_forged(
+        |m| m["members"] = json!(vec![m["members"][0].clone(); 3000]),
+        "is used twice",
+    );
+    check_forged(
+        |m| m["labels"]["counts"] = m["calibration"].clone(),
+        "is used twice",
+    );
+    check_forged(
         |m| m["members"][0]["ranker"]["loss"] = json!("guess"),
         "instead of",
     );
@@ -182,6 +190,32 @@ fn a_manifest_edited_by_hand_is_noticed() {
 }
 
 #[test]
+fn a_stretched_file_or_a_model_beyond_the_bound_is_refused_before_it_is_read() {
+    let directory = saved_model();
+    let n_bytes: u64 = contents(directory.path())
+        .iter()
+        .filter(|(name, _)| *name != "manifest.json")
+        .map(|(_, bytes)| bytes.len() as u64)
+        .sum();
+    Predictor::load_into_memory_within(directory.path(), n_bytes).unwrap();
+    let words = format!("its files have {n_bytes} bytes, at most");
+    check(
+        Predictor::load_into_memory_within(directory.path(), n_bytes - 1),
+        &words,
+    );
+    let labels = directory.path().join(file(directory.path(), "labels"));
+    let stretched = fs::OpenOptions::new().write(true).open(labels).unwrap();
+    // A terabyte, of which nothing is on disk.
+    stretched.set_len(1 << 40).unwrap();
+    for result in [
+        Predictor::load_into_memory(directory.path()),
+        Predictor::load(directory.path()),
+    ] {
+        check(result, "it has 1099511627776 bytes, the manifest says");
+    }
+}
+
+#[test]
 fn sizes_beyond_all_bounds_are_refused_before_anything_is_allocated() {
     let huge = json!(1u64 << 60);
     for (pointer, expected) in [
@@ -196,7 +230,9 @@ fn sizes_beyond_all_bounds_are_refused_before_anything_is_allocated() {
         ("/plan/n_clusters", "expected 1 to 24"),
         ("/plan/beam_size", "expected 1 to 4"),
         ("/plan/shortlist_size", "expected 1 to 24"),
-        ("/config/encoder/dim", "expected F32"),
+        ("/config/encoder/dim", "encoder.dim: found"),
+        ("/config/features/ngrams", "features.ngrams: found"),
+        ("/config/encoder/max_len", "encoder.max_len: found"),
     ] {
         let change = |m: &mut Value| *m.pointer_mut(pointer).unwrap() = huge.clone();
         check_forged(change, expected);
@@ -269,8 +305,10 @@ fn tensors_of_the_wrong_shape_or_kind_are_refused() {
     check_replaced("classifiers-0", huge_header, "safetensors header");
     let edit = |from: &'static str, to: &'static str| {
         move |bytes: &mut Vec<u8>| {
-            let at = bytes.windows(from.len()).position(|w| w == from.as_bytes());
-            let at = at.unwrap();
+            let at = bytes
+                .windows(from.len())
+                .position(|w| w == from.as_bytes())
+                .unwrap();
             bytes[at..at + to.len()].copy_from_slice(to.as_bytes());
         }
     };

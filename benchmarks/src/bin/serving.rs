@@ -204,7 +204,7 @@ fn read_texts(path: &str) -> Vec<String> {
 fn exchange(predictors: &[Predictor], text: &str) -> Exchange {
     let body = serde_json::json!({"text": text, "top_k": TOP_K}).to_string();
     let head = format!(
-        "POST /v1/predict HTTP/1.1\r\nHost: elias\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        "POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
         body.len()
     );
     let answers = predictors.iter().map(|predictor| {
@@ -423,7 +423,7 @@ impl Server {
     fn n_loads(&self) -> usize {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream
-            .write_all(b"GET /metrics HTTP/1.1\r\nHost: elias\r\nConnection: close\r\n\r\n")
+            .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             .unwrap();
         let mut metrics = String::new();
         stream.read_to_string(&mut metrics).unwrap();

@@ -1,6 +1,7 @@
 //! `elias serve`: answers over HTTP, and a page to look at them.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,6 +15,9 @@ use crate::ui::console::{Console, Misuse};
 use crate::ui::interrupt::Interrupt;
 use crate::verbs::demo;
 use crate::{bundled, models};
+
+/// No file of a key is longer.
+const MAX_KEY_BYTES: u64 = 64 << 10;
 
 /// Serve models over HTTP
 ///
@@ -36,6 +40,12 @@ pub(crate) struct Serve {
     /// Address and port to listen on
     #[arg(long, value_name = "ADDRESS", env = "ELIAS_BIND", default_value_t = Options::default().bind)]
     bind: String,
+    /// Name that it goes by besides those of this machine; repeatable
+    ///
+    /// Behind a proxy, the name that the proxy passes on. Requests for other names are refused, so that no foreign
+    /// page can lead its own name here; * is any.
+    #[arg(long, value_name = "NAME", env = "ELIAS_HOST", value_delimiter = ',')]
+    host: Vec<String>,
     /// File with the API key that requests must carry
     ///
     /// The variable ELIAS_API_KEY can hold the key itself.
@@ -63,6 +73,17 @@ pub(crate) struct Serve {
     /// Bytes per request
     #[arg(long, value_name = "N", env = "ELIAS_MAX_BODY_BYTES", hide_short_help = true, default_value_t = Options::default().max_body_bytes)]
     max_body_bytes: usize,
+    /// Bytes of answers that were not taken yet
+    #[arg(long, value_name = "N", env = "ELIAS_MAX_ANSWER_BYTES", hide_short_help = true, default_value_t = Options::default().max_answer_bytes)]
+    max_answer_bytes: usize,
+    /// Bytes of a model's files [default: the memory that is available]
+    #[arg(
+        long,
+        value_name = "N",
+        env = "ELIAS_MAX_MODEL_BYTES",
+        hide_short_help = true
+    )]
+    max_model_bytes: Option<u64>,
     /// Connections at a time
     #[arg(long, value_name = "N", env = "ELIAS_MAX_CONNECTIONS", hide_short_help = true, default_value_t = Options::default().max_connections)]
     max_connections: usize,
@@ -84,12 +105,15 @@ impl Serve {
         let options = Options {
             models: self.sources(console)?,
             bind: self.bind.clone(),
+            hosts: self.host.clone(),
             api_key: self.api_key()?,
             threads: rayon::current_num_threads(),
             max_queue: self.max_queue,
             max_texts: self.max_texts,
             max_text_bytes: self.max_text_bytes,
             max_body_bytes: self.max_body_bytes,
+            max_answer_bytes: self.max_answer_bytes,
+            max_model_bytes: self.max_model_bytes,
             max_connections: self.max_connections,
             timeout: Duration::from_secs_f64(self.timeout),
             idle_timeout: Duration::from_secs_f64(self.idle_timeout),
@@ -135,10 +159,19 @@ impl Serve {
         let Some(path) = &self.api_key_file else {
             return Ok(from_environment);
         };
-        let content = fs::read_to_string(path);
+        let content = read_key(path);
         let content = content.with_context(|| format!("cannot read {}", path.display()))?;
         Ok(Some(content.trim().to_owned()))
     }
+}
+
+/// Reads a file that holds a key; the wrong file may be long, or have no end.
+fn read_key(path: &Path) -> std::io::Result<String> {
+    let mut content = String::new();
+    fs::File::open(path)?
+        .take(MAX_KEY_BYTES)
+        .read_to_string(&mut content)?;
+    Ok(content)
 }
 
 /// The model of the bundled data set, from the cache or trained now.

@@ -53,7 +53,7 @@ pub(super) fn add(
     } = &walk.search;
     let (embedding, probabilities) = (point.encoded.embedding, point.encoded.clusters);
     let rank = &mut scratch.rank;
-    let ranked = model.rank_within(embedding, probabilities, options, *n_candidates, rank);
+    let ranked = model.rank(embedding, probabilities, options, *n_candidates, rank);
     check_finite(ranked.iter().map(|scored| scored.score))?;
     rows.add_ranked(ranked);
     let searched = rows.searched();
