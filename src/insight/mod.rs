@@ -1,4 +1,4 @@
-//! What a model has learned, and why it answers as it does: the figures behind explanations and reports.
+//! Figures behind explanations and reports: what a model has learned, and why it answers as it does.
 //!
 //! Everything here is computed from a [`Predictor`](crate::Predictor) and data; nothing is drawn or printed. Results
 //! are plain structs that can be serialised. Cluster and label numbers are those of the model and of its label set.
