@@ -42,15 +42,16 @@ pub(crate) struct Walk<'a> {
     pub(crate) knowledge: Knowledge<'a>,
 }
 
-/// Buffers of a walk through one member; one per thread.
+/// Buffers of a walk; one per thread, for any member of the same predictor.
 pub(crate) struct WalkScratch {
-    encoded: Vec<EncodedPoints>,
-    point: PointBuffers,
-    columns: CandidateScratch,
-    candidates: Candidates,
+    /// By member.
+    pub(crate) encoded: Vec<EncodedPoints>,
+    pub(crate) point: PointBuffers,
+    pub(crate) columns: CandidateScratch,
+    pub(crate) candidates: Candidates,
 }
 
-/// Buffers of sources and scorers; one per thread, for any member of the same predictor.
+/// Buffers of sources and scorers.
 pub(crate) struct CandidateScratch {
     rank: RankScratch,
     ranker: RankerScratch,

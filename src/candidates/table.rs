@@ -1,4 +1,4 @@
-//! The table of candidates: a row per label, and a column per thing that is known of them.
+//! The table of candidates: a row per label, a column per source or scorer of values.
 //!
 //! The order of the walk is in the types: rows are added through [`Rows`], which holds the table until no source is
 //! left, and a column that nobody has filled cannot be read.
@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::ids::{LabelId, Scored};
 use crate::index::Selection;
 
-/// What is known of each candidate.
+/// The columns of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Column {
     /// p = σ(w·φ + b)·ŷ; 0 if the index did not find the label.

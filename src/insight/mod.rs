@@ -1,4 +1,4 @@
-//! What a model has learned, and why it answers as it does.
+//! Figures behind explanations and reports: what a model has learned, and why it answers as it does.
 //!
 //! Three doors: [`Predictor::explain`](crate::Predictor::explain) for one text,
 //! [`Predictor::inspect`](crate::Predictor::inspect) for the model and its index, with

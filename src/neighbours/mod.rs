@@ -1,4 +1,4 @@
-//! What the words of a text have met before: training points with many of the same words, and labels by their names.
+//! Training points with many of the same words as a text, and labels by their names.
 //!
 //! Both are found through an inverted index ([`Postings`]): a text adds up its cosine with every row it shares a word
 //! with and keeps the best; no other row is touched. This module sees features and labels, not models.

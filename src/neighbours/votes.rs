@@ -19,7 +19,7 @@ pub(crate) struct Neighbours {
     labels: CsrMatrix,
 }
 
-/// What the neighbours say about a label.
+/// The votes of the neighbours for a label.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Vote {
     /// The label.

@@ -22,10 +22,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::candidates::{
-    CandidateScratch, Candidates, EncodedPoints, Knowledge, Member, MemberPoint, Merger,
-    PointBuffers, Walk,
-};
+use crate::candidates::{Knowledge, Member, MemberPoint, Merger, Walk, WalkScratch};
 use crate::config::Plan;
 use crate::data::{DataSummary, LabelSet};
 use crate::error::Result;
@@ -54,10 +51,7 @@ impl Drop for Predictor {
 /// Buffers of one thread.
 struct Scratch {
     features: FeatureScratch,
-    encoded: Vec<EncodedPoints>,
-    point: PointBuffers,
-    columns: CandidateScratch,
-    candidates: Candidates,
+    walk: WalkScratch,
     merger: Merger,
 }
 
@@ -263,17 +257,16 @@ impl Predictor {
         scratch: &mut Scratch,
     ) -> Result<Vec<Vec<Scored>>> {
         let walk = self.walk(&query)?;
-        walk.encode(points, rows, &mut scratch.encoded)?;
+        let (buffers, merger) = (&mut scratch.walk, &mut scratch.merger);
+        walk.encode(points, rows, &mut buffers.encoded)?;
         let answer = |(place, &row): (usize, &u32)| {
-            let (columns, candidates) = (&mut scratch.columns, &mut scratch.candidates);
-            let point = &walk
-                .knowledge
-                .point(points, row as usize, &mut scratch.point)?;
-            let mut merging = scratch.merger.start();
-            for (member, encoded) in walk.members.iter().zip(&scratch.encoded) {
+            let knowledge = &walk.knowledge;
+            let point = &knowledge.point(points, row as usize, &mut buffers.point)?;
+            let mut merging = merger.start();
+            for (member, encoded) in walk.members.iter().zip(&buffers.encoded) {
                 let point = MemberPoint::new(member, point, encoded.get(place));
-                walk.candidates(&point, columns, candidates)?;
-                merging.add(candidates.scored());
+                walk.candidates(&point, &mut buffers.columns, &mut buffers.candidates)?;
+                merging.add(buffers.candidates.scored());
             }
             Ok(best(merging.finish(), &query))
         };
@@ -305,10 +298,7 @@ impl Predictor {
     fn with_scratch<T>(&self, work: impl FnOnce(&mut Scratch) -> T) -> T {
         let new = || Scratch {
             features: FeatureScratch::default(),
-            encoded: Vec::new(),
-            point: PointBuffers::default(),
-            columns: CandidateScratch::new(&self.parts.members[0].model),
-            candidates: Candidates::default(),
+            walk: WalkScratch::new(&self.parts.members[0].model),
             merger: Merger::default(),
         };
         self.scratch.with(new, work)

@@ -367,7 +367,7 @@ fn ids_out_of_range_and_broken_lists_are_refused() {
     );
     check_replaced("tree-0", set("tree.right", u32::MAX), "decision tree");
     check_replaced("tree-0", set("tree.feature", 4), "splits feature 4 of 4");
-    check_replaced("judge-0", set("judge.columns", 24), "columns below 24");
+    check_replaced("boosted-0", set("boosted.columns", 24), "columns below 24");
     for stem in ["neighbours", "names"] {
         let named = |name: &str| -> &'static str { format!("{stem}.{name}").leak() };
         check_replaced(stem, set(named("starts"), 1), "do not fit its postings");
@@ -403,8 +403,8 @@ fn weights_that_are_not_finite_are_refused() {
             ("ranker-0", "ranker.weight"),
             ("ranker-0", "ranker.intercept"),
             ("tree-0", "tree.probability"),
-            ("judge-0", "judge.thresholds"),
-            ("judge-0", "judge.leaves"),
+            ("boosted-0", "boosted.thresholds"),
+            ("boosted-0", "boosted.leaves"),
             ("neighbours", "neighbours.weights"),
             ("names", "names.values"),
             ("calibration", "probabilities.score"),

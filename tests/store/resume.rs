@@ -422,7 +422,7 @@ fn an_ensemble_killed_at_any_time_keeps_its_finished_members_and_ends_in_the_sam
     };
     train_two(&directory, at_every_step, &observer);
     let expected = contents(&directory);
-    for part in ["ranker-1", "judge-1", "calibration", "neighbours"] {
+    for part in ["ranker-1", "boosted-1", "calibration", "neighbours"] {
         assert!(expected.keys().any(|name| name.starts_with(part)), "{part}");
     }
     assert!(!directory.join("checkpoint").exists());

@@ -36,7 +36,7 @@ fn check_answers(directory: &Path) {
 #[test]
 fn a_model_of_version_1_keeps_loading_and_answers_as_it_did() {
     let trees = ["ranker-1", "tree-1", "calibration", "vocabulary"];
-    let boosted = ["judge-1", "neighbours", "names", "pairs"];
+    let boosted = ["boosted-1", "neighbours", "names", "pairs"];
     for (name, stems) in [
         // Without coarse rows and powers of p and q.
         ("model-v1", trees),

@@ -13,7 +13,7 @@ fn examples(n_points: u64) -> (Examples, Vec<Features>, Vec<bool>) {
     let mut examples = Examples::default();
     let (mut all, mut relevant) = (Vec::new(), Vec::new());
     for point in 0..n_points {
-        let mut random = Random::new(3, "judged", point);
+        let mut random = Random::new(3, "boosted", point);
         let rows: Vec<[f32; 3]> = (0..20)
             .map(|_| [random.f32(), random.normal(), random.f32()])
             .collect();
@@ -74,7 +74,7 @@ proptest! {
     /// The fast way through the trees against one candidate at a time.
     #[test]
     fn scores_are_those_of_following_every_tree(seed in 0u64..1000, n_candidates in 0usize..40) {
-        let mut random = Random::new(seed, "judge", 0);
+        let mut random = Random::new(seed, "trees", 0);
         let tree = |random: &mut Random| Tree {
             columns: std::array::from_fn(|_| random.below(20) as u32),
             thresholds: std::array::from_fn(|_| random.f32()),

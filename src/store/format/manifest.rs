@@ -116,9 +116,9 @@ pub(crate) struct Member {
     pub(crate) ranker: Option<Ranker>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) calibrator: Option<Calibrator>,
-    /// File of the judge, where it takes the place of the calibrator.
+    /// File of the boosted trees, where they take the place of the calibrator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) judge: Option<String>,
+    pub(crate) boosted: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stage1: Option<Stage1>,
 }
@@ -318,7 +318,7 @@ impl Member {
                 .iter()
                 .map(|calibrator| &calibrator.tree[..]),
         );
-        names.extend(self.judge.as_deref());
+        names.extend(self.boosted.as_deref());
         names
     }
 }

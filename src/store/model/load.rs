@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::check::check_in_background;
 use super::describe::{plan_of, read_manifest};
 use super::load_member::MemberLoader;
-use super::{judging, rerank};
+use super::{postings, rerank};
 use crate::candidates::Member;
 use crate::config::Plan;
 use crate::data::{LabelSet, Texts};
@@ -247,7 +247,8 @@ impl Loader<'_> {
         let counts = self.plan.counts();
         let read = |file: &mut _| {
             let (n_words, n_labels) = (counts.n_features, counts.n_labels);
-            let (postings, labels) = judging::read_postings(file, "neighbours", n_words, n_labels)?;
+            let (postings, labels) =
+                postings::read_postings(file, "neighbours", n_words, n_labels)?;
             Neighbours::from_parts(postings, labels)
         };
         self.files.parse(name, read).map(Some)
@@ -259,7 +260,7 @@ impl Loader<'_> {
         };
         let n_words = self.plan.counts().n_features;
         let read = |file: &mut _| {
-            let (postings, words) = judging::read_postings(file, "names", n_words, n_words)?;
+            let (postings, words) = postings::read_postings(file, "names", n_words, n_words)?;
             Names::from_parts(postings, words)
         };
         self.files.parse(name, read).map(Some)

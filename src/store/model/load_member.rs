@@ -2,7 +2,7 @@
 
 use bytemuck::allocation::cast_vec;
 
-use super::{judging, rerank};
+use super::{boosting, rerank};
 use crate::calibration::{Calibrator, Mixing};
 use crate::candidates::{FinalScorer, Member};
 use crate::classifiers::{CoarseRows, LabelClassifiers};
@@ -110,8 +110,8 @@ impl MemberLoader<'_> {
     }
 
     fn final_scorer(&self, member: &manifest::Member) -> Result<FinalScorer> {
-        if let Some(trees) = &member.judge {
-            let trees = self.files.parse(trees, judging::read_boosted)?;
+        if let Some(trees) = &member.boosted {
+            let trees = self.files.parse(trees, boosting::read_boosted)?;
             return Ok(FinalScorer::Boosted(trees));
         }
         let Some(calibrator) = &member.calibrator else {

@@ -1,11 +1,12 @@
 //! A model in a directory: saved, described, loaded, checked, merged.
 
+mod boosting;
 mod check;
 mod describe;
-mod judging;
 mod load;
 mod load_member;
 mod merge;
+mod postings;
 mod rerank;
 mod save;
 mod save_member;

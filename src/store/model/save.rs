@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::save_member::{write_member, write_tensors};
-use super::{describe, judging, rerank};
+use super::{describe, postings, rerank};
 use crate::communicator::SingleProcess;
 use crate::error::{Error, Result};
 use crate::features::{Pairs, Vectorizer};
@@ -173,7 +173,7 @@ fn write_postings(
     matrix: &CsrMatrix,
 ) -> Result<String> {
     let ends = offsets(matrix.indptr());
-    let tensors = judging::posting_tensors(stem, postings, matrix, &ends);
+    let tensors = postings::posting_tensors(stem, postings, matrix, &ends);
     write_tensors(writer, stem, tensors)
 }
 

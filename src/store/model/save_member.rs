@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::judging::BoostedColumns;
+use super::boosting::BoostedColumns;
 use super::rerank;
 use crate::calibration::{Calibrator, Mixing};
 use crate::candidates::{FinalScorer, Member};
@@ -51,10 +51,10 @@ pub(crate) fn write_member(
             FinalScorer::Tree(tree) => Some(write_calibrator(writer, &named("tree"), tree)?),
             _ => None,
         },
-        judge: match &member.final_scorer {
+        boosted: match &member.final_scorer {
             FinalScorer::Boosted(trees) => {
                 let columns = BoostedColumns::from(trees);
-                Some(write_tensors(writer, &named("judge"), columns.tensors())?)
+                Some(write_tensors(writer, &named("boosted"), columns.tensors())?)
             }
             _ => None,
         },
