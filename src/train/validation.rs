@@ -65,10 +65,13 @@ impl Validator<'_> {
         let best = self
             .communicator
             .best_of_all(self.options.shortlist_size, keys);
+        let n_labels = self.model.adjacency.edges().n_labels();
+        let first_row = self.communicator.own_labels(n_labels).start as u32;
         let own = shortlists.par_iter().enumerate().map(|(point, paths)| {
+            let embedding = embeddings.row(point);
             let kept = paths.iter().filter(|path| best.contains(point, key(path)));
             best_of(
-                kept.map(|path| self.score(path, embeddings.row(point)))
+                kept.map(|path| self.score(path, first_row, embedding))
                     .collect(),
             )
         });
@@ -91,18 +94,12 @@ impl Validator<'_> {
             .collect()
     }
 
-    fn score(&self, path: &Path, embedding: &[f32]) -> Scored {
-        let Model {
-            adjacency,
-            classifiers,
-            numbering,
-            ..
-        } = self.model;
-        let own = self.communicator.own_labels(adjacency.edges().n_labels());
-        let row = LabelRow(path.row.0 - own.start as u32);
+    /// p of a label; the first of the own labels has this row.
+    fn score(&self, path: &Path, first_row: u32, embedding: &[f32]) -> Scored {
+        let row = LabelRow(path.row.0 - first_row);
         Scored {
-            label: numbering.label(path.row),
-            score: path.score * classifiers.score(row, embedding),
+            label: self.model.numbering.label(path.row),
+            score: path.score * self.model.classifiers.score(row, embedding),
         }
     }
 }

@@ -52,8 +52,8 @@ impl Head<'_> {
                 .own_scores
                 .exponentials(clusters, batch, points, ranges);
         });
-        let sums = self.all_of(|scores| &scores.sums);
-        let sums = self.communicator.join_ranges(sums);
+        let own_sums = self.all_of(|scores| &scores.sums);
+        let sums = self.communicator.join_ranges(own_sums);
         let ranges = &self.gradients.cluster_ranges;
         let shards = self.shards.par_iter_mut().enumerate();
         shards.for_each(|(at, shard)| {
