@@ -83,7 +83,7 @@ pub fn read_predictions(path: &Path, shape: &PredictionShape<'_>) -> Result<Vec<
     let head = source.head(4096)?;
     let silent = ReadProgress::default();
     let start = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head);
-    let first_line = first_line(&start);
+    let first_line = first_line(start);
     let mut rows = Vec::new();
     let mut n_columns = None;
     if start.starts_with(b"PK") {
