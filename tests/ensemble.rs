@@ -5,8 +5,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
-use elias::metrics::{MetricsOptions, evaluate};
-use elias::{Config, Dataset, Event, Level, Prediction, Predictor, Query, Scored, Trainer};
+use elias::{Config, Dataset, Evaluation, Event, Level, Prediction, Predictor, Query, Trainer};
 
 use crate::on_threads;
 use crate::random::Random;
@@ -57,9 +56,12 @@ fn train(assignments: &[&str]) -> Predictor {
 }
 
 fn precision_at_1(predictor: &Predictor, test: &Dataset, level: Level) -> f64 {
-    let rankings = predictor.predict_batch(test, Query { k: 5, level, ..Query::default() }).unwrap();
-    let metrics = evaluate(test.labels(), &rankings, MetricsOptions::default());
-    metrics.get("p@1").unwrap()
+    let evaluation = Evaluation {
+        level,
+        ..Evaluation::default()
+    };
+    let measured = predictor.evaluate(test, &evaluation).unwrap();
+    measured.metrics.precision(1).unwrap()
 }
 
 /// Everything a model is, as bytes.
@@ -104,13 +106,36 @@ fn one_predictor_answers_at_every_level_and_the_ranker_helps_where_words_decide(
     assert!(precision(Level::Stage1) > 0.0);
 
     // An ensemble of one is its member.
-    let at = |level| predictor.predict_batch(&test, Query { k: 10, level, ..Query::default() }).unwrap();
+    let at = |level| {
+        predictor
+            .predict_batch(
+                &test,
+                Query {
+                    k: 10,
+                    level,
+                    ..Query::default()
+                },
+            )
+            .unwrap()
+    };
     assert_eq!(at(Level::Calibrated), at(Level::Ensemble));
-    assert_eq!(at(Level::Ensemble), predictor.predict_batch(&test, 10).unwrap());
+    assert_eq!(
+        at(Level::Ensemble),
+        predictor.predict_batch(&test, 10).unwrap()
+    );
     // Levels below the top have scores but no probabilities.
     for level in Level::ALL {
         let text = test.texts().unwrap().get(0);
-        let answers = predictor.predict(text, Query { k: 3, level, ..Query::default() }).unwrap();
+        let answers = predictor
+            .predict(
+                text,
+                Query {
+                    k: 3,
+                    level,
+                    ..Query::default()
+                },
+            )
+            .unwrap();
         let has_probability = |answer: &Prediction<'_>| answer.probability.is_some();
         let is_top = level == Level::Ensemble;
         assert!(
@@ -126,15 +151,40 @@ fn a_level_answers_as_a_model_that_was_trained_up_to_it() {
     let test = data(60, "test");
     // Without calibration all points train, as they do after a refit.
     let whole = train(&["calibration.enabled=false"]);
-    let at = |level| whole.predict_batch(&test, Query { k: 10, level, ..Query::default() }).unwrap();
+    let at = |level| {
+        whole
+            .predict_batch(
+                &test,
+                Query {
+                    k: 10,
+                    level,
+                    ..Query::default()
+                },
+            )
+            .unwrap()
+    };
     let model_alone = train(&["calibration.enabled=false", "ranker.enabled=false"]);
-    assert_eq!(at(Level::Stage2), model_alone.predict_batch(&test, 10).unwrap());
+    assert_eq!(
+        at(Level::Stage2),
+        model_alone.predict_batch(&test, 10).unwrap()
+    );
     // The top of a model without calibration is p·q.
     assert_eq!(at(Level::Ranker), whole.predict_batch(&test, 10).unwrap());
     // All but the ensemble are levels of the first member.
     let two = train(&["calibration.enabled=false", "ensemble.members=2"]);
     for level in [Level::Stage2, Level::Ranker] {
-        assert_eq!(two.predict_batch(&test, Query { k: 10, level, ..Query::default() }).unwrap(), at(level));
+        assert_eq!(
+            two.predict_batch(
+                &test,
+                Query {
+                    k: 10,
+                    level,
+                    ..Query::default()
+                }
+            )
+            .unwrap(),
+            at(level)
+        );
     }
     assert_ne!(two.predict_batch(&test, 10).unwrap(), at(Level::Ensemble));
 }
@@ -147,7 +197,11 @@ fn a_level_that_the_model_lacks_is_an_error_naming_what_is_missing() {
         (Level::Ranker, "without ranker"),
         (Level::Calibrated, "without calibration"),
     ] {
-        let query = Query { k: 5, level, ..Query::default() };
+        let query = Query {
+            k: 5,
+            level,
+            ..Query::default()
+        };
         for error in [
             predictor.check_level(level).unwrap_err(),
             predictor.predict("sign1", query).unwrap_err(),
@@ -168,9 +222,10 @@ fn one_text_and_a_batch_get_the_same_answers() {
     let batch = predictor.predict_batch(&test, 5).unwrap();
     for (text, expected) in test.texts().unwrap().iter().zip(&batch) {
         let found = predictor.predict(text, 5).unwrap();
-        let labels = |answers: &[Scored]| -> Vec<_> { answers.iter().map(|a| a.label).collect() };
-        let found_labels: Vec<_> = found.iter().map(|answer| answer.id).collect();
-        assert_eq!(found_labels, labels(expected));
+        let labels = |answers: &[Prediction<'_>]| -> Vec<_> {
+            answers.iter().map(|answer| answer.id).collect()
+        };
+        assert_eq!(labels(&found), labels(expected));
         for (found, expected) in found.iter().zip(expected) {
             assert!((found.score - expected.score).abs() < 1e-5);
         }

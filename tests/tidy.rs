@@ -239,7 +239,9 @@ fn the_library_keeps_away_from_the_world() {
             ["std::fs", "File::"].iter().for_each(|what| forbid(what));
         }
         // These name paths, but open nothing.
-        if !["data", "store", "error", "training", "insight", "internals"].contains(&module.as_str()) {
+        if !["data", "store", "error", "training", "insight", "internals"]
+            .contains(&module.as_str())
+        {
             forbid("std::path");
         }
         if !["config", "ids", "metrics", "store", "insight"].contains(&module.as_str()) {

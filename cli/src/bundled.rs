@@ -23,7 +23,8 @@ pub(crate) fn read() -> anyhow::Result<Split> {
 }
 
 fn read_part(name: &str, bytes: &[u8], options: &ReadOptions<'_>) -> anyhow::Result<Dataset> {
-    let (dataset, _) =
-        options.read_bytes(name, bytes).context("while reading the bundled data set")?;
+    let (dataset, _) = options
+        .read_bytes(name, bytes)
+        .context("while reading the bundled data set")?;
     Ok(dataset)
 }

@@ -62,9 +62,10 @@ impl Settings {
 /// The defaults with a preset applied on top.
 pub(crate) fn preset(name: &str) -> anyhow::Result<Config> {
     Config::preset(name).map_err(|error| match error {
-        Error::Config { expected, .. } => {
-            Misuse(format!("unknown preset {name:?}; the presets are {expected}")).into()
-        }
+        Error::Config { expected, .. } => Misuse(format!(
+            "unknown preset {name:?}; the presets are {expected}"
+        ))
+        .into(),
         error => error.into(),
     })
 }

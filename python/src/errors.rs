@@ -33,7 +33,10 @@ impl Cause {
             Error::NotFound { .. } => Cause::NotFound,
             Error::Io { source, .. } if source.kind() == ErrorKind::NotFound => Cause::NotFound,
             Error::Io { .. } => Cause::System,
-            Error::TooLittleMemory { .. } | Error::InvalidModel(_) | Error::Diverged { .. } | Error::Stopped => Cause::Other,
+            Error::TooLittleMemory { .. }
+            | Error::InvalidModel(_)
+            | Error::Diverged { .. }
+            | Error::Stopped => Cause::Other,
             _ => Cause::Value,
         }
     }

@@ -78,9 +78,7 @@ fn check(config: &Config, run: &Run) -> Result<(), Failure> {
     };
     config.resolve(smallest)?;
     match &run.out {
-        None if run.resume || run.overwrite => {
-            Err(Failure::value("resume and overwrite need out"))
-        }
+        None if run.resume || run.overwrite => Err(Failure::value("resume and overwrite need out")),
         None => Ok(()),
         Some(out) => Ok(run.trainer(config.clone()).check_directory(out)?),
     }

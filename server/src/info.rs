@@ -73,7 +73,9 @@ pub(crate) async fn models(State(service): State<Service>) -> Response {
                 EncoderKind::Transformer => "transformer",
             },
             has_probabilities: predictor.is_calibrated(),
-            why_no_probabilities: predictor.why_uncalibrated().map(|reason| reason.to_string()),
+            why_no_probabilities: predictor
+                .why_uncalibrated()
+                .map(|reason| reason.to_string()),
             takes_texts: predictor.takes_texts(),
             loaded_at: time::rfc3339(model.loaded_at),
         }

@@ -128,7 +128,9 @@ pub(crate) async fn one(
 
 fn label_response(model: &Model, label: LabelId) -> Response {
     let predictor = &model.predictor;
-    let details = predictor.inspect_label(label, N_DETAILS).unwrap_or_default();
+    let details = predictor
+        .inspect_label(label, N_DETAILS)
+        .unwrap_or_default();
     let examples = details.examples.into_iter();
     json::response(&LabelResponse {
         model: &model.name,

@@ -246,7 +246,8 @@ impl Shared {
         if !model.gains_by_batches {
             for prediction in predictions {
                 let texts = prediction.texts[prediction.range].iter();
-                let answers = texts.map(|text| model.predictor.predict(text, query).map(answers_of));
+                let answers =
+                    texts.map(|text| model.predictor.predict(text, query).map(answers_of));
                 let answers = answers.collect();
                 let _ = prediction.reply.send(self.checked(answers));
             }

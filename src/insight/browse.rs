@@ -89,11 +89,7 @@ fn label_details(predictor: &Predictor, label: LabelId, n: usize) -> Option<Labe
     })
 }
 
-fn cluster_details(
-    predictor: &Predictor,
-    cluster: ClusterId,
-    n: usize,
-) -> Option<ClusterDetails> {
+fn cluster_details(predictor: &Predictor, cluster: ClusterId, n: usize) -> Option<ClusterDetails> {
     if predictor.n_clusters() <= cluster.idx() {
         return None;
     }

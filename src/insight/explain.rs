@@ -318,7 +318,11 @@ fn explain_member(
 ///
 /// # Errors
 /// [`Error::CannotPredict`](crate::Error::CannotPredict) if the model is damaged.
-pub(crate) fn neighbours(predictor: &Predictor, points: &PointSet, n: usize) -> Result<Vec<Neighbour>> {
+pub(crate) fn neighbours(
+    predictor: &Predictor,
+    points: &PointSet,
+    n: usize,
+) -> Result<Vec<Neighbour>> {
     let Some(neighbours) = predictor.witnesses().neighbours else {
         return Ok(Vec::new());
     };

@@ -12,7 +12,8 @@ const N_BINS: usize = 20;
 /// Labels with this many clusters or more are counted together.
 const MAX_CLUSTERS: usize = 10;
 /// Score cut-offs for the overlap with the edges of stage 1 (paper, Fig. index-overlap).
-pub(crate) const OVERLAP_CUTOFFS: [f64; 10] = [0.0, 0.01, 0.05, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9];
+pub(crate) const OVERLAP_CUTOFFS: [f64; 10] =
+    [0.0, 0.01, 0.05, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9];
 
 /// ŝ(c,ℓ) above which an edge assigns its label to its cluster.
 ///

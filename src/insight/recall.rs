@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::evaluation::Evaluation;
 use crate::ids::Scored;
 use crate::matrix::{CsrMatrix, sort_descending};
-use crate::evaluation::Evaluation;
 use crate::metrics::LabelFrequencies;
 
 /// The metrics of a stage of a model.

@@ -87,9 +87,12 @@ impl Metrics {
 
     /// All metrics by name, such as `p@1` and `r@100`: P, nDCG, PSP, R, each in the order of its cut-offs.
     pub fn iter(&self) -> impl Iterator<Item = (String, f64)> {
-        self.values
-            .iter()
-            .map(|value| (format!("{}@{}", value.family.name(), value.k), value.percent))
+        self.values.iter().map(|value| {
+            (
+                format!("{}@{}", value.family.name(), value.k),
+                value.percent,
+            )
+        })
     }
 
     /// Points measured.

@@ -34,11 +34,7 @@ mod golden_tests;
 
 /// The metrics of one ranking per point; row `i` of `truth` belongs to `rankings[i]`.
 #[cfg(test)]
-fn measure(
-    truth: &CsrMatrix,
-    rankings: &[Vec<Scored>],
-    options: MetricsOptions,
-) -> Metrics {
+fn measure(truth: &CsrMatrix, rankings: &[Vec<Scored>], options: MetricsOptions) -> Metrics {
     assert_eq!(truth.n_rows(), rankings.len(), "one ranking per point");
     let mut builder = MetricsBuilder::new(options);
     for (point_idx, ranking) in rankings.iter().enumerate() {

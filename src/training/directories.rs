@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::recalibrate::{self, GivenHoldOut};
 use super::Trainer;
+use super::recalibrate::{self, GivenHoldOut};
 use crate::data::{Dataset, missing};
 use crate::error::{Contents, Error, Result};
 use crate::predict::Predictor;

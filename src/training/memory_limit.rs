@@ -74,7 +74,10 @@ mod tests {
         };
         estimate.check(Some(estimate.total())).unwrap();
         let message = estimate.check(Some(1 << 20)).unwrap_err().to_string();
-        assert!(message.contains("the limit of 1.00 MiB; lower"), "{message}");
+        assert!(
+            message.contains("the limit of 1.00 MiB; lower"),
+            "{message}"
+        );
         assert_eq!([size(5), size(1536)], ["5 B", "1.50 KiB"]);
     }
 }

@@ -18,8 +18,8 @@ mod transformer;
 mod process_tests;
 
 pub use memory::MemoryEstimate;
-pub use prepare::PreparedTraining;
 pub use memory_limit::size;
+pub use prepare::PreparedTraining;
 pub use recalibrate::GivenHoldOut;
 
 use std::path::{Path, PathBuf};

@@ -64,7 +64,10 @@ fn write_tables(
     let counts = plan.counts();
     let mut table = Table::new([path.display().to_string(), String::new()]);
     let mut row = |name: &str, value: String| table.row([name.to_string(), value]);
-    row("written by", inspection.written_by.clone().unwrap_or_default());
+    row(
+        "written by",
+        inspection.written_by.clone().unwrap_or_default(),
+    );
     let version = inspection.format_version.map(|version| version.to_string());
     row("format version", version.unwrap_or_default());
     let n_bytes = inspection.bytes.unwrap_or_default();

@@ -39,8 +39,9 @@ impl<'a> Table<'a> {
             return Err(records.bad_file("has only blank lines, expected a header of column names"));
         }
         let header: Vec<&str> = records.fields().iter().collect();
-        let positions = find_columns(&header, columns)
-            .map_err(|problem| problem.into_error(|found, expected| records.malformed(found, expected)))?;
+        let positions = find_columns(&header, columns).map_err(|problem| {
+            problem.into_error(|found, expected| records.malformed(found, expected))
+        })?;
         let header: Vec<String> = header.into_iter().map(str::to_owned).collect();
         Ok(Table {
             n_columns: header.len(),

@@ -79,11 +79,7 @@ fn read(path: &Path, options: &ReadOptions<'_>) -> Result<(Dataset, Summary)> {
     reader.read()
 }
 
-fn read_bytes(
-    name: &str,
-    bytes: &[u8],
-    options: &ReadOptions<'_>,
-) -> Result<(Dataset, Summary)> {
+fn read_bytes(name: &str, bytes: &[u8], options: &ReadOptions<'_>) -> Result<(Dataset, Summary)> {
     let source = Source::bytes(name, bytes);
     let format = match options.format {
         Some(format) => format,

@@ -6,7 +6,6 @@ use crate::insight::{
     BEAM_SIZES, OVERLAP_CUTOFFS, RecallBySize, SHORTLIST_SIZES, TrainingCurves, rates_by_epoch,
 };
 
-
 /// All plots.
 pub(super) fn all(data: &ReportData) -> Vec<(&'static str, String)> {
     let mut plots = vec![

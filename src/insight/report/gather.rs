@@ -63,7 +63,10 @@ impl Gatherer<'_> {
             let features = features.select_rows(&points);
             shortlist_recall(predictor, &features, &truth)
         })?;
-        let fixed = self.options.fixed.map(|fixed| self.measure_fixed(fixed, predictor));
+        let fixed = self
+            .options
+            .fixed
+            .map(|fixed| self.measure_fixed(fixed, predictor));
         let health = IndexHealth::of(predictor, 0);
         let pruning = match health.beta {
             Some(_) => Some(cache.get("pruning", &test_key, || self.prune(&features))?),
@@ -183,7 +186,9 @@ impl Gatherer<'_> {
             Err(Error::BadFile { path, problem })
         };
         if fixed.plan().config().index.mode != IndexMode::Fixed {
-            return differs("does not have fixed clusters: train it with index.mode = fixed".into());
+            return differs(
+                "does not have fixed clusters: train it with index.mode = fixed".into(),
+            );
         }
         if epochs(&fixed) != epochs(predictor) {
             return differs(format!(

@@ -22,7 +22,10 @@ mod tests {
 
     #[test]
     fn one_is_singular_and_long_texts_end_in_an_ellipsis() {
-        assert_eq!([count(1, "point"), count(0, "point")], ["1 point", "0 points"]);
+        assert_eq!(
+            [count(1, "point"), count(0, "point")],
+            ["1 point", "0 points"]
+        );
         assert_eq!([shorten("a\nb", 3), shorten("abcd", 3)], ["a b", "ab…"]);
     }
 }
