@@ -22,8 +22,27 @@
 //! # Ok::<(), elias::Error>(())
 //! ```
 //!
-//! [`Trainer::train_to`] writes checkpoints and can be resumed; an [`Observer`] follows a training and can stop it.
-//! [`reference`] is the method in its plainest form, [`data`] reads files in any common format, [`metrics`] measures rankings, [`insight`] shows what a model learned.
+//! # Concepts
+//!
+//! - A **point** is a text, or a row of sparse features. A [`Dataset`] has points with their labels;
+//!   [`Dataset::read`] takes any common format.
+//! - A **label** is one of the L classes: a name in a [`data::LabelSet`], and a number, [`LabelId`].
+//! - A **cluster** ([`ClusterId`]) leads to labels by edges with learned weights, and a label can be in several. Clusters
+//!   and edges are the search index; [`Predictor::inspect_cluster`] shows them.
+//! - **Candidates** are the few labels of a point that are scored: those the index finds (the shortlist), and those of
+//!   similar training points and matching names. [`Predictor::explain`] shows where an answer comes from.
+//! - A **member** is one trained network of an ensemble, with its own index and ranker. [`Predictor::merge`] makes one
+//!   model of several.
+//! - A [`Level`] is a part of a model that can answer by itself: a stage of the network, the ranker, the calibrated
+//!   member, or the whole.
+//!
+//! # Use cases
+//!
+//! [`Config`] has all settings, [`Config::preset`] those of the paper. [`Trainer::train_to`] writes checkpoints and can
+//! be resumed; an [`Observer`] follows a training and can stop it. [`Predictor::predict`] and
+//! [`Predictor::predict_batch`] answer a [`Query`]; [`Predictor::evaluate`] measures a model, [`Evaluation::measure`]
+//! anyone's rankings ([`metrics`]). [`insight`] shows what a model learned: [`Predictor::explain`],
+//! [`Predictor::inspect`], [`Predictor::report`]. [`reference`](mod@reference) is a step of the method in its plainest form.
 //!
 //! The library never prints, reads the environment, exits, or configures a global thread pool: work runs on the
 //! caller's rayon pool.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use elias::data::{self, Dataset, Format, Part, ReadOptions, Summary};
+use elias::data::{Dataset, Format, Part, ReadOptions, Summary};
 
 fn read(path: &Path) -> (Dataset, Summary) {
     ReadOptions::default().read(path).unwrap()

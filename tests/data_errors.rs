@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use elias::data::{self, Format, PredictionShape, ReadOptions};
+use elias::data::{self, Format, Part, PredictionShape, ReadOptions};
 use tempfile::TempDir;
 
 fn file(name: &str, content: impl AsRef<[u8]>) -> (TempDir, PathBuf) {
@@ -164,7 +164,7 @@ fn empty_and_unknown_files_are_reported() {
     check("", ": is empty, expected at least one line");
     check(
         "only words\n",
-        ": is in none of the known formats: the first line is \"only words\", which is plain text without labels; the nearest format is jsonl, for example {\"text\": \"...\", \"labels\": [\"one label\", \"another\"]}; if you know the format, name it with --format (jsonl, csv, tsv, xc-json, xc, xc-split, raw, pecos, text2text, fasttext, libmultilabel, annif)",
+        ": is in none of the known formats: the first line is \"only words\", which is plain text without labels; the nearest format is jsonl, for example {\"text\": \"...\", \"labels\": [\"one label\", \"another\"]}",
     );
     let start =
         |words: &str| format!(": is in none of the known formats: the first line is {words}");
@@ -267,7 +267,7 @@ fn mixed_formats_are_reported() {
             ("train_texts.txt", "a\n"),
             ("train_labels.txt", "x\n"),
         ],
-        "has its train part in several formats: raw, jsonl; name the one to read with --format",
+        "has its train part in several formats: raw, jsonl",
     );
 }
 
@@ -377,7 +377,7 @@ fn a_directory_without_the_part_and_a_missing_file_are_reported() {
     let error = error_of(&directory.path().join("quite/else"), None);
     assert!(error.contains("there is no directory"), "{error}");
     assert_eq!(
-        data::parts(directory.path())
+        Part::find(directory.path())
             .unwrap_err()
             .to_string()
             .matches("has no train part")
@@ -397,9 +397,7 @@ fn predictions_and_filters_that_do_not_fit_are_reported() {
     };
     let check = |content: &str, expected: &str| {
         let (_directory, path) = file("predictions", content);
-        let error = data::read_predictions(&path, &shape)
-            .unwrap_err()
-            .to_string();
+        let error = shape.read(&path).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     };
     check("", "is empty");

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use elias::data::{self, Format, Part, PredictionShape, ReadOptions};
+use elias::data::{self, CsrMatrix, Format, Part, PredictionShape, ReadOptions};
 use proptest::prelude::*;
 
 /// Small valid files of every single-file format, to be mutated.
@@ -60,7 +60,7 @@ fn read_as_directory(bytes: &[u8], names: &[u8]) {
             n_trained: label_set.len(),
             ids: None,
         };
-        let _ = data::read_predictions(&directory.path().join(points), &shape);
+        let _ = shape.read(&directory.path().join(points));
         let _ = data::read_filter_pairs(&directory.path().join(points));
     }
     let inputs = data::TextInputs::new("bytes", bytes);
@@ -117,7 +117,7 @@ proptest! {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("m.npz");
             fs::write(&path, &bytes).unwrap();
-            let _ = data::read_npz(&path);
+            let _ = CsrMatrix::read_npz(&path);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use elias::data::{CsrMatrix, read_npz, write_npz};
+use elias::data::CsrMatrix;
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -27,9 +27,13 @@ fn every_number_type_of_scipy_is_read() {
         "unsorted_duplicates",
     ];
     for name in types.into_iter().chain(ways) {
-        assert_eq!(read_npz(&fixture(name)).unwrap(), expected(), "{name}");
+        assert_eq!(
+            CsrMatrix::read_npz(&fixture(name)).unwrap(),
+            expected(),
+            "{name}"
+        );
     }
-    let booleans = read_npz(&fixture("bool")).unwrap();
+    let booleans = CsrMatrix::read_npz(&fixture("bool")).unwrap();
     assert_eq!(booleans.indices(), expected().indices());
     assert!(booleans.values().iter().all(|value| *value == 1.0));
 }
@@ -37,7 +41,7 @@ fn every_number_type_of_scipy_is_read() {
 #[test]
 fn what_cannot_be_used_is_refused_with_a_reason() {
     let check = |name: &str, part_of_message: &str| {
-        let error = read_npz(&fixture(name)).unwrap_err().to_string();
+        let error = CsrMatrix::read_npz(&fixture(name)).unwrap_err().to_string();
         assert!(error.contains(part_of_message), "{error}");
     };
     check("csc", "form \"csc\", expected \"csr\": save matrix.tocsr()");
@@ -59,8 +63,8 @@ fn a_matrix_survives_writing_and_the_bytes_do_not_change() {
     let empty = CsrMatrix::new(vec![0], Vec::new(), Vec::new(), 0).unwrap();
     for matrix in [expected(), empty] {
         for path in &paths {
-            write_npz(path, &matrix).unwrap();
-            assert_eq!(read_npz(path).unwrap(), matrix);
+            matrix.write_npz(path).unwrap();
+            assert_eq!(CsrMatrix::read_npz(path).unwrap(), matrix);
         }
         let bytes = paths.each_ref().map(|path| std::fs::read(path).unwrap());
         assert_eq!(bytes[0], bytes[1]);

@@ -2,9 +2,7 @@
 
 use std::fs;
 
-use elias::data::{
-    InputId, LabelSet, PredictionFormat, PredictionShape, PredictionWriter, Texts, read_predictions,
-};
+use elias::data::{InputId, LabelSet, PredictionFormat, PredictionShape, PredictionWriter, Texts};
 use elias::{LabelId, Prediction, Scored};
 
 fn labels() -> LabelSet {
@@ -60,7 +58,7 @@ fn read(bytes: &[u8], n_points: usize, ids: Option<&Texts>) -> elias::Result<Vec
         n_trained: labels.len(),
         ids,
     };
-    read_predictions(&path, &shape)
+    shape.read(&path)
 }
 
 #[test]

@@ -122,7 +122,7 @@ fn view(dataset: &Dataset, holds: Holds) -> Vec<String> {
 }
 
 fn write(dataset: &Dataset, format: Format, path: &Path) -> elias::Result<data::Written> {
-    data::write(dataset, format, path, Part::Train)
+    dataset.write(format, path, Part::Train)
 }
 
 fn read(path: &Path) -> Dataset {
@@ -318,9 +318,9 @@ fn both_parts_of_a_directory_share_their_labels() {
         let path = directory.path().join(format.name());
         fs::create_dir(&path).unwrap();
         for part in Part::ALL {
-            data::write(&train, format, &path, part).unwrap();
+            train.write(format, &path, part).unwrap();
         }
-        assert_eq!(data::parts(&path).unwrap(), Part::ALL);
+        assert_eq!(Part::find(&path).unwrap(), Part::ALL);
         let (first, _) = ReadOptions::default().read(&path).unwrap();
         let options = ReadOptions {
             part: Part::Test,

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use elias::data::{self, Columns, Dataset, Format, Part, ReadOptions};
+use elias::data::{Columns, Dataset, Format, Part, ReadOptions};
 use proptest::prelude::*;
 
 fn read_with(content: &str, options: &ReadOptions<'_>) -> elias::Result<Dataset> {
@@ -98,12 +98,12 @@ fn columns_and_the_separator_can_be_named() {
     check_error(
         "text,labels\na,b\n",
         &options,
-        "some.csv:1: found a header that has: text, labels, expected a column \"body\": name an existing column with --text-column",
+        "some.csv:1: found a header that has: text, labels, expected a column \"body\"",
     );
     check_error(
         "{\"text\": \"a\"}\n",
         &options,
-        "some.csv: is read as jsonl, which has no columns: leave out --text-column",
+        "some.csv: is read as jsonl, which has no columns: give no columns, or the format csv or tsv",
     );
 }
 
@@ -114,11 +114,11 @@ fn bad_tables_are_reported_with_their_line() {
     };
     check(
         "body,topic\na,b\n",
-        "some.csv:1: found a header that has: body, topic, expected a column text (or title, abstract, content, description): name the column with --text-column",
+        "some.csv:1: found a header that has: body, topic, expected a column text (or title, abstract, content, description), or a header line if there is none",
     );
     check(
         "text,topic\na,b\n",
-        "some.csv:1: found a header that has: text, topic, expected a column of labels (labels, subjects, subject_uris, tags, categories): name it with --label-column",
+        "some.csv:1: found a header that has: text, topic, expected a column of labels (labels, subjects, subject_uris, tags, categories)",
     );
     check(
         "text,labels,text\na,b,c\n",
@@ -164,9 +164,9 @@ fn a_directory_of_tables_has_parts() {
         };
         for part in Part::ALL {
             let path = directory.path().join(format!("{part}.{ending}"));
-            data::write(&dataset, format, &path, part).unwrap();
+            dataset.write(format, &path, part).unwrap();
         }
-        assert_eq!(data::parts(directory.path()).unwrap(), Part::ALL);
+        assert_eq!(Part::find(directory.path()).unwrap(), Part::ALL);
         for part in Part::ALL {
             let options = ReadOptions {
                 part,
@@ -212,7 +212,7 @@ proptest! {
         let directory = tempfile::tempdir().unwrap();
         for format in [Format::Csv, Format::Tsv] {
             let path = directory.path().join(format.name());
-            let written = data::write(&dataset, format, &path, Part::Train).unwrap();
+            let written = dataset.write(format, &path, Part::Train).unwrap();
             prop_assert_eq!(written.losses, []);
             let (read, _) = ReadOptions::default().read(&path).unwrap();
             prop_assert_eq!(&read, &dataset);

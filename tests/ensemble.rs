@@ -5,8 +5,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
-use elias::metrics::{MetricsOptions, evaluate};
-use elias::{Config, Dataset, Event, Level, Prediction, Predictor, Query, Scored, Trainer};
+use elias::{Config, Dataset, Evaluation, Event, Level, Prediction, Predictor, Query, Trainer};
 
 use crate::on_threads;
 use crate::random::Random;
@@ -57,18 +56,12 @@ fn train(assignments: &[&str]) -> Predictor {
 }
 
 fn precision_at_1(predictor: &Predictor, test: &Dataset, level: Level) -> f64 {
-    let rankings = predictor
-        .predict_batch(
-            test,
-            Query {
-                k: 5,
-                level,
-                ..Query::default()
-            },
-        )
-        .unwrap();
-    let metrics = evaluate(test.labels(), &rankings, MetricsOptions::default());
-    metrics.get("p@1").unwrap()
+    let evaluation = Evaluation {
+        level,
+        ..Evaluation::default()
+    };
+    let measured = predictor.evaluate(test, &evaluation).unwrap();
+    measured.metrics.precision(1).unwrap()
 }
 
 /// All files of a model, by name.
@@ -229,9 +222,10 @@ fn one_text_and_a_batch_get_the_same_answers() {
     let batch = predictor.predict_batch(&test, 5).unwrap();
     for (text, expected) in test.texts().unwrap().iter().zip(&batch) {
         let found = predictor.predict(text, 5).unwrap();
-        let labels = |answers: &[Scored]| -> Vec<_> { answers.iter().map(|a| a.label).collect() };
-        let found_labels: Vec<_> = found.iter().map(|answer| answer.id).collect();
-        assert_eq!(found_labels, labels(expected));
+        let labels = |answers: &[Prediction<'_>]| -> Vec<_> {
+            answers.iter().map(|answer| answer.id).collect()
+        };
+        assert_eq!(labels(&found), labels(expected));
         for (found, expected) in found.iter().zip(expected) {
             assert!((found.score - expected.score).abs() < 1e-5);
         }

@@ -6,8 +6,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use elias::tools::{GivenHoldOut, calibrate, merge};
-use elias::{Config, Dataset, Event, LabelId, Level, Predictor, Trainer};
+use elias::{Config, Dataset, Event, GivenHoldOut, LabelId, Level, Prediction, Predictor, Trainer};
 
 use crate::random::Random;
 
@@ -88,7 +87,7 @@ fn seed_of_second_member(seed: u64) -> String {
 
 #[track_caller]
 fn check_refused(models: &[PathBuf], expected: &str) {
-    let message = merge(models).err().unwrap().to_string();
+    let message = Predictor::merge(models).err().unwrap().to_string();
     assert!(message.contains(expected), "{message}");
 }
 
@@ -100,7 +99,10 @@ fn without_calibration_a_merged_model_is_the_ensemble_that_one_training_makes() 
     let second = models.train("second", &[off, &seed_of_second_member(9)]);
     let both = models.train("both", &[off, "train.seed=9", "ensemble.members=2"]);
     let merged = models.path("merged");
-    merge(&[first, second]).unwrap().save(&merged).unwrap();
+    Predictor::merge(&[first, second])
+        .unwrap()
+        .save(&merged)
+        .unwrap();
     assert!(contents(&merged) == contents(&both));
 }
 
@@ -120,16 +122,15 @@ fn scores_are_the_means_of_the_models_and_probabilities_are_none() {
                 models.train(&name(number), &[settings, &[&seed]].concat())
             })
             .collect();
-        let merged = merge(&paths).unwrap();
+        let merged = Predictor::merge(&paths).unwrap();
         assert_eq!(merged.n_members(), 3);
-        let alone: Vec<_> = paths
+        let alone: Vec<Predictor> = paths
             .iter()
-            .map(|path| {
-                Predictor::load(path)
-                    .unwrap()
-                    .predict_batch(&test, N_LABELS)
-                    .unwrap()
-            })
+            .map(|path| Predictor::load(path).unwrap())
+            .collect();
+        let alone: Vec<_> = alone
+            .iter()
+            .map(|model| model.predict_batch(&test, N_LABELS).unwrap())
             .collect();
         for (point, answers) in merged
             .predict_batch(&test, N_LABELS)
@@ -139,7 +140,7 @@ fn scores_are_the_means_of_the_models_and_probabilities_are_none() {
         {
             assert!(!answers.is_empty());
             for answer in answers {
-                let score_of = |lists: &Vec<Vec<elias::Scored>>| {
+                let score_of = |lists: &Vec<Vec<Prediction<'_>>>| {
                     let mut listed = lists[point].iter();
                     let found = listed.find(|scored| scored.label == answer.label);
                     found.map_or(0.0, |scored| scored.score)
@@ -167,7 +168,7 @@ fn an_ensemble_can_be_merged_and_its_history_counts_all_trainings() {
     let models = Models::new();
     let two = models.train("two", &["ensemble.members=2", "stage2.epochs=3"]);
     let one = models.train("one", &["train.seed=7", "hold_out.min_points=25"]);
-    let merged = merge(&[two, one]).unwrap();
+    let merged = Predictor::merge(&[two, one]).unwrap();
     assert_eq!(merged.n_members(), 3);
     assert_eq!(merged.plan().config().ensemble.members, 3);
     let runs: Vec<(usize, usize)> = merged
@@ -189,7 +190,7 @@ fn probabilities_are_fitted_on_points_that_no_member_was_trained_on() {
         models.train("a", &["train.seed=1"]),
         models.train("b", &["train.seed=2"]),
     ];
-    let mut merged = merge(&paths).unwrap();
+    let mut merged = Predictor::merge(&paths).unwrap();
     let known = merged.labels().clone();
     let given = |data: &Dataset| {
         let texts = data.texts().unwrap().clone();
@@ -204,7 +205,7 @@ fn probabilities_are_fitted_on_points_that_no_member_was_trained_on() {
     };
     // `data` names its labels in the order of the first points, so all sets number them in the same way.
     let held_out = given(&data(500, "held out"));
-    let used = calibrate(&mut merged, &held_out).unwrap();
+    let used = merged.calibrate(&held_out).unwrap();
     assert_eq!(used.n_points, 500);
     assert!((100..=500).contains(&used.n_used), "{used:?}");
     let last = merged.history().last().unwrap();
@@ -231,22 +232,20 @@ fn probabilities_are_fitted_on_points_that_no_member_was_trained_on() {
 
     // Training points do not count, as a whole or one by one.
     let train = data(300, "train");
-    let message = calibrate(&mut merged, &given(&train))
-        .unwrap_err()
-        .to_string();
+    let message = merged.calibrate(&given(&train)).unwrap_err().to_string();
     assert!(
         message.contains("what the model was trained on"),
         "{message}"
     );
     let some: Vec<usize> = (0..250).collect();
-    let message = calibrate(&mut merged, &train.select(&some)).unwrap_err();
+    let message = merged.calibrate(&train.select(&some)).unwrap_err();
     let message = message.to_string();
     assert!(message.contains("found 0 of 250 points"), "{message}");
     let few: Vec<usize> = (0..15).collect();
-    let message = calibrate(&mut merged, &held_out.select(&few)).unwrap_err();
+    let message = merged.calibrate(&held_out.select(&few)).unwrap_err();
     assert!(message.to_string().contains("at least 20"), "{message}");
     let others = Dataset::from_texts([("sign1", ["something else"])]);
-    let message = calibrate(&mut merged, &others).unwrap_err().to_string();
+    let message = merged.calibrate(&others).unwrap_err().to_string();
     assert!(message.contains("in another way"), "{message}");
     assert_eq!(loaded.probability(0.4), merged.probability(0.4));
 
@@ -259,7 +258,7 @@ fn probabilities_are_fitted_on_points_that_no_member_was_trained_on() {
             .collect();
         (from.texts().unwrap().get(point).to_owned(), labels)
     }));
-    let GivenHoldOut { n_points, n_used } = calibrate(&mut merged, &mixed).unwrap();
+    let GivenHoldOut { n_points, n_used } = merged.calibrate(&mixed).unwrap();
     assert_eq!(n_points, 300);
     assert!((50..=134).contains(&n_used), "{n_used}");
 }
@@ -307,7 +306,10 @@ fn models_that_do_not_fit_are_refused_by_name() {
         let other = models.train(name, &[settings, &["train.seed=2"]].concat());
         check_refused(&[first.clone(), other.clone()], expected);
         let path = other.display().to_string();
-        let message = merge(&[first.clone(), other]).err().unwrap().to_string();
+        let message = Predictor::merge(&[first.clone(), other])
+            .err()
+            .unwrap()
+            .to_string();
         assert!(message.starts_with(&path), "{message}");
     }
     let points: Vec<usize> = (0..290).collect();
@@ -344,10 +346,13 @@ fn models_that_do_not_fit_are_refused_by_name() {
         let middle = damaged.len() / 2;
         damaged[middle] ^= 1;
         fs::write(&path, &damaged).unwrap();
-        assert!(merge(&[first.clone(), second.clone()]).is_err(), "{name}");
+        assert!(
+            Predictor::merge(&[first.clone(), second.clone()]).is_err(),
+            "{name}"
+        );
         fs::write(&path, &whole).unwrap();
     }
-    merge(&[first, second]).unwrap();
+    Predictor::merge(&[first, second]).unwrap();
 }
 
 #[test]

@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
-use elias::data::{CsrBuilder, CsrMatrix, LabelSet, ReadOptions, Texts, read};
-use elias::insight::explain;
-use elias::metrics::{MetricsOptions, evaluate};
-use elias::{Config, Dataset, Error, Event, Phase, Predictor, Result, Trainer};
+use elias::data::{CsrBuilder, CsrMatrix, LabelSet, ReadOptions};
+use elias::{Config, Dataset, Error, Evaluation, Event, Phase, Predictor, Result, Trainer};
 
 use crate::on_threads;
 
@@ -62,11 +60,8 @@ fn the_ranker_reads_the_order_of_words() {
     let predictor = train(tiny(&[]), &data).unwrap();
     assert_eq!(best(&predictor, "man bites dog"), "strange");
     assert_eq!(best(&predictor, "dog bites man"), "common");
-    let point = predictor
-        .points(&["man bites dog"].iter().collect::<Texts>())
-        .unwrap();
-    let explained = explain(&predictor, &point, 1).unwrap();
-    let ranker = explained[0].members[0].ranker.as_ref().unwrap();
+    let explained = predictor.explain("man bites dog", 1).unwrap();
+    let ranker = explained.answers[0].members[0].ranker.as_ref().unwrap();
     let names: Vec<&str> = ranker.words.iter().map(|(name, _)| &name[..]).collect();
     assert!(
         names.contains(&"man bites") && names.contains(&"bites dog"),
@@ -122,9 +117,8 @@ fn a_test_label_that_training_never_saw_counts_as_missed() {
     assert_eq!(summary.n_new_labels, 1);
     let trainer = Trainer::new(tiny(&[])).validation(&test);
     let predictor = trainer.train(&train_set).unwrap();
-    let rankings = predictor.predict_batch(&test, 100).unwrap();
-    let metrics = evaluate(test.labels(), &rankings, MetricsOptions::default());
-    assert_eq!(metrics.get("r@100"), Some(50.0));
+    let measured = predictor.evaluate(&test, &Evaluation::default()).unwrap();
+    assert_eq!(measured.metrics.recall(100), Some(50.0));
 }
 
 #[test]
@@ -289,7 +283,7 @@ fn one_against_all_scores_every_label_for_as_many_epochs_as_both_stages() {
 #[test]
 fn a_slice_of_real_data_is_learnt() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("data/debian-small");
-    let (whole, _) = read(&folder, &ReadOptions::default()).unwrap();
+    let whole = Dataset::read(&folder).unwrap();
     // Every tenth point is for testing.
     let part = |wanted: fn(usize) -> bool| -> Vec<usize> {
         (0..2000).filter(|&point| wanted(point)).collect()
@@ -304,9 +298,8 @@ fn a_slice_of_real_data_is_learnt() {
         "train.batch_size=32",
     ]);
     let predictor = train(config, &train_set).unwrap();
-    let rankings = predictor.predict_batch(&test_set, 100).unwrap();
-    let metrics = evaluate(test_set.labels(), &rankings, MetricsOptions::default());
-    let precision = metrics.get("p@1").unwrap();
+    let measured = predictor.evaluate(&test_set, &Evaluation::default());
+    let precision = measured.unwrap().metrics.precision(1).unwrap();
     // Five seeds gave 16.5 to 18; the most frequent label for every text gives 4.5.
     assert!(precision > 12.0, "P@1 {precision}");
 }
@@ -341,8 +334,6 @@ fn a_matrix_is_ranked_as_the_data_set_that_holds_it() {
     let features = data.features().unwrap();
     let rankings = predictor.predict_batch(features, 5).unwrap();
     assert_eq!(rankings, predictor.predict_batch(&data, 5).unwrap());
-    let points = predictor.points(features).unwrap();
-    assert_eq!(rankings, predictor.predict_batch(&points, 5).unwrap());
     let named = predictor.predict_batch(features, 1).unwrap();
     assert_eq!((named[0][0].label, named[1][0].label), ("fruit", "vehicle"));
     // Rows are scaled to length 1: only the proportions count.

@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::Context;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use elias::data::{self, Columns, Dataset, Format, LabelSet, Part, ReadOptions, Summary};
+use elias::data::{Columns, Dataset, Format, LabelSet, Part, ReadOptions, Summary};
 
 use crate::ui::console::Console;
 use crate::ui::count::count;
@@ -137,7 +137,7 @@ pub(crate) fn find_train<'a>(
     if given.is_some() {
         return Ok(given);
     }
-    let has_train = data.is_dir() && data::parts(data)?.contains(&Part::Train);
+    let has_train = data.is_dir() && Part::find(data)?.contains(&Part::Train);
     Ok(has_train.then_some(data))
 }
 

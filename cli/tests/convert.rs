@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use elias::data::{self, Format, Part, ReadOptions};
+use elias::data::{Format, Part, ReadOptions};
 
 use crate::command::{Ran, run, write};
 

@@ -7,9 +7,8 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
 use elias::data::{
-    Dataset, Format, LabelSet, Part, PredictionShape, ReadOptions, Summary, TextInputs, Texts,
-    read, read_bytes, read_filter_pairs, read_label_list, read_npz, read_predictions, write,
-    write_label_list,
+    CsrMatrix, Dataset, Format, LabelSet, Part, PredictionShape, ReadOptions, Summary, TextInputs,
+    Texts, read_filter_pairs,
 };
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
@@ -65,7 +64,7 @@ pub fn lines(bytes: &[u8]) {
         known_labels: (choice >= 0x80).then_some(&known),
         ..ReadOptions::default()
     };
-    if let Some((dataset, _)) = checked(read_bytes("input", content, &options)) {
+    if let Some((dataset, _)) = checked(options.read_bytes("input", content)) {
         check_dataset(&dataset);
         if dataset.texts().is_some() {
             check_written(&dataset);
@@ -89,7 +88,7 @@ pub fn files(bytes: &[u8]) {
         format: (choice < 0x80).then_some(format),
         ..ReadOptions::default()
     };
-    if let Some((dataset, _)) = checked(read(directory.path(), &options)) {
+    if let Some((dataset, _)) = checked(options.read(directory.path())) {
         check_dataset(&dataset);
     }
 }
@@ -103,7 +102,7 @@ pub fn npz(bytes: &[u8]) {
         0 => in_file(&archive(&split(content, ARRAYS.len()))),
         _ => in_file(content),
     };
-    if let Some(matrix) = checked(read_npz(&file)) {
+    if let Some(matrix) = checked(CsrMatrix::read_npz(&file)) {
         assert!(matrix.values().iter().all(|value| value.is_finite()));
     }
 }
@@ -121,7 +120,7 @@ pub fn predictions(bytes: &[u8]) {
         n_trained: 2,
         ids: (n_points == 2).then_some(&ids),
     };
-    let rows = read_predictions(&file, &shape);
+    let rows = shape.read(&file);
     if let Some(rows) = checked(rows) {
         assert_eq!(rows.len(), usize::from(n_points));
         let is_ranked = |pair: &[elias::Scored]| pair[1].score <= pair[0].score;
@@ -131,10 +130,10 @@ pub fn predictions(bytes: &[u8]) {
 
 /// A list of label names, which is the same after it was written and read again.
 pub fn labels(bytes: &[u8]) {
-    if let Some(labels) = checked(read_label_list(&in_file(bytes))) {
+    if let Some(labels) = checked(LabelSet::read(&in_file(bytes))) {
         let path = place().with_extension("labels.txt");
-        write_label_list(&path, &labels).expect("a small file can be written");
-        let again = read_label_list(&path).expect("what was written can be read");
+        labels.write(&path).expect("a small file can be written");
+        let again = LabelSet::read(&path).expect("what was written can be read");
         assert_eq!(again, labels);
     }
 }
@@ -148,8 +147,8 @@ pub fn pipes(bytes: &[u8]) {
     drop(writer);
     let path = format!("/dev/fd/{}", reader.as_raw_fd());
     let options = ReadOptions::default();
-    let piped = checked(read(path.as_ref(), &options));
-    let expected = checked(read_bytes("input", bytes, &options));
+    let piped = checked(options.read(&path));
+    let expected = checked(options.read_bytes("input", bytes));
     let texts =
         |read: &Option<(Dataset, Summary)>| read.as_ref().map(|(data, _)| data.texts().cloned());
     assert_eq!(texts(&piped), texts(&expected));
@@ -187,12 +186,14 @@ fn check_written(dataset: &Dataset) {
 
 fn check_written_as(dataset: &Dataset, format: Format) {
     let path = place().with_extension(format.name());
-    write(dataset, format, &path, Part::Train).expect("the format holds any text");
+    dataset
+        .write(format, &path, Part::Train)
+        .expect("the format holds any text");
     let options = ReadOptions {
         format: Some(format),
         ..ReadOptions::default()
     };
-    let (again, _) = read(&path, &options).expect("what was written can be read");
+    let (again, _) = options.read(&path).expect("what was written can be read");
     assert_eq!(again.texts(), dataset.texts());
     for point in 0..dataset.n_points() {
         let sorted = |dataset: &Dataset| {

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use elias::tools::{describe, verify};
+use elias::Predictor;
+use elias::internals::describe;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -26,7 +27,7 @@ pub fn load(bytes: &[u8]) {
             model.get_or_init(|| Forged::new(files(&repository("tests/fixtures/model-v1/model"))));
         model.with_replaced(choice, content, |directory| {
             checked(describe(directory));
-            if let Some(predictor) = checked(verify(directory)) {
+            if let Some(predictor) = checked(Predictor::verify(directory)) {
                 for text in ["word1 word2 noise3", ""] {
                     if let Some(answers) = checked(predictor.predict(text, 5)) {
                         assert!(answers.iter().all(|answer| answer.score.is_finite()));

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use elias::data::{self, Columns, CsrBuilder, CsrMatrix, LabelSet, Part, ReadOptions, Texts};
+use elias::data::{Columns, CsrBuilder, CsrMatrix, LabelFile, LabelSet, Part, ReadOptions, Texts};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList, PyString, PyTuple};
 
@@ -99,7 +99,7 @@ impl Dataset {
     /// The same points with names, synonyms or descriptions of the labels from a file.
     fn with_label_file(&self, py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         run(py, None, || {
-            let file = data::read_label_file(&path, self.data.label_set())?;
+            let file = LabelFile::read(&path, self.data.label_set())?;
             let data = self.data.clone().with_label_texts(file.texts)?;
             Ok(Dataset { data })
         })
@@ -138,7 +138,7 @@ pub(crate) fn texts_of(list: &Bound<'_, PyList>) -> PyResult<Texts> {
 fn labels_of_lists(
     rows: &Bound<'_, PyList>,
     known: Option<&LabelSet>,
-) -> PyResult<(CsrMatrix, LabelSet)> {
+) -> PyResult<(CsrMatrix, LabelFile, LabelSet)> {
     let mut label_set = known.cloned().unwrap_or_default();
     let mut matrix = CsrBuilder::default();
     let mut row: Vec<(u32, f32)> = Vec::new();
@@ -241,7 +241,7 @@ fn labels_of_matrix(
     matrix: &CsrMatrix,
     names: Option<&Bound<'_, PyList>>,
     known: Option<&LabelSet>,
-) -> PyResult<(CsrMatrix, LabelSet)> {
+) -> PyResult<(CsrMatrix, LabelFile, LabelSet)> {
     let n_cols = matrix.n_cols();
     let mut label_set = known.cloned().unwrap_or_default();
     let columns: Vec<u32> = match (names, known) {

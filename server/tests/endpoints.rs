@@ -1,7 +1,7 @@
 //! Every endpoint answers what the library does.
 
-use elias::LabelId;
-use elias::insight;
+use elias::insight::AnswerExplanation;
+use elias::{ClusterId, LabelId};
 use serde_json::{Value, json};
 
 use crate::running::{Running, expected, source};
@@ -16,7 +16,7 @@ fn one_text_gets_the_labels_of_the_library() {
         let reply = client.post("/v1/predict", &json!({"text": text}));
         assert_eq!(reply.status, 200, "{}", reply.text());
         assert_eq!(reply.header("content-type"), Some("application/json"));
-        let labels = expected(&running.model, &text, 5);
+        let labels = expected(&running.model, &text, 10);
         assert_eq!(reply.json(), json!({"model": "first", "labels": labels}));
     }
 }
@@ -98,27 +98,24 @@ fn an_explanation_has_answers_words_and_neighbours() {
         (&found["model"], &found["text"]),
         (&json!("first"), &json!(text))
     );
-    let points = running.model.points(&[&text]).unwrap();
-    let explained = insight::explain(&running.model, &points, 2).unwrap();
+    let explained = running.model.explain(&text, 2).unwrap();
     assert_eq!(found["answers"].as_array().unwrap().len(), 2);
-    for (answer, expected) in found["answers"].as_array().unwrap().iter().zip(&explained) {
+    let answers = found["answers"].as_array().unwrap().iter();
+    for (answer, expected) in answers.zip(&explained.answers) {
         let id = running.model.labels().find(&expected.label).unwrap();
         assert_eq!(answer["id"], id.0);
-        let mut answer = answer.clone();
-        answer.as_object_mut().unwrap().remove("id");
-        let answer: insight::AnswerExplanation = serde_json::from_value(answer).unwrap();
+        let answer: AnswerExplanation = serde_json::from_value(answer.clone()).unwrap();
         assert_eq!(answer, *expected);
     }
     let words = found["words"].as_array().unwrap();
     let has = |word: &str| words.iter().any(|entry| entry[0] == word);
     assert!(has("apple") || has("pear"), "{words:?}");
     assert!(!has("unheard"), "{words:?}");
-    let near = insight::neighbours(&running.model, &points, 5).unwrap();
+    let near = explained.neighbours;
     assert!(!near.is_empty());
     assert_eq!(found["neighbours"].as_array().unwrap().len(), near.len());
     assert_eq!(found["neighbours"][0]["point"], near[0].point);
-    let label = running.model.labels().name(near[0].labels[0]);
-    assert_eq!(found["neighbours"][0]["labels"][0], label);
+    assert_eq!(found["neighbours"][0]["labels"][0], near[0].labels[0]);
 }
 
 #[test]
@@ -228,9 +225,9 @@ fn clusters_are_listed_and_found_by_their_labels() {
         .collect();
     assert!(!expected.is_empty());
     assert_eq!(found["clusters"], json!(expected));
-    let details = insight::cluster_details(&running.model, 0, 100).unwrap();
+    let details = running.model.inspect_cluster(ClusterId(0), 100).unwrap();
     assert_eq!(all["clusters"][0]["n_labels"], details.n_labels);
-    let strongest: LabelId = details.labels[0].0;
+    let strongest: LabelId = details.labels[0].label;
     let name = running.model.labels().name(strongest);
     assert_eq!(all["clusters"][0]["labels"][0], name);
 }

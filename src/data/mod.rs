@@ -3,7 +3,7 @@
 //! Every reader returns a [`Dataset`], and every later stage takes one. Label ids are positions in its
 //! [`LabelSet`]; a test set read against a training set's labels keeps their ids and appends labels never seen
 //! in training behind them. [`Dataset::read`] recognises the format by content, [`ReadOptions`] say more and
-//! return a [`Summary`] of what was noticed; [`write()`] writes any format and returns what it could not hold.
+//! return a [`Summary`] of what was noticed; [`Dataset::write`] writes any format and returns what it could not hold.
 
 mod builder;
 mod data_summary;
@@ -20,16 +20,17 @@ mod texts;
 pub use data_summary::DataSummary;
 pub use dataset::{Dataset, Summary};
 pub use format::{Format, Part};
-pub use formats::{Columns, read_npz, write_npz};
-pub(crate) use hold_out::{Alone, HoldOut};
-pub(crate) use io::memory_of_machine;
+pub use formats::Columns;
+pub use io::{ConversionLoss, LabelFile, ReadOptions, Written};
+// Streams of texts and files of predictions, as the command reads and writes them.
+#[doc(hidden)]
 pub use io::{
-    ConversionLoss, InputId, LabelFile, PredictionFormat, PredictionShape, PredictionWriter,
-    Pretrained, ReadOptions, Sink, TextInput, TextInputs, TokenizerSource, Written,
-    has_numbered_labels, label_list_of, missing, parts, probabilities_of, read_filter_pairs,
-    read_label_file, read_label_list, read_predictions, remove_unfinished_files, write,
-    write_label_list,
+    InputId, PredictionFormat, PredictionShape, PredictionWriter, Sink, TextInput, TextInputs,
+    read_filter_pairs,
 };
+
+pub(crate) use hold_out::{Alone, HoldOut};
+pub(crate) use io::{Pretrained, TokenizerSource, memory_of_machine, missing};
 pub use label_set::LabelSet;
 pub(crate) use label_texts::{names_are_informative, texts_of_names};
 pub use texts::Texts;

@@ -2,7 +2,6 @@
 
 use super::*;
 use elias::Result;
-use elias::tools::verify;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -451,7 +450,7 @@ fn random_rubbish_after_a_valid_checksum_never_panics() {
             bytes[position] = random.u64() as u8;
         }
         replace_file(directory.path(), name, &bytes);
-        if let Ok(predictor) = verify(directory.path()) {
+        if let Ok(predictor) = elias::Predictor::verify(directory.path()) {
             let _ = predictor.predict("word1 both1", 5);
         }
         fs::write(directory.path().join(name), &originals[name]).unwrap();

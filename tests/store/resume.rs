@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::on_threads;
-use elias::tools::{describe, verify};
+use elias::internals::describe;
 use elias::{Error, Event, Observer, Phase, Result};
 
 /// A way to train into a directory.
@@ -56,7 +56,7 @@ fn uninterrupted() -> BTreeMap<String, Vec<u8>> {
     let directory = temporary();
     train_to(directory.path(), from_the_start, &ignore).unwrap();
     assert!(!directory.path().join("checkpoint").exists());
-    verify(directory.path()).unwrap();
+    elias::Predictor::verify(directory.path()).unwrap();
     contents(directory.path())
 }
 

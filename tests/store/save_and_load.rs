@@ -2,7 +2,7 @@
 
 use super::*;
 use elias::config::FinalScoreKind;
-use elias::tools::{FileState, check_files, describe, verify};
+use elias::internals::{FileState, check_files, describe};
 use elias::{Error, Event, Level, Query};
 
 #[test]
@@ -18,7 +18,7 @@ fn a_loaded_model_gives_the_same_answers_and_is_saved_as_the_same_bytes() {
     let answers = predictor.predict_batch(&data, 10).unwrap();
     assert_eq!(loaded.predict_batch(&data, 10).unwrap(), answers);
     assert_eq!(loaded.predict("word3 both3", 5).unwrap().len(), 5);
-    let checked = verify(first.path()).unwrap();
+    let checked = elias::Predictor::verify(first.path()).unwrap();
     assert_eq!(checked.predict_batch(&data, 10).unwrap(), answers);
 
     let second = temporary();
@@ -51,7 +51,7 @@ fn classifiers_in_sixteen_bits_take_less_and_answer_as_they_did_in_memory() {
         let predictor = Trainer::new(config).train(&data).unwrap();
         let directory = temporary();
         predictor.save(directory.path()).unwrap();
-        let loaded = verify(directory.path()).unwrap();
+        let loaded = elias::Predictor::verify(directory.path()).unwrap();
         assert_eq!(
             loaded.predict_batch(&data, 10).unwrap(),
             predictor.predict_batch(&data, 10).unwrap()
@@ -152,7 +152,8 @@ fn a_model_is_replaced_only_when_asked_and_without_leftovers() {
     assert_eq!(loaded.plan(), other.plan());
     let files = describe(directory.path()).unwrap().files;
     assert_eq!(files.len() + 1, contents(directory.path()).len());
-    let answers = train(&data).rank(&data, 5).unwrap();
+    let new = train(&data);
+    let answers = new.predict_batch(&data, 5).unwrap();
     assert_eq!(old.predict_batch(&data, 5).unwrap(), answers);
 }
 
@@ -254,12 +255,13 @@ fn stage_1_is_kept_when_asked_and_answers_by_itself() {
     let stage1 = Query {
         k: 10,
         level: Level::Stage1,
+        ..Query::default()
     };
     let directory = temporary();
     predictor.save(directory.path()).unwrap();
     let expected = predictor.predict_batch(&data, stage1).unwrap();
     assert_ne!(expected, answers);
-    let loaded = verify(directory.path()).unwrap();
+    let loaded = elias::Predictor::verify(directory.path()).unwrap();
     let again = temporary();
     loaded.save(again.path()).unwrap();
     assert_eq!(contents(directory.path()), contents(again.path()));

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 use crate::on_threads;
-use elias::tools::verify;
 use elias::{Error, Event, Phase, Result};
 
 /// The tiny golden transformer with word pieces for the words of [`dataset`].
@@ -77,7 +76,7 @@ fn a_model_with_a_transformer_is_the_same_on_any_number_of_threads_and_after_any
         // Nothing of the pretrained transformer is read again.
         given.close().unwrap();
         let loaded = Predictor::load(&whole).unwrap();
-        verify(&whole).unwrap();
+        elias::Predictor::verify(&whole).unwrap();
         let test = dataset(30);
         let answers = trained.predict_batch(&test, 5).unwrap();
         assert_eq!(loaded.predict_batch(&test, 5).unwrap(), answers);

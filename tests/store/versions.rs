@@ -3,7 +3,7 @@
 //! `benchmarks/src/bin/model_fixture.rs` made the stored ones.
 
 use super::*;
-use elias::tools::{describe, verify};
+use elias::internals::describe;
 use serde_json::Value;
 
 fn fixture(name: &str) -> std::path::PathBuf {
@@ -13,7 +13,7 @@ fn fixture(name: &str) -> std::path::PathBuf {
 
 #[track_caller]
 fn check_answers(directory: &Path) {
-    let predictor = verify(&directory.join("model")).unwrap();
+    let predictor = elias::Predictor::verify(&directory.join("model")).unwrap();
     let answers = fs::read_to_string(directory.join("answers.jsonl")).unwrap();
     let mut n_answers = 0;
     for line in answers.lines() {
@@ -67,7 +67,10 @@ fn the_stored_model_is_what_this_version_writes() {
     for name in ["model-v1-coarse", "model-v1-judge"] {
         let directory = fixture(name).join("model");
         let written = temporary();
-        verify(&directory).unwrap().save(written.path()).unwrap();
+        elias::Predictor::verify(&directory)
+            .unwrap()
+            .save(written.path())
+            .unwrap();
         let (mut stored, mut written) = (contents(&directory), contents(written.path()));
         let manifest = |files: &mut BTreeMap<_, _>| files.remove("manifest.json").unwrap();
         let manifests = [&mut stored, &mut written].map(manifest);

@@ -7,7 +7,8 @@
 use std::path::Path;
 
 use elias::data::{CsrBuilder, Dataset, LabelSet, Texts};
-use elias::{Config, Trainer, tools};
+use elias::internals::describe;
+use elias::{Config, Trainer};
 
 use random::Random;
 
@@ -68,7 +69,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         answers.push_str(&format!("{line}\n"));
     }
     std::fs::write(directory.join("answers.jsonl"), answers)?;
-    let files = tools::describe(&model)?.files;
+    let files = describe(&model)?.files;
     let n_bytes: u64 = files.values().map(|file| file.bytes).sum();
     println!("{n_bytes} bytes, data {}", predictor.training_data().sha256);
     Ok(())

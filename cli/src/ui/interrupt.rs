@@ -16,7 +16,7 @@ static CODE: AtomicU8 = AtomicU8::new(EXIT_CODE);
 /// On Ctrl-C, removes files that are not complete and ends the process; for commands that do not [`Interrupt::listen`].
 pub(crate) fn end_cleanly() -> anyhow::Result<()> {
     let on_signal = || {
-        elias::data::remove_unfinished_files();
+        elias::data::Sink::remove_unfinished();
         std::process::exit(CODE.load(Ordering::Relaxed).into());
     };
     ctrlc::set_handler(on_signal).context("cannot listen for Ctrl-C")

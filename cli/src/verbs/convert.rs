@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Args;
 use elias::TfIdf;
-use elias::data::{self, ConversionLoss, Dataset, Format, Part};
+use elias::data::{ConversionLoss, Dataset, Format, Part};
 
 use crate::outputs;
 use crate::reading;
@@ -88,7 +88,7 @@ impl Convert {
         if is_stream && (self.source.exists() || self.source == Path::new("-")) {
             return Ok(vec![Part::Train]);
         }
-        Ok(data::parts(&self.source)?)
+        Ok(Part::find(&self.source)?)
     }
 
     /// The training part, in two.
@@ -127,7 +127,8 @@ impl Convert {
                 .with_context(|| format!("while creating {}", self.out.display()))?;
         }
         for PartData { part, dataset } in parts {
-            let written = data::write(dataset, self.to, &self.out, *part)
+            let written = dataset
+                .write(self.to, &self.out, *part)
                 .with_context(|| format!("while writing the {part} data as {}", self.to))?;
             for file in &written.files {
                 console.info(format_args!("wrote {}", file.display()));

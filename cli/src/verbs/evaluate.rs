@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use elias::data::{self, LabelSet, Part};
+use elias::data::{self, LabelSet, Part, PredictionFormat};
 use elias::metrics::{FilterPairs, LabelFrequencies, Propensity};
 use elias::{Dataset, Evaluation, Level, Measurements, Query};
 
@@ -161,11 +161,11 @@ impl Evaluate {
     /// The labels behind numbered predictions: --labels, else the list beside the file, else those of the training
     /// data.
     fn read_labels(&self, predictions: &Path, has_train: bool) -> anyhow::Result<Option<LabelSet>> {
-        let beside = data::label_list_of(predictions);
+        let beside = PredictionFormat::label_list_of(predictions);
         let path = match &self.labels {
             Some(path) => path,
             None if beside.exists() => &beside,
-            None if !has_train && data::has_numbered_labels(predictions)? => {
+            None if !has_train && PredictionFormat::has_numbered_labels(predictions)? => {
                 let misuse = format!(
                     "{} numbers its labels: give their names with --labels FILE, or the training \
                      data with --train",
@@ -175,7 +175,7 @@ impl Evaluate {
             }
             None => return Ok(None),
         };
-        let labels = data::read_label_list(path).context("while reading the labels")?;
+        let labels = LabelSet::read(path).context("while reading the labels")?;
         Ok(Some(labels))
     }
 
@@ -212,8 +212,9 @@ impl Evaluate {
         let n_trained = frequencies.map_or(test.n_labels(), |known| known.counts.len());
         let n_trained = n_listed.unwrap_or(n_trained);
         let shape = data::PredictionShape::of(test, n_trained);
-        let predictions =
-            data::read_predictions(predictions, &shape).context("while reading the predictions")?;
+        let predictions = shape
+            .read(predictions)
+            .context("while reading the predictions")?;
         let predicted: HashSet<u32> = predictions.iter().flatten().map(|s| s.label.0).collect();
         let mut truth = test.labels().indices().iter();
         if !predicted.is_empty() && !truth.any(|label| predicted.contains(label)) {

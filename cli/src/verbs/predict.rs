@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use elias::data::{
-    self, InputId, Part, PredictionFormat, PredictionWriter, Sink, TextInput, Texts,
-};
+use elias::data::{InputId, Part, PredictionFormat, PredictionWriter, Sink, TextInput, Texts};
 use elias::{Predictor, Query};
 
 use crate::read_ahead::ReadAhead;
@@ -123,7 +121,10 @@ impl Predict {
     fn files(&self, out: &Path) -> Vec<PathBuf> {
         let mut files = vec![out.to_path_buf()];
         if self.is_numbered() {
-            files.extend([data::label_list_of(out), data::probabilities_of(out)]);
+            files.extend([
+                PredictionFormat::label_list_of(out),
+                PredictionFormat::probabilities_of(out),
+            ]);
         }
         files
     }
@@ -136,12 +137,14 @@ impl Predict {
     ) -> anyhow::Result<()> {
         let has_second = self.is_numbered() && predictor.is_calibrated();
         let mut scores = Sink::create(path)?;
-        let second = has_second.then(|| Sink::create(&data::probabilities_of(path)));
+        let second = has_second.then(|| Sink::create(&PredictionFormat::probabilities_of(path)));
         let mut second = second.transpose()?;
         self.write(predictor, &mut scores, second.as_mut(), console)?;
         scores.finish()?;
         if self.is_numbered() {
-            data::write_label_list(&data::label_list_of(path), predictor.labels())?;
+            predictor
+                .labels()
+                .write(PredictionFormat::label_list_of(path))?;
         }
         if let Some(probabilities) = second {
             probabilities.finish()?;

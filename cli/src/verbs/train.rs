@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use elias::config::{EncoderKind, FinalScoreKind, LabelTexts};
-use elias::data::{LabelFile, Part, read_label_file};
+use elias::data::{LabelFile, Part};
 use elias::internals::size;
 use elias::{Config, Contents, Error, Evaluation, MemoryEstimate, Trainer};
 
@@ -99,7 +99,7 @@ impl Train {
         let options = self.data_args.options(Part::Train, None);
         let mut train = reading::read(console, &self.data, options)?;
         if let Some(path) = &self.labels {
-            let LabelFile { texts, n_described } = read_label_file(path, train.label_set())?;
+            let LabelFile { texts, n_described } = LabelFile::read(path, train.label_set())?;
             console.info(format_args!(
                 "{} says something of {n_described} of {} labels",
                 path.display(),

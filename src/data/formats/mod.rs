@@ -22,4 +22,3 @@ pub(super) mod xc;
 pub(super) mod xc_json;
 
 pub use columns::Columns;
-pub use npz::{read_npz, write_npz};

@@ -19,35 +19,42 @@ use crate::data::io::sink::Sink;
 use crate::error::{Error, Result, shortened};
 use crate::matrix::{CsrBuilder, CsrMatrix};
 
-/// Reads a SciPy CSR matrix; columns are sorted, entries for the same column added up.
-///
-/// # Errors
-/// [`Error::BadFile`] if the file is not such a matrix, [`Error::Io`] if it cannot be read.
-pub fn read_npz(path: &Path) -> Result<CsrMatrix> {
-    let rows = UnsortedRows::read(path)?;
-    let mut builder = CsrBuilder::default();
-    let mut row = Vec::new();
-    for row_idx in 0..rows.n_rows() {
-        row.extend(rows.row(row_idx));
-        sum_duplicates(&mut row)
-            .map_err(|found| bad_file(path, format!("found {found}, expected finite values")))?;
-        builder.push_row(row.drain(..));
+impl CsrMatrix {
+    /// Reads a SciPy CSR matrix; columns are sorted, entries for the same column added up.
+    ///
+    /// # Errors
+    /// [`Error::BadFile`] if the file is not such a matrix, [`Error::Io`] if it cannot be read.
+    pub fn read_npz(path: impl AsRef<Path>) -> Result<CsrMatrix> {
+        let path = path.as_ref();
+        let rows = UnsortedRows::read(path)?;
+        let mut builder = CsrBuilder::default();
+        let mut row = Vec::new();
+        for row_idx in 0..rows.n_rows() {
+            row.extend(rows.row(row_idx));
+            sum_duplicates(&mut row).map_err(|found| {
+                bad_file(path, format!("found {found}, expected finite values"))
+            })?;
+            builder.push_row(row.drain(..));
+        }
+        builder.finish(rows.n_columns)
     }
-    builder.finish(rows.n_columns)
 }
 
-/// Writes a matrix so that `scipy.sparse.load_npz` reads it: compressed, values `float32`.
-///
-/// # Errors
-/// [`Error::Io`] if the file cannot be written.
-pub fn write_npz(path: &Path, matrix: &CsrMatrix) -> Result<()> {
-    let mut archive = Vec::new();
-    write_npz_to(&mut io::Cursor::new(&mut archive), matrix)
-        .map_err(|error| Error::io(path, "write", error))?;
-    let mut sink = Sink::create_plain(path)?;
-    sink.write_all(&archive)
-        .map_err(|error| Error::io(path, "write", error))?;
-    sink.finish()
+impl CsrMatrix {
+    /// Writes a matrix so that `scipy.sparse.load_npz` reads it: compressed, values `float32`.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the file cannot be written.
+    pub fn write_npz(&self, path: impl AsRef<Path>) -> Result<()> {
+        let (path, matrix) = (path.as_ref(), self);
+        let mut archive = Vec::new();
+        write_npz_to(&mut io::Cursor::new(&mut archive), matrix)
+            .map_err(|error| Error::io(path, "write", error))?;
+        let mut sink = Sink::create_plain(path)?;
+        sink.write_all(&archive)
+            .map_err(|error| Error::io(path, "write", error))?;
+        sink.finish()
+    }
 }
 
 /// Writes the archive to anything that can seek.

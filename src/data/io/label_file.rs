@@ -29,54 +29,59 @@ pub struct LabelFile {
     pub n_described: usize,
 }
 
-/// Reads the texts of a file about these labels; labels it does not mention keep their names alone.
-///
-/// # Errors
-/// [`Error::BadFile`] if it mentions none of them; [`Error::Malformed`], [`Error::Io`].
-pub fn read_label_file(path: &Path, labels: &LabelSet) -> Result<LabelFile> {
-    let source = Source::open(path)?;
-    let silent = ReadProgress::default();
-    let mut descriptions = Descriptions {
-        labels,
-        texts: vec![String::new(); labels.len()],
-    };
-    let mut lines = source.lines(&silent)?;
-    let first = lines
-        .next()?
-        .map_or(String::new(), |line| line.text.to_owned());
-    lines.put_back();
-    if first.trim_start().starts_with('{') {
-        descriptions.read_json(&mut lines)?;
-    } else if first.starts_with('<') && first.contains('\t') {
-        descriptions.read_vocabulary(&mut lines)?;
-    } else if split_header(&first, b',').iter().any(|name| name == "uri") {
-        descriptions.read_table(Records::new(lines, b','))?;
-    } else {
-        descriptions.read_list(&mut lines)?;
+impl LabelFile {
+    /// Reads what a file says of these labels; labels it does not mention keep their names alone.
+    ///
+    /// # Errors
+    /// [`Error::BadFile`] if it mentions none of them; [`Error::Malformed`], [`Error::Io`].
+    pub fn read(path: impl AsRef<Path>, labels: &LabelSet) -> Result<LabelFile> {
+        let path = path.as_ref();
+        let source = Source::open(path)?;
+        let silent = ReadProgress::default();
+        let mut descriptions = Descriptions {
+            labels,
+            texts: vec![String::new(); labels.len()],
+        };
+        let mut lines = source.lines(&silent)?;
+        let first = match lines.next()? {
+            Some(line) => line.text.to_owned(),
+            None => String::new(),
+        };
+        lines.put_back();
+        if first.trim_start().starts_with('{') {
+            descriptions.read_json(&mut lines)?;
+        } else if first.starts_with('<') && first.contains('\t') {
+            descriptions.read_vocabulary(&mut lines)?;
+        } else if split_header(&first, b',').iter().any(|name| name == "uri") {
+            descriptions.read_table(Records::new(lines, b','))?;
+        } else {
+            descriptions.read_list(&mut lines)?;
+        }
+        let n_described = descriptions
+            .texts
+            .iter()
+            .filter(|text| !text.is_empty())
+            .count();
+        if n_described == 0 {
+            return Err(Error::BadFile {
+                path: path.into(),
+                problem:
+                    "it mentions no label of the data: expected the labels as the data names them"
+                        .into(),
+            });
+        }
+        let names = labels.names().iter().map(words_of_name);
+        let texts = names
+            .zip(&descriptions.texts)
+            .map(|(name, text)| match text.as_str() {
+                "" => name,
+                text => format!("{name} {text}").trim_start().to_owned(),
+            });
+        Ok(LabelFile {
+            texts: texts.collect(),
+            n_described,
+        })
     }
-    let n_described = descriptions
-        .texts
-        .iter()
-        .filter(|text| !text.is_empty())
-        .count();
-    if n_described == 0 {
-        return Err(Error::BadFile {
-            path: path.into(),
-            problem: "it mentions no label of the data: expected the labels as the data names them"
-                .into(),
-        });
-    }
-    let names = labels.names().iter().map(words_of_name);
-    let texts = names
-        .zip(&descriptions.texts)
-        .map(|(name, text)| match text.as_str() {
-            "" => name,
-            text => format!("{name} {text}").trim_start().to_owned(),
-        });
-    Ok(LabelFile {
-        texts: texts.collect(),
-        n_described,
-    })
 }
 
 /// The texts read so far.
@@ -194,7 +199,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("labels");
         std::fs::write(&path, file).unwrap();
-        let file = read_label_file(&path, &labels.iter().collect())?;
+        let file = LabelFile::read(&path, &labels.iter().collect())?;
         Ok(file.texts.iter().map(str::to_owned).collect())
     }
 

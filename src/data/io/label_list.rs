@@ -5,17 +5,15 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use crate::data::LabelSet;
 use crate::data::io::sink::Sink;
 use crate::data::io::source::{ReadProgress, Source};
+use crate::data::{LabelSet, PredictionFormat};
 use crate::error::{Error, Result};
 
 /// Part of a file's name between that of the numbered predictions and the ending of the file of probabilities.
 const PROBABILITIES: &str = ".probabilities";
 
-/// The list that belongs to a file of numbered predictions, or to its probabilities: the file's name with
-/// `.labels.txt` after it.
-pub fn label_list_of(predictions: &Path) -> PathBuf {
+fn label_list_of(predictions: &Path) -> PathBuf {
     let name = predictions
         .file_name()
         .unwrap_or_default()
@@ -26,8 +24,7 @@ pub fn label_list_of(predictions: &Path) -> PathBuf {
     }
 }
 
-/// The file of probabilities that belongs to a file of numbered predictions: `scores.npz.probabilities.npz`.
-pub fn probabilities_of(predictions: &Path) -> PathBuf {
+fn probabilities_of(predictions: &Path) -> PathBuf {
     let ending = predictions
         .extension()
         .unwrap_or_default()
@@ -42,11 +39,38 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// Writes a list of labels.
-///
-/// # Errors
-/// [`Error::Io`].
-pub fn write_label_list(path: &Path, labels: &LabelSet) -> Result<()> {
+impl LabelSet {
+    /// Writes the names, one per line, in the order of their numbers.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
+        write_label_list(path.as_ref(), self)
+    }
+
+    /// Reads names, one per line.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] if a name occurs twice, and [`Error::Io`].
+    pub fn read(path: impl AsRef<Path>) -> Result<LabelSet> {
+        read_label_list(path.as_ref())
+    }
+}
+
+impl PredictionFormat {
+    /// The list that belongs to a file of numbered predictions, or to its probabilities: the file's name with
+    /// `.labels.txt` after it.
+    pub fn label_list_of(predictions: &Path) -> PathBuf {
+        label_list_of(predictions)
+    }
+
+    /// The file of probabilities that belongs to a file of numbered predictions: `scores.npz.probabilities.npz`.
+    pub fn probabilities_of(predictions: &Path) -> PathBuf {
+        probabilities_of(predictions)
+    }
+}
+
+fn write_label_list(path: &Path, labels: &LabelSet) -> Result<()> {
     let mut sink = Sink::create(path)?;
     for name in labels.names().iter() {
         let line = name
@@ -58,11 +82,7 @@ pub fn write_label_list(path: &Path, labels: &LabelSet) -> Result<()> {
     sink.finish()
 }
 
-/// Reads a list of labels.
-///
-/// # Errors
-/// [`Error::BadFile`] if a name occurs twice; [`Error::Malformed`] and [`Error::Io`].
-pub fn read_label_list(path: &Path) -> Result<LabelSet> {
+fn read_label_list(path: &Path) -> Result<LabelSet> {
     let source = Source::open(path)?;
     let silent = ReadProgress::default();
     let mut lines = source.lines(&silent)?;

@@ -65,25 +65,28 @@ pub(in crate::data) fn locate(path: &Path, options: &ReadOptions<'_>) -> Result<
     }
 }
 
-/// The parts of the data set at `path`: for a single file, the training part.
-///
-/// # Errors
-/// If there is no such path, or a directory has none of the parts.
-pub fn parts(path: &Path) -> Result<Vec<Part>> {
-    let metadata = fs::metadata(path).map_err(|error| missing(path, error))?;
-    if !metadata.is_dir() {
-        return Ok(vec![Part::Train]);
-    }
-    let mut found = Vec::new();
-    for part in Part::ALL {
-        if has_part(path, part) {
-            found.push(part);
+impl Part {
+    /// The parts of the data set at `path`: for a single file, the training part.
+    ///
+    /// # Errors
+    /// If there is no such path, or a directory has none of the parts.
+    pub fn find(path: impl AsRef<Path>) -> Result<Vec<Part>> {
+        let path = path.as_ref();
+        let metadata = fs::metadata(path).map_err(|error| missing(path, error))?;
+        if !metadata.is_dir() {
+            return Ok(vec![Part::Train]);
         }
+        let mut found = Vec::new();
+        for part in Part::ALL {
+            if has_part(path, part) {
+                found.push(part);
+            }
+        }
+        if found.is_empty() {
+            return Err(no_part(path, Part::Train, None));
+        }
+        Ok(found)
     }
-    if found.is_empty() {
-        return Err(no_part(path, Part::Train, None));
-    }
-    Ok(found)
 }
 
 fn has_part(directory: &Path, part: Part) -> bool {

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::error::Error;
 
 /// The error of a path that cannot be opened; if it does not exist, with the most similar name beside it.
-pub fn missing(path: &Path, error: std::io::Error) -> Error {
+pub(crate) fn missing(path: &Path, error: std::io::Error) -> Error {
     if error.kind() != std::io::ErrorKind::NotFound {
         return Error::io(path, "open", error);
     }

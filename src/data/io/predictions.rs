@@ -18,7 +18,7 @@ use crate::data::formats::sparse_text::{parse_header, read_rows};
 use crate::data::formats::table::split_header;
 use crate::data::io::formula;
 use crate::data::io::source::{Lines, ReadProgress, Source, excerpt, is_stream};
-use crate::data::{Dataset, LabelSet, Texts};
+use crate::data::{Dataset, LabelSet, PredictionFormat, Texts};
 use crate::error::{Error, Result};
 use crate::ids::{LabelId, Scored};
 use crate::matrix::sort_descending;
@@ -51,69 +51,77 @@ impl<'a> PredictionShape<'a> {
     }
 }
 
-/// Whether predictions name their labels by number, so that they need the list those numbers come from.
-///
-/// # Errors
-/// Those of [`read_predictions`].
-pub fn has_numbered_labels(path: &Path) -> Result<bool> {
-    if is_stream(path) {
-        return Ok(false);
-    }
-    let head = Source::file(path).head(4096)?;
-    Ok(head.starts_with(b"PK") || parse_header::<2>(&first_line(&head)).is_some())
-}
-
 fn first_line(head: &[u8]) -> Cow<'_, str> {
     let end = memchr::memchr(b'\n', head).unwrap_or(head.len());
     String::from_utf8_lossy(&head[..end])
 }
 
-/// Reads predictions: JSON Lines, CSV or TSV as [`crate::data::PredictionWriter`] writes them, a SciPy CSR npz, or
-/// sparse text with the header `rows cols`.
-///
-/// Each row comes in descending order of scores, ties by label id; a label given twice counts once, with its highest
-/// score. Names that are not in the label set get ids after it: they are wrong answers that keep their rank. In CSV
-/// and TSV, answers belong to points by id or by row number from 0, and a point may have none. Where labels are
-/// numbered, there are as many columns as labels, or as labels in the training data.
-///
-/// # Errors
-/// [`Error::Malformed`] and [`Error::BadFile`] if the file is none of these, or not of this shape.
-pub fn read_predictions(path: &Path, shape: &PredictionShape<'_>) -> Result<Vec<Vec<Scored>>> {
-    let source = Source::open(path)?;
-    let head = source.head(4096)?;
-    let silent = ReadProgress::default();
-    let start = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head);
-    let first_line = first_line(start);
-    let mut rows = Vec::new();
-    let mut n_columns = None;
-    if start.starts_with(b"PK") {
-        if source.in_memory().is_some() {
-            return Err(Error::BadFile {
-                path: path.into(),
-                problem: "is a SciPy npz in a pipe: save it to a file first".into(),
-            });
+impl PredictionFormat {
+    /// Whether predictions name their labels by number, so that they need the list those numbers come from.
+    ///
+    /// # Errors
+    /// As [`read_predictions`].
+    pub fn has_numbered_labels(path: impl AsRef<Path>) -> Result<bool> {
+        let path = path.as_ref();
+        if is_stream(path) {
+            return Ok(false);
         }
-        let matrix = UnsortedRows::read(path)?;
-        rows.extend((0..matrix.n_rows()).map(|row_idx| rank(&mut matrix.row(row_idx).collect())));
-        n_columns = Some(matrix.n_columns);
-    } else if start.trim_ascii_start().starts_with(b"{") {
-        read_json(&mut source.lines(&silent)?, shape.label_set, &mut rows)?;
-    } else if AnswerColumns::find(&split_header(&first_line, b',')).is_ok() {
-        return read_csv(source.lines(&silent)?, shape);
-    } else if parse_header::<2>(&first_line).is_none() && first_line.contains('\t') {
-        return read_tsv(&mut source.lines(&silent)?, shape);
-    } else {
-        let mut lines = source.lines(&silent)?;
-        n_columns = Some(read_rows(&mut lines, |_, row| {
-            rows.push(rank(row));
-            Ok(())
-        })?);
+        let head = Source::file(path).head(4096)?;
+        Ok(head.starts_with(b"PK") || parse_header::<2>(&first_line(&head)).is_some())
     }
-    check_shape(rows.len(), n_columns, shape).map_err(|problem| Error::BadFile {
-        path: path.to_path_buf(),
-        problem,
-    })?;
-    Ok(rows)
+}
+
+impl PredictionShape<'_> {
+    /// Reads predictions: JSON Lines, CSV or TSV as [`crate::data::PredictionWriter`] writes them, a SciPy CSR npz, or
+    /// sparse text with the header `rows cols`.
+    ///
+    /// Each row comes in descending order of scores, ties by label id; a label given twice counts once, with its highest
+    /// score. Names that are not in the label set get ids after it: they are wrong answers that keep their rank. In CSV
+    /// and TSV, answers belong to points by id or by row number from 0, and a point may have none. Where labels are
+    /// numbered, there are as many columns as labels, or as labels in the training data.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] and [`Error::BadFile`] if the file is none of these, or not of this shape.
+    pub fn read(&self, path: impl AsRef<Path>) -> Result<Vec<Vec<Scored>>> {
+        let (path, shape) = (path.as_ref(), self);
+        let source = Source::open(path)?;
+        let head = source.head(4096)?;
+        let silent = ReadProgress::default();
+        let start = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head);
+        let first_line = first_line(start);
+        let mut rows = Vec::new();
+        let mut n_columns = None;
+        if start.starts_with(b"PK") {
+            if source.in_memory().is_some() {
+                return Err(Error::BadFile {
+                    path: path.into(),
+                    problem: "is a SciPy npz in a pipe: save it to a file first".into(),
+                });
+            }
+            let matrix = UnsortedRows::read(path)?;
+            rows.extend(
+                (0..matrix.n_rows()).map(|row_idx| rank(&mut matrix.row(row_idx).collect())),
+            );
+            n_columns = Some(matrix.n_columns);
+        } else if start.trim_ascii_start().starts_with(b"{") {
+            read_json(&mut source.lines(&silent)?, shape.label_set, &mut rows)?;
+        } else if AnswerColumns::find(&split_header(&first_line, b',')).is_ok() {
+            return read_csv(source.lines(&silent)?, shape);
+        } else if parse_header::<2>(&first_line).is_none() && first_line.contains('\t') {
+            return read_tsv(&mut source.lines(&silent)?, shape);
+        } else {
+            let mut lines = source.lines(&silent)?;
+            n_columns = Some(read_rows(&mut lines, |_, row| {
+                rows.push(rank(row));
+                Ok(())
+            })?);
+        }
+        check_shape(rows.len(), n_columns, shape).map_err(|problem| Error::BadFile {
+            path: path.to_path_buf(),
+            problem,
+        })?;
+        Ok(rows)
+    }
 }
 
 fn check_shape(

@@ -20,7 +20,7 @@ const VOCABULARY: &str = "vocab.txt";
 
 /// The contents of a directory of a pretrained transformer.
 #[derive(Clone, Debug)]
-pub struct Pretrained {
+pub(crate) struct Pretrained {
     directory: PathBuf,
     /// `config.json`.
     pub config: String,
@@ -32,7 +32,7 @@ pub struct Pretrained {
 
 /// The rules by which texts become word pieces.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TokenizerSource {
+pub(crate) enum TokenizerSource {
     /// `tokenizer.json`.
     Json(String),
     /// `vocab.txt`: word pieces of BERT, and whether texts are lowercased.
@@ -46,7 +46,7 @@ impl Pretrained {
     ///
     /// # Errors
     /// [`Error::BadFile`] if it is not one of a transformer with safetensors weights; [`Error::Io`].
-    pub fn read(directory: &Path) -> Result<Self> {
+    pub(crate) fn read(directory: &Path) -> Result<Self> {
         let bad = |problem: &str| Error::BadFile {
             path: directory.into(),
             problem: problem.into(),
@@ -80,7 +80,7 @@ impl Pretrained {
     }
 
     /// SHA-256 over everything read, in hexadecimal digits.
-    pub fn sha256(&self) -> String {
+    pub(crate) fn sha256(&self) -> String {
         let mut hash = Sha256::new();
         hash.update(&self.config);
         hash.update(&self.weights);
@@ -97,17 +97,17 @@ impl Pretrained {
     }
 
     /// An error about `config.json`.
-    pub fn bad_config(&self, problem: String) -> Error {
+    pub(crate) fn bad_config(&self, problem: String) -> Error {
         self.bad(CONFIG, problem)
     }
 
     /// An error about `model.safetensors`.
-    pub fn bad_weights(&self, problem: String) -> Error {
+    pub(crate) fn bad_weights(&self, problem: String) -> Error {
         self.bad(WEIGHTS, problem)
     }
 
     /// An error about the tokeniser.
-    pub fn bad_tokenizer(&self, problem: String) -> Error {
+    pub(crate) fn bad_tokenizer(&self, problem: String) -> Error {
         let file = match self.tokenizer {
             TokenizerSource::Json(_) => TOKENIZER,
             TokenizerSource::Vocabulary(..) => VOCABULARY,

@@ -137,9 +137,11 @@ fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes the files that are being written, for a process that is about to end.
-pub fn remove_unfinished_files() {
-    for temporary in unfinished().drain(..) {
-        let _ = fs::remove_file(temporary);
+impl Sink {
+    /// Removes the files that are being written, for a process that is about to end.
+    pub fn remove_unfinished() {
+        for temporary in unfinished().drain(..) {
+            let _ = fs::remove_file(temporary);
+        }
     }
 }

@@ -9,7 +9,6 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::data::formats::line_text::{is_changed, write_line_text};
-use crate::data::formats::npz::write_npz;
 use crate::data::formats::sparse_text::write_rows;
 use crate::data::formats::{
     annif, fasttext, jsonl, libmultilabel, raw, table, text2text, xc, xc_json,
@@ -71,44 +70,47 @@ pub struct Written {
     pub losses: Vec<ConversionLoss>,
 }
 
-/// Writes a data set.
-///
-/// `path` is a directory for the formats of several files, and for the others where it is one already; it then gets
-/// the usual names for the part, such as `train.jsonl` or `tst_X_Y.txt`. Otherwise `path` is the file, compressed if
-/// it is named `.gz` or `.zst`; names of numbered labels go beside it into `NAME.labels.txt`.
-///
-/// # Errors
-/// [`Error::BadFile`] if the format needs what the data set lacks or cannot tell its label names apart,
-/// [`Error::Io`] if a file cannot be written.
-pub fn write(dataset: &Dataset, format: Format, path: &Path, part: Part) -> Result<Written> {
-    check(dataset, format, path)?;
-    let losses = losses(dataset, format);
-    let mut writer = DatasetWriter {
-        dataset,
-        files: Vec::new(),
-    };
-    if !format.is_single_file() {
-        fs::create_dir_all(path).map_err(|error| Error::io(path, "create", error))?;
-        writer.write_several(format, path, part)?;
-    } else if path.is_dir() {
-        let ending = match format {
-            Format::Jsonl | Format::Csv | Format::Tsv => format.name(),
-            _ => "txt",
+impl Dataset {
+    /// Writes a data set.
+    ///
+    /// `path` is a directory for the formats of several files, and for the others where it is one already; it then gets
+    /// the usual names for the part, such as `train.jsonl` or `tst_X_Y.txt`. Otherwise `path` is the file, compressed if
+    /// it is named `.gz` or `.zst`; names of numbered labels go beside it into `NAME.labels.txt`.
+    ///
+    /// # Errors
+    /// [`Error::BadFile`] if the format needs what the data set lacks or cannot tell its label names apart,
+    /// [`Error::Io`] if a file cannot be written.
+    pub fn write(&self, format: Format, path: impl AsRef<Path>, part: Part) -> Result<Written> {
+        let (dataset, path) = (self, path.as_ref());
+        check(dataset, format, path)?;
+        let losses = losses(dataset, format);
+        let mut writer = DatasetWriter {
+            dataset,
+            files: Vec::new(),
         };
-        let names = if format == Format::Xc {
-            "labels.txt"
+        if !format.is_single_file() {
+            fs::create_dir_all(path).map_err(|error| Error::io(path, "create", error))?;
+            writer.write_several(format, path, part)?;
+        } else if path.is_dir() {
+            let ending = match format {
+                Format::Jsonl | Format::Csv | Format::Tsv => format.name(),
+                _ => "txt",
+            };
+            let names = if format == Format::Xc {
+                "labels.txt"
+            } else {
+                "output-items.txt"
+            };
+            let file = path.join(format!("{part}.{ending}"));
+            writer.write_single(format, &file, &path.join(names))?;
         } else {
-            "output-items.txt"
-        };
-        let file = path.join(format!("{part}.{ending}"));
-        writer.write_single(format, &file, &path.join(names))?;
-    } else {
-        writer.write_single(format, path, &names_path(path))?;
+            writer.write_single(format, path, &names_path(path))?;
+        }
+        Ok(Written {
+            files: writer.files,
+            losses,
+        })
     }
-    Ok(Written {
-        files: writer.files,
-        losses,
-    })
 }
 
 struct DatasetWriter<'a> {
@@ -167,14 +169,14 @@ impl DatasetWriter<'_> {
             _ => {
                 if let Some(features) = dataset.features() {
                     let path = at(format!("X.{short}.npz"));
-                    write_npz(&path, features)?;
+                    features.write_npz(&path)?;
                     self.files.push(path);
                 }
                 if dataset.texts().is_some() {
                     self.write_texts(&at(format!("X.{short}.txt")))?;
                 }
                 let path = at(format!("Y.{short}.npz"));
-                write_npz(&path, dataset.labels())?;
+                dataset.labels().write_npz(&path)?;
                 self.files.push(path);
                 self.write_names(&at("output-items.txt".into()))
             }
