@@ -47,7 +47,7 @@ with open(sys.argv[1], "w") as out:
 PYTHON
 settings=()
 for setting in encoder.dim=16 index.n_clusters=8 index.beam_size=3 index.shortlist_size=30 \
-    train.batch_size=50 stage1.epochs=5 stage2.epochs=5 calibration.hold_out.min_points=20; do
+    train.batch_size=50 stage1.epochs=5 stage2.epochs=5 hold_out.min_points=20; do
     settings+=(--set "$setting")
 done
 

@@ -15,7 +15,7 @@ pub enum Error {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What was attempted, as a verb phrase: `open`, `read`, `create`.
+        /// The attempted operation, as a verb: `open`, `read`, `create`.
         action: &'static str,
         /// The operating system's reason.
         source: std::io::Error,
@@ -29,9 +29,9 @@ pub enum Error {
         path: PathBuf,
         /// One-based line number.
         line: usize,
-        /// What stands there, shortened.
+        /// The text found, shortened.
         found: String,
-        /// What should stand there.
+        /// The expected text.
         expected: String,
     },
     /// A label id at or above the declared number of labels.
@@ -51,14 +51,17 @@ pub enum Error {
     BadFile {
         /// The file or directory.
         path: PathBuf,
-        /// What was found, what was expected and what to do, as one phrase.
+        /// A phrase for what was found, what was expected, and the remedy.
         problem: String,
     },
 
-    // -- matrices and models -------------------------------------------------------------------------------
+    // -- matrices and data sets ----------------------------------------------------------------------------
     /// Arrays that do not form a matrix.
-    #[error("not a valid sparse matrix: {0}")]
+    #[error("not a valid matrix: {0}")]
     InvalidMatrix(String),
+    /// Parts that do not form a data set.
+    #[error("not a valid data set: {0}")]
+    InvalidDataset(String),
     /// Words and weights that do not form a vocabulary.
     #[error("not a valid vocabulary: {0}")]
     InvalidVocabulary(String),
@@ -76,7 +79,7 @@ pub enum Error {
         key: String,
         /// The value found.
         found: String,
-        /// What would do.
+        /// The values that can be used.
         expected: String,
     },
 
@@ -92,9 +95,9 @@ pub enum Error {
     Diverged {
         /// The step at which it was noticed.
         step: usize,
-        /// What was noticed.
+        /// The symptom.
         what: String,
-        /// What to try.
+        /// The remedy to try.
         remedy: String,
     },
     /// The observer asked to stop.
@@ -120,7 +123,7 @@ impl Error {
     }
 }
 
-/// What stands in a file or what another parser says of it, as one line that fits into a message.
+/// A text of a file or of another parser's error, as one line that fits into a message.
 pub(crate) fn shortened(text: &str) -> String {
     const MAX_CHARS: usize = 200;
     let one_line = |c: char| if c.is_control() { ' ' } else { c };
@@ -132,7 +135,7 @@ pub(crate) fn shortened(text: &str) -> String {
     line
 }
 
-/// What a parser says of a value, without the words of its programming language: what was found instead of what.
+/// The error of a parser in plain words, without those of its programming language: "… instead of …".
 pub(crate) fn in_plain_words(reason: &str) -> String {
     let reason = reason
         .rsplit_once(" at line ")
@@ -183,7 +186,7 @@ fn value(found: &str) -> String {
     }
 }
 
-/// What kind of value was expected.
+/// The kind of value that was expected.
 fn kind(expected: &str) -> &str {
     match expected {
         "f32" | "f64" => "a number",
@@ -203,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_parser_says_has_no_words_of_its_language() {
+    fn errors_of_a_parser_have_no_words_of_its_language() {
         for (reason, expected) in [
             (
                 "invalid type: map, expected a string",

@@ -166,7 +166,7 @@ impl Observer for Silent {
 /// Sends an event to the observer.
 ///
 /// # Errors
-/// [`Error::Stopped`] if the observer asks to stop.
+/// [`Error::Stopped`] if the observer returned `Break`.
 pub(crate) fn emit(observer: &dyn Observer, event: Event) -> Result<()> {
     match observer.on_event(&event) {
         ControlFlow::Continue(()) => Ok(()),

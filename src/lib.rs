@@ -23,7 +23,7 @@
 //! ```
 //!
 //! [`Trainer::train_to`] writes checkpoints and can be resumed; an [`Observer`] follows a training and can stop it.
-//! [`data`] reads files in any common format, [`metrics`] measures rankings, [`insight`] shows what a model learned.
+//! [`reference`] is the method in its plainest form, [`data`] reads files in any common format, [`metrics`] measures rankings, [`insight`] shows what a model learned.
 //!
 //! The library never prints, reads the environment, exits, or configures a global thread pool: work runs on the
 //! caller's rayon pool.
@@ -52,14 +52,14 @@ mod index;
 mod loss;
 mod model;
 mod optim;
+pub mod reference;
 
 mod calibration;
-mod judge;
 mod neighbours;
 mod ranker;
 mod train;
 
-mod ensemble;
+mod candidates;
 
 mod predict;
 

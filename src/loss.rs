@@ -52,7 +52,7 @@ fn negative_outcome(e: f32, path_score: f32) -> NegativeOutcome {
     }
 }
 
-/// Whether both derivatives of a negative's term are below `floor` by a margin, without a division.
+/// Whether both derivatives of a negative's term are below `floor` by a margin; needs no division.
 ///
 /// The larger one is ∂L_c/∂log ŷ = p/(1−p), which is tiny for nearly all negatives.
 #[inline]

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Idle objects of one kind.
 ///
-/// Which object a borrower gets is arbitrary, so results must not depend on what an object held before.
+/// A borrower gets an arbitrary object, so results must not depend on its earlier contents.
 pub(crate) struct Pool<T> {
     idle: Mutex<Vec<T>>,
 }

@@ -5,9 +5,9 @@ pub use crate::store::{
     CheckedFile, Description, FileRecord, FileState, FilesCheck, check_files, check_not_in_use,
     describe, is_unfinished, merge, verify,
 };
-pub use crate::training::{GivenHoldOut, MemoryEstimate, calibrate};
+pub use crate::training::{GivenHoldOut, MemoryEstimate, Workload, calibrate};
 
-use crate::config::{Config, FeaturesConfig, HoldOutConfig};
+use crate::config::{Config, FeaturesConfig};
 use crate::data::{Alone, Dataset, HoldOut, Texts};
 use crate::error::Result;
 use crate::features::{Featurizer, Vectorizer};
@@ -45,12 +45,11 @@ impl TfIdf {
 /// # Errors
 /// [`Error::CannotTrain`](crate::Error::CannotTrain) if no text has a word.
 pub fn cut_validation(data: &Dataset, n_points: usize, seed: u64) -> Result<[Dataset; 2]> {
-    let config = Config::default().with_value("ranker.enabled=false")?;
+    let mut config = Config::default();
+    config.ranker.enabled = false;
+    config.hold_out.n_points = n_points;
+    config.train.seed = seed;
     let (_, points) = Featurizer::fit(data, &config, None)?;
-    let config = HoldOutConfig {
-        n_points,
-        ..HoldOutConfig::default()
-    };
-    let chosen = HoldOut::choose(&points.features, data.labels(), &config, Alone::All, seed);
+    let chosen = HoldOut::choose(&points.features, data.labels(), &config, Alone::All);
     Ok([chosen.train, chosen.held_out].map(|points| data.select(&points)))
 }

@@ -9,7 +9,7 @@ fn read(path: &Path) -> (Dataset, Summary) {
     data::read(path, &ReadOptions::default()).unwrap()
 }
 
-/// A readable dump: a point a line, with id, text, features and labels by name.
+/// A readable dump, one line per point, with id, text, features and labels by name.
 fn dump(dataset: &Dataset) -> String {
     let mut out = String::new();
     for point in 0..dataset.n_points() {

@@ -22,14 +22,14 @@ fn error_of(path: &Path, format: Option<Format>) -> String {
     data::read(path, &options).unwrap_err().to_string()
 }
 
-/// The error for a file of this content ends with the expected words, after the path.
+/// Checks that the error for a file of this content ends with the expected words, after the path.
 fn check(content: impl AsRef<[u8]>, expected: &str) {
     let (_directory, path) = file("some.txt", content);
     let error = error_of(&path, None);
     assert_eq!(error, format!("{}{expected}", path.display()));
 }
 
-/// The error for a directory of these files holds the expected words.
+/// Checks that the error for a directory of these files contains the expected words.
 fn check_directory(files: &[(&str, &str)], expected: &str) {
     let directory = tempfile::tempdir().unwrap();
     for (name, content) in files {

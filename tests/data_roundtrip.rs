@@ -1,4 +1,4 @@
-//! Every format pair: what both formats can hold comes through unchanged.
+//! Conversion between every pair of formats: the parts that both can hold are unchanged.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use elias::data::{
     Texts,
 };
 
-/// What a format holds of each point, besides the names of its labels.
+/// The parts of a point that a format holds, in addition to the names of its labels.
 #[derive(Clone, Copy)]
 struct Holds {
     ids: bool,
@@ -87,7 +87,7 @@ fn rich() -> Dataset {
     .unwrap()
 }
 
-/// One line for each point, holding only what is asked for.
+/// One line per point, with these parts only.
 fn view(dataset: &Dataset, holds: Holds) -> Vec<String> {
     let row = |matrix: &CsrMatrix, point: usize| {
         let (columns, values) = matrix.row(point);

@@ -17,12 +17,15 @@ fn dump(dataset: &Dataset) -> String {
             out += &format!("#{} ", ids.get(point));
         }
         let (_, relevances) = dataset.labels().row(point);
-        let named = dataset.label_names(point).zip(relevances);
-        let named = named.map(|(name, relevance)| match *relevance {
-            1.0 => name.to_owned(),
-            relevance => format!("{name}={relevance}"),
-        });
-        let labels = named.collect::<Vec<_>>().join(" | ");
+        let named: Vec<String> = dataset
+            .label_names(point)
+            .zip(relevances)
+            .map(|(name, relevance)| match *relevance {
+                1.0 => name.to_owned(),
+                relevance => format!("{name}={relevance}"),
+            })
+            .collect();
+        let labels = named.join(" | ");
         let text = dataset.texts().unwrap().get(point);
         out += &format!("{text:?} -> {labels}\n");
     }
@@ -202,8 +205,8 @@ proptest! {
             named.labels().clone(),
             named.label_set().clone(),
             ids,
-        );
-        let dataset = dataset.unwrap();
+        )
+        .unwrap();
         let directory = tempfile::tempdir().unwrap();
         for format in [Format::Csv, Format::Tsv] {
             let path = directory.path().join(format.name());

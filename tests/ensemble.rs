@@ -33,7 +33,7 @@ fn train_data() -> Dataset {
     data(400, "train")
 }
 
-/// A weak model: there is something left to do for the ranker.
+/// The settings of a weak model, which the ranker can improve.
 fn config(assignments: &[&str]) -> Config {
     let small = [
         "encoder.dim=8",
@@ -42,7 +42,7 @@ fn config(assignments: &[&str]) -> Config {
         "stage1.epochs=3",
         "stage2.epochs=3",
         "train.batch_size=32",
-        "calibration.hold_out.min_points=20",
+        "hold_out.min_points=20",
     ];
     let all = small.iter().chain(assignments);
     all.fold(Config::default(), |config, one| {
@@ -62,7 +62,7 @@ fn precision_at_1(predictor: &Predictor, test: &Dataset, level: Level) -> f64 {
     metrics.get("p@1").unwrap()
 }
 
-/// Everything a model is, as bytes.
+/// All files of a model, by name.
 fn saved(predictor: &Predictor) -> (tempfile::TempDir, BTreeMap<String, Vec<u8>>) {
     let directory = tempfile::tempdir().unwrap();
     predictor.save(directory.path()).unwrap();
@@ -125,14 +125,14 @@ fn one_predictor_answers_at_every_level_and_the_ranker_helps_where_words_decide(
 fn a_level_answers_as_a_model_that_was_trained_up_to_it() {
     let test = data(60, "test");
     // Without calibration all points train, as they do after a refit.
-    let whole = train(&["calibration.enabled=false"]);
+    let whole = train(&["final_score.kind=product"]);
     let at = |level| whole.rank(&test, Query { k: 10, level }).unwrap();
-    let model_alone = train(&["calibration.enabled=false", "ranker.enabled=false"]);
+    let model_alone = train(&["final_score.kind=product", "ranker.enabled=false"]);
     assert_eq!(at(Level::Stage2), model_alone.rank(&test, 10).unwrap());
     // The top of a model without calibration is p·q.
     assert_eq!(at(Level::Ranker), whole.rank(&test, 10).unwrap());
     // All but the ensemble are levels of the first member.
-    let two = train(&["calibration.enabled=false", "ensemble.members=2"]);
+    let two = train(&["final_score.kind=product", "ensemble.members=2"]);
     for level in [Level::Stage2, Level::Ranker] {
         assert_eq!(two.rank(&test, Query { k: 10, level }).unwrap(), at(level));
     }
@@ -141,7 +141,7 @@ fn a_level_answers_as_a_model_that_was_trained_up_to_it() {
 
 #[test]
 fn a_level_that_the_model_lacks_is_an_error_naming_what_is_missing() {
-    let predictor = train(&["ranker.enabled=false", "calibration.enabled=false"]);
+    let predictor = train(&["ranker.enabled=false", "final_score.kind=product"]);
     for (level, missing) in [
         (Level::Stage1, "train.keep_stage1"),
         (Level::Ranker, "without ranker"),
@@ -208,7 +208,7 @@ fn data_too_small_to_hold_out_is_trained_on_whole_and_an_event_says_so() {
         events.lock().unwrap().push(event.clone());
         ControlFlow::Continue(())
     };
-    let config = config(&["calibration.hold_out.min_points=41"]);
+    let config = config(&["hold_out.min_points=41"]);
     let trainer = Trainer::new(config).observer(&keep);
     let predictor = trainer.train(&train_data()).unwrap();
     let skipped = Event::CalibrationSkipped {
@@ -224,7 +224,7 @@ fn data_too_small_to_hold_out_is_trained_on_whole_and_an_event_says_so() {
 
 #[test]
 fn what_is_switched_off_is_not_there() {
-    let plain = train(&["ranker.enabled=false", "calibration.enabled=false"]);
+    let plain = train(&["ranker.enabled=false", "final_score.kind=product"]);
     assert!(plain.check_level(Level::Ranker).is_err());
     assert!(plain.check_level(Level::Calibrated).is_err());
     assert_eq!(plain.probability(1.0), None);
@@ -266,9 +266,9 @@ fn nothing_is_calibrated_on_points_that_a_member_was_trained_on() {
         "stage2.epochs=5",
     ]);
     for refit in [true, false] {
-        let config = config.with_value(&format!("calibration.refit={refit}"));
+        let config = config.with_value(&format!("hold_out.refit={refit}"));
         let predictor = Trainer::new(config.unwrap()).train(&data).unwrap();
-        // The judge has learned that nothing can be known, so the member below it is asked.
+        // The final score has learned that nothing can be predicted, so this uses the member below it.
         let on_training = precision_at_1(&predictor, &data, Level::Ranker);
         assert!(on_training > 80.0, "P@1 of training points: {on_training}");
 

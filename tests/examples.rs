@@ -4,11 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs an example and returns what it prints.
+/// Runs an example and returns its output.
 #[track_caller]
 fn run(name: &str, arguments: &[&Path]) -> String {
-    let output = Command::new(program(name)).args(arguments).output();
-    let output = output.unwrap();
+    let output = Command::new(program(name))
+        .args(arguments)
+        .output()
+        .unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{name}: {errors}");
     String::from_utf8(output.stdout).unwrap()

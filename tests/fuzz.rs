@@ -1,6 +1,6 @@
 //! Hostile bytes for every reader: seeded mutations of valid inputs, the same with every run.
 //!
-//! What is done with them is shared with the coverage-guided search of `fuzz/`; see `docs/fuzzing.md`.
+//! The targets are shared with the coverage-guided search of `fuzz/`; see `docs/fuzzing.md`.
 
 #[path = "../fuzz/src/lib.rs"]
 mod targets;
@@ -82,8 +82,10 @@ fn mutated(seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
 
 #[track_caller]
 fn check(name: &str, n_rounds: u64) {
-    let target = targets::TARGETS.iter().find(|target| target.name == name);
-    let target = target.expect("it is one of the targets");
+    let target = targets::TARGETS
+        .iter()
+        .find(|target| target.name == name)
+        .expect("it is one of the targets");
     let seeds = (target.seeds)();
     for seed in &seeds {
         (target.run)(seed);

@@ -1,7 +1,7 @@
 //! Golden values, computed by independent programs.
 //!
-//! They are read from the directory in the environment variable `ELIAS_GOLDENS`, if it is set and contains files of
-//! the kind; otherwise from the project's own copy.
+//! They are read from the directory in the environment variable `ELIAS_GOLDENS`, if it is set and contains such
+//! files; otherwise from the project's own copy.
 
 use std::path::{Path, PathBuf};
 
@@ -42,12 +42,10 @@ pub(crate) fn directories(prefix: &str) -> Vec<PathBuf> {
         paths.sort();
         paths
     };
-    let paths = given.map_or(Vec::new(), |dir| within(&dir));
-    let paths = if paths.is_empty() {
-        within(&own)
-    } else {
-        paths
-    };
+    let mut paths = given.map_or(Vec::new(), |dir| within(&dir));
+    if paths.is_empty() {
+        paths = within(&own);
+    }
     assert!(!paths.is_empty(), "no golden directory {prefix}*");
     paths
 }

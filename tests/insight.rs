@@ -24,7 +24,7 @@ fn data() -> Dataset {
 fn train(data: &Dataset, members: usize) -> Predictor {
     let toml = format!(
         "ensemble.members = {members}
-        [calibration.hold_out]
+        [hold_out]
         n_points = 12
         min_points = 5
         [encoder]
@@ -121,7 +121,7 @@ fn the_hardest_points_are_those_without_a_hit_and_each_label_has_a_reason() {
     // Point 3 is made to miss: its answers are all but its labels.
     let own = data.labels().row(3).0;
     rankings[3].retain(|scored| own.binary_search(&scored.label.0).is_err());
-    let hardest = find_hardest(&predictor, &features, data.labels(), &rankings, 400);
+    let hardest = find_hardest(&predictor, &features, data.labels(), &rankings, 400).unwrap();
     assert!(hardest.iter().any(|hard| hard.point == 3));
     for hard in &hardest {
         let labels = data.labels().row(hard.point).0;

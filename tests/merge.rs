@@ -1,4 +1,4 @@
-//! Members of several models as one ensemble: what fits together, what the scores are, and what probabilities mean.
+//! Members of several models as one ensemble: compatibility, scores and probabilities.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::random::Random;
 
 const N_LABELS: usize = 30;
 
-/// Texts in which a word tells each of two labels, among others that tell none.
+/// Texts in which one word determines each of two labels, among words that determine none.
 fn data(n_points: usize, purpose: &str) -> Dataset {
     Dataset::from_texts((0..n_points).map(|point| {
         let mut random = Random::new(5, purpose, point as u64);
@@ -38,7 +38,7 @@ fn config(settings: &[&str]) -> Config {
         "stage1.epochs=3",
         "stage2.epochs=2",
         "train.batch_size=32",
-        "calibration.hold_out.min_points=20",
+        "hold_out.min_points=20",
     ];
     let all = small.iter().chain(settings);
     all.fold(Config::default(), |config, one| {
@@ -71,7 +71,7 @@ impl Models {
     }
 }
 
-/// Everything a model is, as bytes.
+/// All files of a model, by name.
 fn contents(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
     entries
@@ -95,7 +95,7 @@ fn check_refused(models: &[PathBuf], expected: &str) {
 #[test]
 fn without_calibration_a_merged_model_is_the_ensemble_that_one_training_makes() {
     let models = Models::new();
-    let off = "calibration.enabled=false";
+    let off = "final_score.kind=product";
     let first = models.train("first", &[off, "train.seed=9"]);
     let second = models.train("second", &[off, &seed_of_second_member(9)]);
     let both = models.train("both", &[off, "train.seed=9", "ensemble.members=2"]);
@@ -110,7 +110,7 @@ fn scores_are_the_means_of_the_models_and_probabilities_are_none() {
     let test = data(60, "test");
     for settings in [
         &[][..],
-        &["calibration.kind=tree"],
+        &["final_score.kind=tree"],
         &["ranker.enabled=false"],
     ] {
         let name = |number: usize| format!("{}-{number}", settings.concat());
@@ -161,10 +161,7 @@ fn scores_are_the_means_of_the_models_and_probabilities_are_none() {
 fn an_ensemble_can_be_merged_and_its_history_counts_all_trainings() {
     let models = Models::new();
     let two = models.train("two", &["ensemble.members=2", "stage2.epochs=3"]);
-    let one = models.train(
-        "one",
-        &["train.seed=7", "calibration.hold_out.min_points=25"],
-    );
+    let one = models.train("one", &["train.seed=7", "hold_out.min_points=25"]);
     let merged = merge(&[two, one]).unwrap();
     assert_eq!(merged.n_members(), 3);
     assert_eq!(merged.plan().config().ensemble.members, 3);
@@ -200,7 +197,7 @@ fn probabilities_are_fitted_on_points_that_no_member_was_trained_on() {
         )
         .unwrap()
     };
-    // `data` names its labels in the order of the first points, so all sets number them alike.
+    // `data` names its labels in the order of the first points, so all sets number them in the same way.
     let held_out = given(&data(500, "held out"));
     let used = calibrate(&mut merged, &held_out).unwrap();
     assert_eq!(used.n_points, 500);
@@ -208,7 +205,7 @@ fn probabilities_are_fitted_on_points_that_no_member_was_trained_on() {
     let last = merged.history().last().unwrap();
     assert!(matches!(last, Event::CalibrationReady { n_points, .. } if *n_points == used.n_used));
 
-    // What is said to be right so often is.
+    // Probabilities are calibrated.
     let test = given(&data(600, "test"));
     let (mut expected, mut n_right, mut n_answers) = (0.0, 0, 0);
     for (point, answers) in merged.predict_batch(&test, 5).unwrap().iter().enumerate() {
@@ -251,9 +248,10 @@ fn probabilities_are_fitted_on_points_that_no_member_was_trained_on() {
     // Near duplicates are left out, and so are points without labels.
     let mixed = Dataset::from_texts((0..300).map(|point| {
         let from = if point < 100 { &train } else { &held_out };
-        let labels = from.labels().row(point).0.iter();
-        let labels = labels.map(|&label| known.name(LabelId(label)).to_owned());
-        let labels: Vec<String> = labels.filter(|_| point % 3 > 0 || point < 60).collect();
+        let labels: Vec<String> = (from.labels().row(point).0.iter())
+            .filter(|_| point % 3 > 0 || point < 60)
+            .map(|&label| known.name(LabelId(label)).to_owned())
+            .collect();
         (from.texts().unwrap().get(point).to_owned(), labels)
     }));
     let GivenHoldOut { n_points, n_used } = calibrate(&mut merged, &mixed).unwrap();
@@ -280,13 +278,13 @@ fn models_that_do_not_fit_are_refused_by_name() {
         ),
         (
             "kind",
-            &["calibration.kind=tree"],
-            "calibration.kind is \"tree\", not \"judge\"",
+            &["final_score.kind=tree"],
+            "final_score.kind is \"tree\", not \"boosted\"",
         ),
         (
             "off",
-            &["calibration.enabled=false"],
-            "calibration.enabled is false, not true",
+            &["final_score.kind=product"],
+            "final_score.kind is \"product\", not \"boosted\"",
         ),
         (
             "ranker",
@@ -295,14 +293,10 @@ fn models_that_do_not_fit_are_refused_by_name() {
         ),
         (
             "skipped",
-            &["calibration.hold_out.min_points=100"],
+            &["hold_out.min_points=100"],
             "one of them is calibrated",
         ),
-        (
-            "refit",
-            &["calibration.refit=false"],
-            "calibration.refit = true",
-        ),
+        ("refit", &["hold_out.refit=false"], "hold_out.refit = true"),
     ];
     for (name, settings, expected) in settings {
         let other = models.train(name, &[settings, &["train.seed=2"]].concat());
@@ -317,9 +311,10 @@ fn models_that_do_not_fit_are_refused_by_name() {
     let backwards: Vec<usize> = (0..300).rev().collect();
     let named = |order: &[usize], prefix: &str| {
         Dataset::from_texts(order.iter().map(|&point| {
-            let labels = train.labels().row(point).0.iter();
-            let labels = labels.map(|&label| train.label_set().name(LabelId(label)));
-            let labels: Vec<String> = labels.map(|name| format!("{prefix}{name}")).collect();
+            let labels: Vec<String> = train
+                .label_names(point)
+                .map(|name| format!("{prefix}{name}"))
+                .collect();
             (train.texts().unwrap().get(point).to_owned(), labels)
         }))
     };
@@ -356,7 +351,7 @@ fn members_trained_one_by_one_make_the_model_of_one_training() {
     let (train, validation) = (data(300, "train"), data(40, "validation"));
     let config = config(&["ensemble.members=2"]);
     let expected = models.path("expected");
-    let trainer = Trainer::new(config.clone()).validate_on(&validation);
+    let trainer = Trainer::new(config.clone()).validation(&validation);
     trainer.train_to(&expected, &train).unwrap();
 
     // Two members, each trained again on all points; there is no fifth run.
@@ -396,7 +391,7 @@ fn members_trained_one_by_one_make_the_model_of_one_training() {
     assert_eq!(n_steps.load(Ordering::Relaxed), 0);
     assert!(contents(&out) == contents(&expected));
 
-    // What is damaged or missing is trained.
+    // Damaged or missing runs are trained.
     let kept = fs::read_dir(places[2].join("checkpoint/members")).unwrap();
     for member in kept {
         let manifest = member.unwrap().path().join("manifest.json");

@@ -8,8 +8,9 @@ use serde_json::Value;
 use crate::goldens;
 
 fn numbers(value: &Value) -> Vec<usize> {
-    let items = value.as_array().unwrap().iter();
-    items.map(|item| item.as_u64().unwrap() as usize).collect()
+    (value.as_array().unwrap().iter())
+        .map(|item| item.as_u64().unwrap() as usize)
+        .collect()
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn the_ranker_reads_the_order_of_words() {
         "{names:?}"
     );
 
-    let without = train(tiny(&["ranker.word_pairs=false"]), &data).unwrap();
+    let without = train(tiny(&["ablation.ranker_pairs=false"]), &data).unwrap();
     let answers = |text| -> Vec<f32> {
         let answers = without.predict(text, 2).unwrap();
         answers.iter().map(|answer| answer.score).collect()
@@ -120,7 +120,7 @@ fn a_test_label_that_training_never_saw_counts_as_missed() {
     };
     let (test, summary) = elias::data::read_bytes("test", test, &options).unwrap();
     assert_eq!(summary.n_new_labels, 1);
-    let trainer = Trainer::new(tiny(&[])).validate_on(&test);
+    let trainer = Trainer::new(tiny(&[])).validation(&test);
     let predictor = trainer.train(&train_set).unwrap();
     let rankings = predictor.rank(&test, 100).unwrap();
     let metrics = evaluate(test.labels(), &rankings, MetricsOptions::default());
@@ -159,15 +159,14 @@ fn models_are_the_same_bytes_on_one_and_on_many_threads() {
         let directory = tempfile::tempdir().unwrap();
         let predictor = on_threads(n_threads, || train(config.clone(), &data).unwrap());
         predictor.save(directory.path()).unwrap();
-        let files = std::fs::read_dir(directory.path()).unwrap();
-        let files = files.map(|entry| entry.unwrap().path());
-        let files = files.map(|path| {
-            (
-                path.file_name().unwrap().to_owned(),
-                std::fs::read(path).unwrap(),
-            )
-        });
-        files.collect::<BTreeMap<_, _>>()
+        std::fs::read_dir(directory.path())
+            .unwrap()
+            .map(|entry| {
+                let path = entry.unwrap().path();
+                let name = path.file_name().unwrap().to_owned();
+                (name, std::fs::read(path).unwrap())
+            })
+            .collect::<BTreeMap<_, _>>()
     };
     let one = bytes(1);
     let n_bytes: usize = one.values().map(Vec::len).sum();
@@ -226,7 +225,7 @@ fn the_way_to_stage_2_reports_its_progress() {
     let recorder = Recorder::stopping_after(usize::MAX);
     let config = tiny(&[
         "ranker.enabled=false",
-        "calibration.enabled=false",
+        "final_score.kind=product",
         "train.label_texts=off",
     ]);
     let data = two_topics(30);
@@ -244,15 +243,16 @@ fn a_prepared_training_knows_how_much_there_is_to_do() {
     let recorder = Recorder::stopping_after(usize::MAX);
     let config = tiny(&[
         "train.label_texts=on",
-        "calibration.hold_out.min_points=1",
+        "hold_out.min_points=1",
         // Most of these texts are the same.
-        "calibration.hold_out.near_duplicates=2",
+        "hold_out.near_duplicates=2",
     ]);
     let data = two_topics(200);
     let (n_points, n_passes) = {
         let trainer = Trainer::new(config.clone());
         let prepared = trainer.prepare(&data).unwrap();
-        (prepared.points_per_epoch(), prepared.n_passes())
+        let workload = prepared.workload();
+        (workload.points_per_epoch, workload.n_passes)
     };
     recorder.train(config, &data).unwrap();
     let n_steps = |event| match event {
@@ -272,11 +272,7 @@ fn a_prepared_training_knows_how_much_there_is_to_do() {
 #[test]
 fn one_against_all_scores_every_label_for_as_many_epochs_as_both_stages() {
     let recorder = Recorder::stopping_after(usize::MAX);
-    let config = tiny(&[
-        "index.mode=ova",
-        "stage1.epochs=3",
-        "calibration.refit=false",
-    ]);
+    let config = tiny(&["index.mode=ova", "stage1.epochs=3", "hold_out.refit=false"]);
     let data = two_topics(30);
     let predictor = recorder.train(config, &data).unwrap();
     let labels_scored = |event| match event {
@@ -315,7 +311,7 @@ fn a_slice_of_real_data_is_learnt() {
     assert!(precision > 12.0, "P@1 {precision}");
 }
 
-/// Words as sparse features: the columns of a text are its words'.
+/// Sparse features: a column per word of a text.
 fn as_features(data: &Dataset, words: &[&str]) -> CsrMatrix {
     let mut features = CsrBuilder::default();
     for text in data.texts().unwrap().iter() {
@@ -350,11 +346,11 @@ fn a_matrix_is_ranked_as_the_data_set_that_holds_it() {
     let named = predictor.predict_batch(features, 1).unwrap();
     assert_eq!((named[0][0].label, named[1][0].label), ("fruit", "vehicle"));
     // Rows are scaled to length 1: only the proportions count.
-    let doubled = features.values().iter().map(|value| 2.0 * value).collect();
+    let values = features.values().iter().map(|value| 2.0 * value).collect();
     let doubled = CsrMatrix::new(
         features.indptr().to_vec(),
         features.indices().to_vec(),
-        doubled,
+        values,
         features.n_cols(),
     );
     assert_eq!(predictor.rank(&doubled.unwrap(), 5).unwrap(), rankings);
@@ -362,7 +358,7 @@ fn a_matrix_is_ranked_as_the_data_set_that_holds_it() {
 
 #[test]
 fn texts_and_their_own_features_train_the_same_answers() {
-    // tf-idf rows of texts in which every word counts alike are those of any constant.
+    // Where every word has the same idf, normalised tf-idf rows do not depend on it.
     let texts = Dataset::from_texts((0..40).map(|at| {
         let topic = at % 4;
         (
@@ -431,7 +427,7 @@ fn validation_data_that_lacks_what_the_model_reads_is_an_error() {
         (&texts, &features, "trained on texts"),
         (&features, &texts, "sparse features"),
     ] {
-        let trainer = Trainer::new(tiny(&[])).validate_on(validation);
+        let trainer = Trainer::new(tiny(&[])).validation(validation);
         let error = trainer.train(data).err().expect("it must be refused");
         assert!(error.to_string().contains(part_of_message), "{error}");
         let directory = tempfile::tempdir().unwrap();

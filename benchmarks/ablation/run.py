@@ -38,11 +38,11 @@ from common import build_elias
 
 KINDS = {
     "fixed": ["index.mode=fixed"],
-    "overlap": ["index.mode=learned", "index.start=counts", "stage2.rates.edges=0"],
-    "counted": ["index.mode=learned", "index.start=recounts", "stage2.rates.edges=0"],
-    "random": ["index.mode=learned", "index.start=random", "loss.positives=shortlisted"],
-    "once": ["index.mode=learned", "index.start=counts"],
-    "learned": ["index.mode=learned", "index.start=recounts"],
+    "overlap": ["index.mode=learned", "ablation.edge_start=counts", "rates.edges=0"],
+    "counted": ["index.mode=learned", "ablation.edge_start=recounts", "rates.edges=0"],
+    "random": ["index.mode=learned", "ablation.edge_start=random", "ablation.positives=shortlisted"],
+    "once": ["index.mode=learned", "ablation.edge_start=counts"],
+    "learned": ["index.mode=learned", "ablation.edge_start=recounts"],
     "ova": ["index.mode=ova"],
 }
 METRICS = ["p@1", "p@3", "p@5", "psp@1", "psp@5", "r@10", "r@100"]

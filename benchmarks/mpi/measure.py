@@ -109,7 +109,7 @@ def main():
     arguments = parser.parse_args()
     batch = 256
     n_points = max(arguments.labels // LABELS, batch * arguments.steps)
-    settings = ["calibration.enabled=false", "ranker.enabled=false", "stage1.epochs=1", "stage2.epochs=1"]
+    settings = ["final_score.kind=product", "ranker.enabled=false", "stage1.epochs=1", "stage2.epochs=1"]
     settings += [f"train.batch_size={batch}", f"encoder.dim={arguments.dim}"] + arguments.settings
     with tempfile.TemporaryDirectory() as folder:
         data = os.path.join(folder, "train.txt")

@@ -10,7 +10,7 @@ mod models;
 mod outputs;
 mod plan;
 mod presets;
-mod ranks;
+mod processes;
 mod read_ahead;
 mod reading;
 mod settings;
@@ -24,7 +24,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::ranks::Process;
+use crate::processes::Process;
 use crate::ui::console::{self, Console, Misuse, Verbosity};
 use crate::ui::interrupt::{self, Interrupted};
 use crate::ui::{bus_error, file_limit};
@@ -116,7 +116,7 @@ fn join(verb: &Verb, process: &mut Process) -> anyhow::Result<()> {
 
 fn resolve(common: &Common) -> Console {
     // One process speaks for all.
-    Console::new(if common.quiet || ranks::process() > 0 {
+    Console::new(if common.quiet || processes::process() > 0 {
         Verbosity::Quiet
     } else if common.verbose {
         Verbosity::Verbose
@@ -185,7 +185,7 @@ fn conclude(outcome: anyhow::Result<()>, console: &Console) -> u8 {
     if console::is_broken_pipe(&error) {
         return 0;
     }
-    ranks::let_the_first_report();
+    processes::let_the_first_report();
     if error.is::<Interrupted>() {
         console.info(&error);
         return interrupt::EXIT_CODE;

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use elias::PreparedTraining;
 use elias::bench::{Sgemm, median};
-use elias::config::{EncoderKind, IndexMode, Plan, StageConfig};
-use elias::tools::MemoryEstimate;
+use elias::config::{EncoderKind, IndexMode, Plan, StagePlan};
+use elias::tools::{MemoryEstimate, Workload};
 
 use crate::memory::{self, size};
 use crate::ui::count::count;
@@ -57,25 +57,12 @@ pub(crate) fn write(
     estimate: &MemoryEstimate,
 ) -> io::Result<()> {
     let plan = prepared.plan();
-    let n_encoder_parameters = match prepared.n_transformer_parameters() {
+    let work = prepared.workload();
+    let n_encoder_parameters = match work.n_transformer_parameters {
         Some(n_parameters) => n_parameters,
         None => n_bag_parameters(plan),
     };
-    let work = Work {
-        points_per_epoch: prepared.points_per_epoch(),
-        n_passes: prepared.n_passes(),
-        encoder_flops: prepared.transformer_flops(),
-    };
     write_plan(out, plan, estimate, n_encoder_parameters, &work)
-}
-
-/// How much there is to do.
-struct Work {
-    points_per_epoch: usize,
-    /// How often each member is trained.
-    n_passes: usize,
-    /// Of one forward pass of a transformer over all points.
-    encoder_flops: f64,
 }
 
 fn write_plan(
@@ -83,7 +70,7 @@ fn write_plan(
     plan: &Plan,
     estimate: &MemoryEstimate,
     n_encoder_parameters: usize,
-    work: &Work,
+    work: &Workload,
 ) -> io::Result<()> {
     let counts = plan.counts();
     let mut table = Table::new(["plan", ""]);
@@ -100,7 +87,7 @@ fn write_plan(
         "K: labels scored, at most",
         plan.shortlist_size().to_string(),
     );
-    let stage = |stage: &StageConfig| {
+    let stage = |stage: &StagePlan| {
         format!(
             "{} of {}",
             count(stage.epochs, "epoch"),
@@ -122,8 +109,8 @@ fn write_plan(
             format!("on the best {}", count(n_candidates, "label")),
         );
     }
-    if config.calibration.enabled {
-        let n_points = config.calibration.hold_out.n_points;
+    if plan.recipe().final_score.is_fitted() {
+        let n_points = config.hold_out.n_points;
         row(
             "calibration",
             format!("on at most {}", count(n_points, "point")),
@@ -148,7 +135,7 @@ fn write_plan(
         ("AdamW moments", estimate.moments),
         ("step buffers", estimate.step),
         ("ranker (after training)", estimate.ranker),
-        ("judge (after the ranker)", estimate.judge),
+        ("final scorer (after the ranker)", estimate.final_scorer),
         ("finished members", estimate.members),
     ] {
         table.row([name.to_string(), size(n_bytes)]);
@@ -201,7 +188,7 @@ fn n_head_parameters(plan: &Plan) -> usize {
 }
 
 /// The operations of all steps at an assumed share of the matrix product's rate, which is measured here.
-fn estimated_seconds(plan: &Plan, work: &Work) -> f64 {
+fn estimated_seconds(plan: &Plan, work: &Workload) -> f64 {
     let mut sgemm = Sgemm::new();
     let rate = median(&[sgemm.measure(), sgemm.measure(), sgemm.measure()]);
     let (n_points, dim) = (work.points_per_epoch as f64, plan.config().encoder.dim);
@@ -228,7 +215,7 @@ fn estimated_seconds(plan: &Plan, work: &Work) -> f64 {
         (EncoderKind::Bag, _) | (_, Some(0)) => 1.0,
         _ => 3.0 * n_trainings * n_epochs.iter().sum::<usize>() as f64,
     };
-    let encoder = n_encodings * work.encoder_flops / ENCODER_SHARE;
+    let encoder = n_encodings * work.transformer_flops / ENCODER_SHARE;
     (n_trainings * head + encoder) / (rate * 1e9)
 }
 
@@ -257,10 +244,12 @@ mod tests {
         let plan = Config::default().resolve(counts).unwrap();
         let estimate = MemoryEstimate::default();
         let mut out = Vec::new();
-        let work = Work {
+        let work = Workload {
             points_per_epoch: 51_213 + 9_495,
             n_passes: 2,
-            encoder_flops: 0.0,
+            learns_label_texts: true,
+            n_transformer_parameters: None,
+            transformer_flops: 0.0,
         };
         write_plan(&mut out, &plan, &estimate, n_bag_parameters(&plan), &work).unwrap();
         let out = String::from_utf8(out).unwrap();

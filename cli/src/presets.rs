@@ -39,7 +39,7 @@ pub(crate) fn config(name: &str) -> anyhow::Result<Config> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use elias::config::{DataCounts, EncoderKind};
+    use elias::config::{DataCounts, EncoderKind, IndexMode, Recipe, Reduction};
 
     #[test]
     fn every_preset_can_be_used() {
@@ -56,7 +56,8 @@ mod tests {
                 EncoderKind::Transformer,
                 "{name}"
             );
-            assert!(plan.config().stage1.rates.encoder <= 1e-3, "{name}");
+            let [first, second] = plan.config().rates.by_stage();
+            assert!(first.encoder.max(second.encoder) <= 1e-3, "{name}");
         }
     }
 
@@ -114,11 +115,10 @@ mod tests {
                 [row.epochs / 3, row.epochs - row.epochs / 3],
                 "{name}"
             );
-            for stage in [&config.stage1, &config.stage2] {
-                let rates = &stage.rates;
-                let found = [rates.labels, rates.clusters, rates.encoder];
-                let expected = [row.rates[0], row.rates[0], row.rates[1]];
-                assert_eq!((found, rates.edges), (expected, None), "{name}");
+            for rates in config.rates.by_stage() {
+                let found = [rates.labels, rates.clusters, rates.edges, rates.encoder];
+                let expected = [row.rates[0], row.rates[0], row.rates[0], row.rates[1]];
+                assert_eq!(found, expected, "{name}");
             }
             assert_eq!(config.train.batch_size, row.batch_size, "{name}");
             let index = &config.index;
@@ -132,39 +132,20 @@ mod tests {
                 (2000, 20),
                 "{name}"
             );
-            let recipe = [
-                "index.mode=learned",
-                "index.start=random",
-                "loss.reduction=mean",
-                "loss.lambda=0.05",
-                "loss.positives=shortlisted",
-                "clustering.warmup_epochs=5",
-                "encoder.dropout=0.5",
-                "encoder.pooling=cls",
-                "optim.second_moments=coordinate",
-                "optim.weight_decay=0.01",
-                "optim.weight_decay_index=0.01",
-                "optim.update_every=10",
-                "train.label_texts=off",
-                "ranker.enabled=true",
-                "ranker.loss=logistic",
-                "ranker.cost=1.0",
-                "ranker.negatives=candidates",
-                "ranker.n_candidates=100",
-                "ranker.use_embedding=true",
-                "ranker.word_pairs=false",
-                "calibration.enabled=true",
-                "calibration.kind=tree",
-                "calibration.neighbours=false",
-                "calibration.refit=false",
-                "calibration.hold_out.n_points=5000",
-                "calibration.hold_out.near_duplicates=2.0",
-                "ensemble.members=3",
-            ];
-            for setting in recipe {
-                let same = config.with_value(setting).unwrap();
-                assert_eq!(config.differences(&same), [""; 0], "{name}");
-            }
+            assert_eq!(config.train.lambda, 0.05, "{name}");
+            assert_eq!(config.encoder.dropout, 0.5, "{name}");
+            assert_eq!(
+                (config.hold_out.n_points, config.ensemble.members),
+                (5000, 3)
+            );
+            let paper = Config::from_toml("recipe = \"paper\"").unwrap();
+            let expected = Recipe {
+                reduction: Reduction::Mean,
+                ..Recipe::of(&paper)
+            };
+            assert_eq!(Recipe::of(&config), expected, "{name}");
+            assert_eq!(config.index.mode, IndexMode::Learned, "{name}");
+            assert_eq!(config.ranker, paper.ranker, "{name}");
         }
     }
 

@@ -301,8 +301,13 @@ fn nonsense_values_are_refused_by_name() {
     for arguments in [
         ["predict", model, "--threshold", "nan"],
         ["predict", model, "--top-k", "0"],
-        ["train", &data, "--dry-run", "--set=loss.lambda=-1"],
-        ["train", &data, "--dry-run", "--set=optim.weight_decay=-0.1"],
+        ["train", &data, "--dry-run", "--set=train.lambda=-1"],
+        [
+            "train",
+            &data,
+            "--dry-run",
+            "--set=ablation.weight_decay=-0.1",
+        ],
         ["train", &data, "--dry-run", "--set=encoder.max_len=0"],
     ] {
         let ran = run(arguments);

@@ -52,9 +52,9 @@ const FAST: [&str; 9] = [
     "stage1.epochs=6",
     "stage2.epochs=6",
     "train.keep_stage1=true",
-    "calibration.hold_out.n_points=30",
-    "calibration.hold_out.min_points=10",
-    "calibration.hold_out.near_duplicates=2",
+    "hold_out.n_points=30",
+    "hold_out.min_points=10",
+    "hold_out.near_duplicates=2",
 ];
 
 fn sets(settings: &[&'static str]) -> Vec<&'static str> {
@@ -182,8 +182,8 @@ fn a_grid_is_trained_once_and_goes_on_where_it_was() {
         let lambdas = ["--set", lambdas];
         json(arguments.into_iter().chain(sets(&FAST)).chain(lambdas))
     };
-    let first = sweep("loss.lambda=0.05");
-    let second = sweep("loss.lambda=0,0.05");
+    let first = sweep("train.lambda=0.05");
+    let second = sweep("train.lambda=0,0.05");
     assert_eq!(
         (
             first.as_array().unwrap().len(),
@@ -197,7 +197,7 @@ fn a_grid_is_trained_once_and_goes_on_where_it_was() {
     assert_eq!(results.lines().filter(|line| !line.is_empty()).count(), 2);
     let svg = std::fs::read_to_string(Path::new(out).join("sweep.svg")).unwrap();
     assert!(
-        svg.starts_with("<svg") && svg.contains("loss.lambda"),
+        svg.starts_with("<svg") && svg.contains("train.lambda"),
         "{svg}"
     );
     assert_eq!(

@@ -22,9 +22,9 @@ fn two_models() -> (tempfile::TempDir, [PathBuf; 2]) {
             "--set",
             "stage1.epochs=8",
             "--set",
-            "calibration.hold_out.min_points=5",
+            "hold_out.min_points=5",
             "--set",
-            "calibration.hold_out.near_duplicates=2",
+            "hold_out.near_duplicates=2",
         ];
         let ran = train(&data, &model, &more);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);

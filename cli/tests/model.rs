@@ -92,9 +92,9 @@ fn a_calibrated_model_gives_probabilities_and_says_how_far_they_hold() {
     // The texts of this data are mostly the same.
     let more = [
         "--set",
-        "calibration.hold_out.min_points=1",
+        "hold_out.min_points=1",
         "--set",
-        "calibration.hold_out.near_duplicates=2",
+        "hold_out.near_duplicates=2",
     ];
     let ran = train(&data, &model, &more);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);

@@ -135,10 +135,10 @@ fn trainings_killed_at_twenty_points_end_in_the_same_bytes() {
 fn ensembles_with_a_warm_up_and_rare_updates_survive_kills_as_well() {
     let settings = [
         "ensemble.members=2",
-        "calibration.hold_out.n_points=12",
-        "calibration.hold_out.min_points=5",
-        "clustering.warmup_epochs=2",
-        "optim.update_every=3",
+        "hold_out.n_points=12",
+        "hold_out.min_points=5",
+        "ablation.warmup_epochs=2",
+        "ablation.update_every=3",
         "stage1.epochs=6",
         "stage2.epochs=6",
     ];

@@ -14,7 +14,7 @@ use elias::data::{
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use super::{join, repository, split, temporary, told};
+use super::{checked, join, repository, split, temporary};
 
 /// The formats of one file, by the first byte of an input; none is to be recognised.
 const SINGLE: [Option<Format>; 9] = [
@@ -62,10 +62,10 @@ pub fn lines(bytes: &[u8]) {
     let known = known_labels();
     let options = ReadOptions {
         format,
-        known_labels: (0x80 <= choice).then_some(&known),
+        known_labels: (choice >= 0x80).then_some(&known),
         ..ReadOptions::default()
     };
-    if let Some((dataset, _)) = told(read_bytes("input", content, &options)) {
+    if let Some((dataset, _)) = checked(read_bytes("input", content, &options)) {
         check_dataset(&dataset);
         if dataset.texts().is_some() {
             check_written(&dataset);
@@ -89,7 +89,7 @@ pub fn files(bytes: &[u8]) {
         format: (choice < 0x80).then_some(format),
         ..ReadOptions::default()
     };
-    if let Some((dataset, _)) = told(read(directory.path(), &options)) {
+    if let Some((dataset, _)) = checked(read(directory.path(), &options)) {
         check_dataset(&dataset);
     }
 }
@@ -103,7 +103,7 @@ pub fn npz(bytes: &[u8]) {
         0 => in_file(&archive(&split(content, ARRAYS.len()))),
         _ => in_file(content),
     };
-    if let Some(matrix) = told(read_npz(&file)) {
+    if let Some(matrix) = checked(read_npz(&file)) {
         assert!(matrix.values().iter().all(|value| value.is_finite()));
     }
 }
@@ -122,16 +122,16 @@ pub fn predictions(bytes: &[u8]) {
         ids: (n_points == 2).then_some(&ids),
     };
     let rows = read_predictions(&file, &shape);
-    if let Some(rows) = told(rows) {
+    if let Some(rows) = checked(rows) {
         assert_eq!(rows.len(), usize::from(n_points));
         let is_ranked = |pair: &[elias::Scored]| pair[1].score <= pair[0].score;
         assert!(rows.iter().all(|row| row.windows(2).all(is_ranked)));
     }
 }
 
-/// A list of label names; what was read once is the same after it was written.
+/// A list of label names, which is the same after it was written and read again.
 pub fn labels(bytes: &[u8]) {
-    if let Some(labels) = told(read_label_list(&in_file(bytes))) {
+    if let Some(labels) = checked(read_label_list(&in_file(bytes))) {
         let path = place().with_extension("labels.txt");
         write_label_list(&path, &labels).expect("a small file can be written");
         let again = read_label_list(&path).expect("what was written can be read");
@@ -148,8 +148,8 @@ pub fn pipes(bytes: &[u8]) {
     drop(writer);
     let path = format!("/dev/fd/{}", reader.as_raw_fd());
     let options = ReadOptions::default();
-    let piped = told(read(path.as_ref(), &options));
-    let expected = told(read_bytes("input", bytes, &options));
+    let piped = checked(read(path.as_ref(), &options));
+    let expected = checked(read_bytes("input", bytes, &options));
     let texts =
         |read: &Option<(Dataset, Summary)>| read.as_ref().map(|(data, _)| data.texts().cloned());
     assert_eq!(texts(&piped), texts(&expected));
@@ -160,13 +160,13 @@ pub fn pipes(bytes: &[u8]) {
 
 /// Texts to predict for, and the same bytes as filter pairs.
 pub fn inputs(bytes: &[u8]) {
-    if let Some(inputs) = told(TextInputs::new("input", bytes)) {
+    if let Some(inputs) = checked(TextInputs::new("input", bytes)) {
         // Reading goes on after a bad text; there are never more texts than bytes.
-        let n_texts = inputs.map(told).count();
+        let n_texts = inputs.map(checked).count();
         let is_compressed = bytes.starts_with(&[0x1f, 0x8b]) || bytes.starts_with(&[0x28, 0xb5]);
         assert!(is_compressed || n_texts <= bytes.len());
     }
-    told(read_filter_pairs(&in_file(bytes)));
+    checked(read_filter_pairs(&in_file(bytes)));
 }
 
 fn check_dataset(dataset: &Dataset) {
@@ -178,7 +178,7 @@ fn check_dataset(dataset: &Dataset) {
     assert!(values.iter().all(|value| *value > 0.0 && value.is_finite()));
 }
 
-/// What was read once is the same after it was written in a format that holds everything.
+/// Checks that a data set is the same after it was written in a format that holds everything.
 fn check_written(dataset: &Dataset) {
     for format in [Format::Jsonl, Format::Csv, Format::Tsv] {
         check_written_as(dataset, format);
@@ -342,8 +342,7 @@ pub fn npz_seeds() -> Vec<Vec<u8>> {
             &integers(&[0x3f80_0000, 0x3f00_0000, 0x3f80_0000]),
         ),
     ];
-    let arrays: Vec<&[u8]> = arrays.iter().map(Vec::as_slice).collect();
-    seeds.push([&[0][..], &join(&arrays)].concat());
+    seeds.push([&[0][..], &join(&arrays.each_ref().map(Vec::as_slice))].concat());
     seeds
 }
 
@@ -386,8 +385,10 @@ pub fn labels_seeds() -> Vec<Vec<u8>> {
     contents.map(|content| content.as_bytes().to_vec()).to_vec()
 }
 
-/// As for files, without the byte that chooses the format.
+/// Like [`files`], without the byte that chooses the format.
 pub fn pipes_seeds() -> Vec<Vec<u8>> {
-    let seeds = lines_seeds().into_iter();
-    seeds.map(|seed| seed[1..].to_vec()).collect()
+    lines_seeds()
+        .into_iter()
+        .map(|seed| seed[1..].to_vec())
+        .collect()
 }

@@ -1,4 +1,4 @@
-//! What is done with hostile bytes: one function per target, with valid inputs to start from.
+//! Fuzz targets: one function per reader of hostile bytes, with valid inputs to start from.
 //!
 //! `cargo fuzz run TARGET` searches by coverage; `tests/fuzz.rs` includes this file and runs a bounded number of
 //! seeded mutations of the same inputs with every `cargo test`. A target fails by a panic, by running out of memory or
@@ -15,17 +15,17 @@ use std::path::{Path, PathBuf};
 
 use elias::{Error, Result};
 
-/// A way in for hostile bytes.
+/// A reader of hostile bytes.
 pub struct Target {
     /// Its name for `cargo fuzz run`.
     pub name: &'static str,
-    /// Reads the bytes, and checks what comes of it.
+    /// Reads the bytes, and checks the result.
     pub run: fn(&[u8]),
     /// Valid inputs, or nearly so.
     pub seeds: fn() -> Vec<Vec<u8>>,
 }
 
-/// All of them.
+/// All targets.
 pub const TARGETS: [Target; 10] = [
     Target {
         name: "lines",
@@ -79,11 +79,11 @@ pub const TARGETS: [Target; 10] = [
     },
 ];
 
-/// No error message is longer, whatever stands in a file.
+/// Upper bound of the bytes of an error message, whatever the content of a file.
 const MAX_MESSAGE: usize = 2000;
 
-/// What was read; an error must be told in a line.
-fn told<T>(result: Result<T>) -> Option<T> {
+/// The value read, if any; an error must be one short line.
+fn checked<T>(result: Result<T>) -> Option<T> {
     result
         .map_err(|error: Error| check_message(&error.to_string()))
         .ok()
@@ -94,7 +94,7 @@ fn check_message(message: &str) {
     assert!(is_line, "a message of {} bytes: {message}", message.len());
 }
 
-/// What stands between files, or between the arrays of an archive, in one input.
+/// The separator between files, or between the arrays of an archive, in one input.
 const SEPARATOR: &[u8] = b"\n\0\n";
 
 fn join(parts: &[&[u8]]) -> Vec<u8> {

@@ -11,9 +11,9 @@ use elias::tools::{describe, verify};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{repository, temporary, told};
+use super::{checked, repository, temporary};
 
-/// A model. The first byte says which file is replaced, 0 for the manifest; then comes its content.
+/// A model. The first byte chooses the file that is replaced, 0 for the manifest; then comes its content.
 pub fn load(bytes: &[u8]) {
     let Some((&choice, content)) = bytes.split_first() else {
         return;
@@ -25,10 +25,10 @@ pub fn load(bytes: &[u8]) {
         let model =
             model.get_or_init(|| Forged::new(files(&repository("tests/fixtures/model-v1/model"))));
         model.with_replaced(choice, content, |directory| {
-            told(describe(directory));
-            if let Some(predictor) = told(verify(directory)) {
+            checked(describe(directory));
+            if let Some(predictor) = checked(verify(directory)) {
                 for text in ["word1 word2 noise3", ""] {
-                    if let Some(answers) = told(predictor.predict(text, 5)) {
+                    if let Some(answers) = checked(predictor.predict(text, 5)) {
                         assert!(answers.iter().all(|answer| answer.score.is_finite()));
                     }
                 }
@@ -56,8 +56,9 @@ pub(super) fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
 
 /// An input for each file: its number, 0 for the manifest, and its content.
 pub(super) fn seeds_of(files: &BTreeMap<String, Vec<u8>>) -> Vec<Vec<u8>> {
-    let others = files.iter().filter(|(name, _)| *name != MANIFEST);
-    let others = others
+    let others = files
+        .iter()
+        .filter(|(name, _)| *name != MANIFEST)
         .zip(1u8..)
         .map(|((_, bytes), number)| (number, &bytes[..]));
     let manifest = without_checksum(&files[MANIFEST]);
@@ -105,8 +106,7 @@ impl Forged {
     /// Runs the work with a file replaced and all hashes right, then puts everything back.
     pub(super) fn with_replaced(&self, choice: u8, content: &[u8], work: impl FnOnce(&Path)) {
         let directory = self.directory.path();
-        let others = self.files.keys().filter(|name| *name != MANIFEST);
-        let others: Vec<&String> = others.collect();
+        let others: Vec<&String> = self.files.keys().filter(|name| *name != MANIFEST).collect();
         let number = usize::from(choice) % (others.len() + 1);
         let put = |name: &str, bytes: &[u8]| {
             fs::write(directory.join(name), bytes).expect("a small file can be written");

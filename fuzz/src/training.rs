@@ -12,11 +12,11 @@ use elias::data::{CsrBuilder, Dataset, LabelSet, Texts};
 use elias::{Config, Event, Phase, Trainer};
 
 use super::model::{Forged, files, seeds_of};
-use super::{temporary, told};
+use super::{checked, temporary};
 
 const CONFIG: &str = "
-    [calibration]
-    enabled = false
+    [final_score]
+    kind = 'product'
     [ranker]
     enabled = false
     [encoder]
@@ -33,7 +33,7 @@ const CONFIG: &str = "
     epochs = 2
 ";
 
-/// A snapshot of stage 2. The first byte says which file is replaced, 0 for the manifest; then comes its content.
+/// A snapshot of stage 2. The first byte chooses the file that is replaced, 0 for the manifest; then comes its content.
 pub fn load(bytes: &[u8]) {
     let Some((&choice, content)) = bytes.split_first() else {
         return;
@@ -51,7 +51,7 @@ pub fn load(bytes: &[u8]) {
                 fs::write(slot.join(name), bytes).expect("a small file can be written");
             }
             let resumed = trainer().resume().overwrite();
-            told(resumed.train_to(directory.path(), dataset()));
+            checked(resumed.train_to(directory.path(), dataset()));
         });
     });
 }

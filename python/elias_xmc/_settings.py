@@ -1,7 +1,7 @@
 """Settings by keyword.
 
 The keyword of a setting is its key in `elias config` with `_` in the place of each `.`: `stage2.epochs` is
-`stage2_epochs`, `stage1.rates.encoder` is `stage1_rates_encoder`.
+`stage2_epochs`, `rates.encoder` is `rates_encoder`.
 """
 
 from __future__ import annotations
@@ -66,4 +66,6 @@ def _toml(keyword: str, value: Any) -> str:
         return repr(value)
     if isinstance(value, str):
         return json.dumps(value)
-    raise EliasValueError(f"setting {keyword}: found {type(value).__name__}, expected a number, a string, True or False")
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(_toml(keyword, one) for one in value)}]"
+    raise EliasValueError(f"setting {keyword}: found {type(value).__name__}, expected a number, a string, True, False or a list")

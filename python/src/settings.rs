@@ -48,8 +48,7 @@ impl Settings {
             config.encoder.pretrained = Some(directory.to_owned());
         } else if self.encoder.is_some() && config.encoder.kind == EncoderKind::Transformer {
             let default = Config::default();
-            config.stage1.rates.encoder = default.stage1.rates.encoder;
-            config.stage2.rates.encoder = default.stage2.rates.encoder;
+            config.rates.encoder = default.rates.encoder;
             config.encoder = default.encoder;
         }
         if config.encoder.kind == EncoderKind::Transformer && config.encoder.pretrained.is_none() {
@@ -61,27 +60,10 @@ impl Settings {
     }
 }
 
-/// The dotted keys of all settings, in the order of `elias config`, which shows those without a value, too.
+/// The dotted keys of all settings, in the order of `elias config`.
 #[pyfunction]
 pub(crate) fn setting_keys() -> Vec<String> {
-    let text = Config::default().to_commented_toml();
-    let mut section = "";
-    let mut keys = Vec::new();
-    for line in text.lines() {
-        if let Some(name) = line.strip_prefix('[') {
-            section = name.trim_end_matches(']');
-            continue;
-        }
-        // `key = value`, or `# key =` where it is unset; explanations do not end in `=`.
-        let unset = line
-            .strip_prefix("# ")
-            .and_then(|line| line.strip_suffix(" ="));
-        let set = line.split_once(" = ").filter(|_| !line.starts_with('#'));
-        if let Some(key) = unset.or(set.map(|(key, _)| key)) {
-            keys.push(format!("{section}.{key}"));
-        }
-    }
-    keys
+    Config::keys()
 }
 
 /// All settings with their explanations, as TOML.

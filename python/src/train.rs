@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use elias::config::DataCounts;
 use elias::data;
 use elias::{Config, Error, Event, Predictor, Trainer, tools};
 use elias_cli::shared;
@@ -72,13 +71,7 @@ pub(crate) fn train(
 
 /// Reports settings that no data could use, and a directory that is taken, before anything is computed.
 fn check(config: &Config, run: &Run) -> Result<(), Failure> {
-    let smallest = DataCounts {
-        n_points: 1,
-        n_labels: 1,
-        n_features: 1,
-        n_pairs: 0,
-    };
-    config.resolve(smallest)?;
+    config.validate()?;
     let Some(out) = &run.out else {
         if run.resume || run.overwrite {
             return Err(Failure::value("resume and overwrite need out"));
@@ -137,7 +130,7 @@ impl Training<'_> {
         };
         let mut trainer = Trainer::new(self.config.clone()).observer(&observer);
         if let Some(validation) = self.validation {
-            trainer = trainer.validate_on(validation);
+            trainer = trainer.validation(validation);
         }
         if self.run.resume {
             trainer = trainer.resume();

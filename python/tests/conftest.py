@@ -33,7 +33,7 @@ def make_data(n_points: int, seed: int = 0) -> tuple[list[str], list[list[str]]]
 
 
 #: Few passes, no second training: seconds become tenths.
-QUICK = {"stage1_epochs": 4, "stage2_epochs": 4, "encoder_dim": 32, "calibration_enabled": False, "train_batch_size": 16}
+QUICK = {"stage1_epochs": 4, "stage2_epochs": 4, "encoder_dim": 32, "final_score_kind": "product", "train_batch_size": 16}
 
 
 @pytest.fixture(scope="session")
@@ -60,5 +60,5 @@ def memory_model(data) -> elias_xmc.Model:
 
 @pytest.fixture(scope="session")
 def calibrated() -> elias_xmc.Model:
-    settings = {**QUICK, "calibration_enabled": True, "calibration_refit": False, "calibration_hold_out_near_duplicates": 2.0}
+    settings = {**QUICK, "final_score_kind": "boosted", "hold_out_refit": False, "hold_out_near_duplicates": 2.0}
     return elias_xmc.train(*make_data(1200, seed=1), **settings)

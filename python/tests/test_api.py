@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -192,20 +193,20 @@ def test_a_path_in_any_format_trains(data, tmp_path, memory_model):
 
 def test_settings_come_by_keyword_and_from_a_file(data, tmp_path):
     file = tmp_path / "config.toml"
-    file.write_text("[encoder]\ndim = 16\n[stage1]\nepochs = 1\n[stage2]\nepochs = 1\n[calibration]\nenabled = false\n")
-    config = elias_xmc.train(*data, config=file, encoder_dim=24, stage1_rates_labels=0.01).inspect()["config"]
+    file.write_text("[encoder]\ndim = 16\n[stage1]\nepochs = 1\n[stage2]\nepochs = 1\n[final_score]\nkind = 'product'\n")
+    config = elias_xmc.train(*data, config=file, encoder_dim=24, rates_labels=[0.01, 0.02]).inspect()["config"]
     assert config["encoder"]["dim"] == 24 and config["stage1"]["epochs"] == 1
-    assert config["stage1"]["rates"]["labels"] == pytest.approx(0.01)
-    assert elias_xmc.config().count("[stage") == 4 and "transformer" in elias_xmc.config("frozen")
+    assert config["rates"]["labels"] == pytest.approx([0.01, 0.02])
+    assert elias_xmc.config().count("\n[stage") == 2 and "transformer" in elias_xmc.config("frozen")
 
 
 def test_every_setting_is_a_keyword():
     from elias_xmc._settings import keywords
 
     text = elias_xmc.config()
-    lines = [line for line in text.splitlines() if not line.startswith("#") and " = " in line or line.endswith(" =")]
-    assert len(keywords()) == len(lines) >= 54
-    for keyword in ("features_max_features", "index_n_clusters", "stage1_rates_encoder", "calibration_hold_out_n_points"):
+    lines = [line for line in text.splitlines() if re.match(r"(# )?\w+ =", line)]
+    assert len(keywords()) == len(lines) >= 50
+    for keyword in ("features_max_features", "index_n_clusters", "rates_encoder", "hold_out_n_points", "ablation_pooling"):
         assert keyword in keywords()
     model = elias_xmc.train(["a b", "c d"], [["x"], ["y"]], features_max_features=3, index_n_clusters=2, stage2_epochs=1)
     assert model.inspect()["n_features"] == 3 and model.inspect()["n_clusters"] == 2
@@ -284,7 +285,7 @@ def test_what_the_documents_show_runs(document, tmp_path, monkeypatch):
 
 def test_models_become_one_ensemble(data, model_path, tmp_path):
     # Texts of so few words are near duplicates, and the first model says whether those calibrate.
-    settings = {**QUICK, "train_seed": 7, "calibration_hold_out_near_duplicates": 2.0}
+    settings = {**QUICK, "train_seed": 7, "hold_out_near_duplicates": 2.0}
     other = elias_xmc.train(*data, out=tmp_path / "other", **settings)
     merged = elias_xmc.merge([model_path, other], tmp_path / "merged")
     assert merged.inspect()["n_members"] == 2 and not merged.is_calibrated

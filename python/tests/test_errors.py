@@ -287,7 +287,7 @@ def test_a_panic_is_an_exception():
 import elias_xmc
 for bad in (float("nan"), -1, 10**30, "", None, object()):
     try:
-        elias_xmc.train(["a b", "c d"], [["x"], ["y"]], stage1_rates_labels=bad, stage2_epochs=1)
+        elias_xmc.train(["a b", "c d"], [["x"], ["y"]], rates_labels=bad, stage2_epochs=1)
     except (elias_xmc.EliasError, TypeError, OverflowError):
         pass
 """

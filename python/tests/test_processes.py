@@ -114,7 +114,7 @@ import elias_xmc
 def say(event):
     if event["event"] == "epoch" and event["phase"] == "stage 2":
         print("epoch", flush=True)
-settings = dict(stage1_epochs=2, stage2_epochs={epochs}, encoder_dim=32, calibration_enabled=False, train_batch_size=16)
+settings = dict(stage1_epochs=2, stage2_epochs={epochs}, encoder_dim=32, final_score_kind="product", train_batch_size=16)
 try:
     model = elias_xmc.train(*make_data(120), out={out!r}, progress=say, checkpoint_every=0.05, resume={resume}, **settings)
     print("trained", model.predict("red apple", k=3))

@@ -23,7 +23,7 @@ from elias_xmc import EliasClassifier  # noqa: E402
 
 #: The checks have a few dozen points, far fewer than the defaults are for.
 SMALL = EliasClassifier(
-    stage1_epochs=30, stage2_epochs=30, encoder_dim=32, encoder_dropout=0.0, train_batch_size=16, calibration_enabled=False
+    stage1_epochs=30, stage2_epochs=30, encoder_dim=32, encoder_dropout=0.0, train_batch_size=16, final_score_kind="product"
 )
 
 #: Each check that is not met, and why.
@@ -69,8 +69,8 @@ def test_the_kind_of_y_is_the_kind_of_the_answer(data, fitted):
 
 def test_probabilities_where_the_model_is_calibrated():
     texts, labels = make_data(1200, seed=1)
-    settings = {**QUICK, "calibration_enabled": True, "calibration_refit": False}
-    classifier = EliasClassifier(**settings, calibration_hold_out_near_duplicates=2.0).fit(texts, labels)
+    settings = {**QUICK, "final_score_kind": "boosted", "hold_out_refit": False}
+    classifier = EliasClassifier(**settings, hold_out_near_duplicates=2.0).fit(texts, labels)
     assert classifier.model_.is_calibrated
     found, probabilities = classifier.predict(texts[:50]), classifier.predict_proba(texts[:50])
     assert ((probabilities > 0.5).astype(int) != found).nnz == 0

@@ -138,7 +138,7 @@ def test_options_of_training_are_passed_on(annif):
 def test_settings_of_a_toml_file_may_be_tables(annif):
     (annif.directory / "projects.cfg").unlink()
     project = '[elias]\nlanguage = "en"\nbackend = "elias"\nvocab = "things"\n'
-    annif.write("projects.toml", project + '"stage1.epochs" = 20\n[elias.stage2]\nepochs = 6\nrates.encoder = 0.003\n')
+    annif.write("projects.toml", project + '"stage1.epochs" = 20\n[elias.stage2]\nepochs = 6\n[elias.rates]\nencoder = 0.003\n')
     annif.run("train", "elias", "train.tsv")
     assert {subject for subject, _ in annif.suggest("a sweet green cherry")[:2]} == {"fruit", "green"}
     annif.write("projects.toml", project + "[elias.stage2]\nepoch = 6\n")

@@ -46,7 +46,7 @@ QUICK = {
     "stage2_epochs": 3,
     "encoder_dim": 32,
     "train_batch_size": 32,
-    "calibration_hold_out_near_duplicates": 2.0,
+    "hold_out_near_duplicates": 2.0,
 }
 
 
@@ -65,7 +65,7 @@ def model(directory) -> str:
 @pytest.fixture(scope="session")
 def uncalibrated(directory) -> str:
     path = str(directory / "uncalibrated")
-    elias_xmc.train(*make_data(200, seed=2), out=path, **QUICK, calibration_enabled=False)
+    elias_xmc.train(*make_data(200, seed=2), out=path, **QUICK, final_score_kind="product")
     return path
 
 

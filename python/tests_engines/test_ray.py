@@ -126,7 +126,7 @@ def _fail(*_) -> None:
 def test_a_grid_of_settings_becomes_one_model(tmp_path):
     data, held_out = make_data(300, seed=5), make_data(300, seed=6)
     grid = [{"stage2_epochs": 2}, {"stage2_epochs": 4, "train_seed": 9}]
-    options = {**QUICK, "calibration_hold_out_min_points": 20}
+    options = {**QUICK, "hold_out_min_points": 20}
     model = elias_xmc.ray.train_members(*data, out=tmp_path / "model", members=grid, calibrate=held_out, **options)
     assert model.is_calibrated and model.inspect()["n_members"] == 2
     alone = elias_xmc.train(*data, out=tmp_path / "alone", **{**options, **grid[1]})

@@ -139,7 +139,7 @@ class Model {
         place: reached.length ? 1 + (answer.id % 9) : null, paths: reached, shortlist_score, relevance,
         model_score: shortlist_score * relevance,
         ranker: { margin: sum - 0.4, score: 1 / (1 + Math.exp(0.4 - sum)), embedding: 0, intercept: -0.4, words },
-        judge: {
+        sources: {
           score: answer.score, without_network: answer.score * 0.8, without_ranker: answer.score * 1.15,
           without_neighbours: answer.score * 0.3, without_names: answer.score * (name ? 0.9 : 1),
         },

@@ -1,4 +1,4 @@
-// What each source contributes to an answer: how the score would change without it.
+// The part of each source in an answer: how the score would change without it.
 
 import { bar, el } from "./dom.js";
 import { percent, score, signed } from "./format.js";
@@ -13,25 +13,25 @@ const SOURCES = [
 // Differences below this are not worth a word.
 const SMALL = 0.0005;
 
-export function experts(answer) {
+export function sources(answer) {
   const heading = el("h3", {}, "Where the score comes from");
-  const judges = answer.members.map((member) => member.judge).filter(Boolean);
-  if (judges.length === 0) return el("section", {}, heading, ...withoutJudge(answer));
-  const mean = (name) => judges.reduce((sum, judge) => sum + judge[name], 0) / judges.length;
+  const members = answer.members.map((member) => member.sources).filter(Boolean);
+  if (members.length === 0) return el("section", {}, heading, ...products(answer));
+  const mean = (name) => members.reduce((sum, member) => sum + member[name], 0) / members.length;
   const all = mean("score");
   const rows = SOURCES.map(([key, name, words]) => ({ name, words, without: mean(key), change: all - mean(key) }));
   const largest = Math.max(SMALL, ...rows.map((row) => Math.abs(row.change)));
   const items = rows.map(({ name, words, without, change }) => {
     const isSmall = Math.abs(change) < SMALL;
-    const verdict = isSmall ? "makes no difference" : change > 0 ? "raises it" : "lowers it";
+    const effect = isSmall ? "makes no difference" : change > 0 ? "raises it" : "lowers it";
     const kind = change > 0 ? "for" : "against";
     return el("li", { class: "source" },
       el("span", { class: "source-name", title: `${name} ${words}` }, name),
-      el("span", { class: "source-verdict" }, isSmall ? verdict : `${verdict} by ${score(Math.abs(change))}`),
+      el("span", { class: "source-effect" }, isSmall ? effect : `${effect} by ${score(Math.abs(change))}`),
       bar(isSmall ? 0 : Math.abs(change) / largest, kind),
       el("span", { class: "soft source-without" }, `without: ${score(without)}`));
   });
-  const many = judges.length > 1 ? ` These are means over the ${judges.length} members of the model.` : "";
+  const many = members.length > 1 ? ` These are means over the ${members.length} members of the model.` : "";
   return el("section", {}, heading,
     el("p", {}, `With all sources the score is ${score(all)}. Each line shows how one of them changes it.`),
     el("ul", { class: "sources" }, items),
@@ -41,8 +41,8 @@ export function experts(answer) {
       el("p", { class: "soft" }, `The sources can outweigh each other, so the differences do not add up to the score.${many}`)));
 }
 
-// A model without a judge multiplies, or looks up, what the network and the ranker say.
-function withoutJudge(answer) {
+// A model without boosted trees multiplies, or looks up, the scores of the network and the ranker.
+function products(answer) {
   const lines = answer.members.map((member, i) => {
     const who = answer.members.length > 1 ? `Member ${i + 1}: ` : "";
     const ranker = member.ranker ? `, the word weights ${score(member.ranker.score)}` : "";

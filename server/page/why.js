@@ -8,7 +8,7 @@ import { announce, bdi, el, problem } from "./dom.js";
 import { count, listed, signed } from "./format.js";
 import { hashOf } from "./router.js";
 import { modelName } from "./store.js";
-import { experts } from "./why-sources.js";
+import { sources } from "./why-sources.js";
 import { pathSection } from "./why-path.js";
 import { examples } from "./why-examples.js";
 import { termsOf, weigh } from "./words.js";
@@ -106,7 +106,7 @@ function sections(explanation, answer, body, close) {
       el("button", { class: "icon-button", type: "button", "aria-label": "Close the reasons", onclick: close }, "✕")),
     el("p", { class: "why-sum" }, el("strong", {}, valueText(answer)), " · learned from ", count(answer.n_points, "example"), " · ", label),
     wordSection(explanation.text ?? body.text, answer),
-    experts(answer),
+    sources(answer),
     pathSection(answer, model),
     examples(explanation.neighbours ?? [], answer, model),
     copyBox("This explanation in code", request),

@@ -29,7 +29,7 @@ pub(crate) fn model(prefix: &str, seed: u64) -> Predictor {
         encoder.dim = 8
         stage1.epochs = 4
         stage2.epochs = 4
-        [calibration.hold_out]
+        [hold_out]
         n_points = 12
         min_points = 5
         [index]

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use super::{Sgemm, median};
-use crate::config::{Config, LearningRates};
+use crate::config::{Config, LearningRates, Recipe};
 use crate::data::Pretrained;
 use crate::encoder::{
     Architecture, Encoder, Shape, StepSeed, TrainableEncoder, TransformerEncoder,
@@ -47,7 +47,7 @@ impl EncoderBench {
     /// As reading a pretrained encoder for training.
     pub fn from_directory(directory: impl AsRef<Path>) -> Result<Self> {
         let files = Pretrained::read(directory.as_ref())?;
-        let encoder = TransformerEncoder::from_pretrained(&files, &Config::default().encoder, 1)?;
+        let encoder = TransformerEncoder::from_pretrained(&files, &Config::default())?;
         Ok(EncoderBench { encoder })
     }
 
@@ -69,7 +69,7 @@ impl EncoderBench {
             n_heads: 12,
             epsilon: 1e-12,
         };
-        let encoder = TransformerEncoder::random(&shape, &Config::default().encoder, 1);
+        let encoder = TransformerEncoder::random(&shape, &Config::default(), 1);
         Some(EncoderBench { encoder })
     }
 
@@ -129,7 +129,7 @@ struct Trainer {
 
 impl Trainer {
     fn new(encoder: &mut TransformerEncoder) -> Self {
-        let kind = Config::default().optim.second_moments;
+        let kind = Recipe::of(&Config::default()).second_moments;
         let parameters = encoder.parameters();
         let moments = parameters
             .iter()
@@ -159,11 +159,12 @@ impl Trainer {
         let entries = self.gradient.values_mut().iter_mut().zip(0..);
         entries.for_each(|(value, at): (&mut f32, i32)| *value = ((at % 7) - 3) as f32 * 1e-3);
         encoder.backward(points, rows, &self.gradient);
+        let config = Config::default();
         let rates = LearningRates {
             encoder: 1e-5,
-            ..LearningRates::default()
+            ..config.rates.by_stage()[0]
         };
-        let rates = self.schedule.rates(step, &rates, &Config::default().optim);
+        let rates = self.schedule.rates(step, &rates, &Recipe::of(&config));
         let parameters = encoder.parameters().into_iter().zip(&mut self.moments);
         parameters.for_each(|(parameter, moments)| update_parameter(parameter, moments, &rates));
     }

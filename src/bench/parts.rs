@@ -43,7 +43,7 @@ pub fn clusters_per_rank(n_clusters: usize, n_processes: usize) -> f64 {
 /// # Errors
 /// As [`Trainer::train`](crate::Trainer::train).
 pub fn train_stages(prepared: PreparedTraining<'_>, max_steps: Option<usize>) -> Result<()> {
-    prepared.train_stages(max_steps)
+    prepared.measure_stages(max_steps)
 }
 
 #[cfg(test)]

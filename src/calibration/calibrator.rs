@@ -16,7 +16,7 @@ pub(crate) struct CandidateScores {
     /// The ranker's score q.
     pub ranker: f32,
     /// Number of training points of the label, f.
-    pub frequency: u32,
+    pub frequency: f32,
 }
 
 impl CandidateScores {
@@ -29,12 +29,7 @@ impl CandidateScores {
     /// (p, q, p·q, f).
     #[inline]
     fn features(&self) -> [f32; 4] {
-        [
-            self.model,
-            self.ranker,
-            self.product(),
-            self.frequency as f32,
-        ]
+        [self.model, self.ranker, self.product(), self.frequency]
     }
 }
 
@@ -168,10 +163,10 @@ mod tests {
             frequency,
         };
         let candidates = [
-            candidate(0.2, 3),
-            candidate(0.2, 3),
-            candidate(0.8, 3),
-            candidate(0.8, 3),
+            candidate(0.2, 3.0),
+            candidate(0.2, 3.0),
+            candidate(0.8, 3.0),
+            candidate(0.8, 3.0),
         ];
         let relevant = [false, false, true, false];
         let mixing = Mixing {
@@ -181,7 +176,7 @@ mod tests {
             ranker_power: 2.0,
         };
         let calibrator = Calibrator::fit(&candidates, &relevant, TREE_LIMITS, mixing).unwrap();
-        let score = calibrator.score(candidate(0.9, 8));
+        let score = calibrator.score(candidate(0.9, 8.0));
         assert!((score - (0.3 * 0.5 + 0.7 * 0.225)).abs() < 1e-6, "{score}");
     }
 

@@ -23,7 +23,7 @@ fn candidates(fixture: &Value) -> (Vec<CandidateScores>, Vec<bool>) {
         .map(|at| CandidateScores {
             model: model[at] as f32,
             ranker: ranker[at] as f32,
-            frequency: frequency[at] as u32,
+            frequency: frequency[at] as f32,
         })
         .collect();
     let relevant = fixture["relevant"].as_array().unwrap();

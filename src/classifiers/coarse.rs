@@ -1,7 +1,8 @@
 //! W_L in eight bits: a quarter of the bytes shows which shortlisted rows are worth reading in full.
 //!
 //! A row is ŵ = scale·whole numbers, and ‖w − ŵ‖ is kept; an embedding becomes φ̂ with sixteen bits. Then
-//! w·φ = ŵ·φ̂ + (w − ŵ)·φ + ŵ·(φ − φ̂) ≤ ŵ·φ̂ + ‖w − ŵ‖·‖φ‖ + ‖ŵ‖·‖φ − φ̂‖, which is exact about who may be left out.
+//! w·φ = ŵ·φ̂ + (w − ŵ)·φ + ŵ·(φ − φ̂) ≤ ŵ·φ̂ + ‖w − ŵ‖·‖φ‖ + ‖ŵ‖·‖φ − φ̂‖: a bound, so that
+//! no row is left out wrongly.
 
 use rayon::prelude::*;
 
@@ -10,18 +11,18 @@ use crate::error::{Error, Result};
 use crate::kernels::Kernels;
 use crate::matrix::Matrix;
 
-/// Largest whole number of a row.
+/// Largest absolute integer of a rounded row.
 const ROW_LIMIT: f32 = 127.0;
-/// Largest that a file may hold.
+/// Largest absolute integer that a file may hold.
 const TYPE_LIMIT: f32 = 128.0;
 
-/// The rows of W_L in whole numbers of eight bits.
+/// The rows of W_L as 8-bit integers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CoarseRows {
     values: Matrix<i8>,
     /// The value of an integer unit, per row.
     scales: Vec<f32>,
-    /// ‖w − ŵ‖, a row each; the largest number if the row is not finite.
+    /// ‖w − ŵ‖, per row; the largest number if the row is not finite.
     errors: Vec<f32>,
 }
 
@@ -55,14 +56,14 @@ impl CoarseRows {
     /// Rows that were rounded before.
     ///
     /// # Errors
-    /// [`Error::InvalidMatrix`] if there is not one scale and one error of at least 0 a row.
+    /// [`Error::InvalidModel`] if there is not one scale and one error of at least 0 per row.
     pub(crate) fn from_parts(
         values: Matrix<i8>,
         scales: Vec<f32>,
         errors: Vec<f32>,
     ) -> Result<Self> {
         let n_rows = values.n_rows();
-        let fits = |list: &[f32]| list.len() == n_rows && list.iter().all(|value| 0.0 <= *value);
+        let fits = |list: &[f32]| list.len() == n_rows && list.iter().all(|value| *value >= 0.0);
         if !fits(&scales) || !fits(&errors) {
             return Err(Error::InvalidModel(format!(
                 "{n_rows} coarse rows need a scale and an error of at least 0 each"
@@ -80,7 +81,7 @@ impl CoarseRows {
         (&self.values, &self.scales, &self.errors)
     }
 
-    /// For each row named, a number that w·φ does not exceed, however it is summed. bounds: as many as rows
+    /// Upper bounds of w·φ for these rows, in whatever order the product is summed. bounds: one per row
     pub(crate) fn upper_bounds(
         &self,
         embedding: &[f32],
@@ -110,7 +111,7 @@ impl CoarseRows {
         let length = norm(embedding.iter().copied());
         // ‖ŵ‖ is at most the scale times this.
         let longest = TYPE_LIMIT * (dim as f32).sqrt();
-        // What rounding in the exact product can add, as a share of ‖w‖·‖φ‖: products are summed in eight lanes.
+        // Largest effect of rounding in the exact product, as a share of ‖w‖·‖φ‖: products are summed in eight lanes.
         let rounding = f32::EPSILON * (dim as f32 / 8.0 + 16.0);
         let of_scale = longest * (lost + rounding * length);
         products.resize(rows.len(), 0);
@@ -149,13 +150,13 @@ fn largest(row: &[f32]) -> f32 {
     row.iter().fold(0f32, |most, x| most.max(x.abs()))
 }
 
-/// A number that becomes the nearest whole one when it is cut; the library's rounding is a call for each.
+/// Prepares a number so that truncation rounds it to the nearest integer; `f32::round` would be a function call.
 #[inline]
 fn nearest(x: f32) -> f32 {
     x + 0.5f32.copysign(x)
 }
 
-/// ‖x‖, a little more rather than less.
+/// ‖x‖, rounded up a little.
 fn norm(values: impl Iterator<Item = f32>) -> f32 {
     let squares: f64 = values.map(|x| f64::from(x) * f64::from(x)).sum();
     (squares.sqrt() * (1.0 + 1e-6)) as f32
@@ -172,10 +173,10 @@ mod tests {
             (dim, values) in (1usize..70).prop_flat_map(|dim| (Just(dim), prop::collection::vec(-3.0f32..3.0, dim * 6))),
             scale in prop::sample::select(vec![1e-30f32, 1e-3, 1.0, 1e6]), is_half: bool,
         ) {
-            let weights: Vec<f32> = values[..5 * dim].iter().map(|w| w * scale).collect();
-            let weights = LabelWeights::from(Matrix::from_vec(weights, 5, dim));
+            let scaled: Vec<f32> = values[..5 * dim].iter().map(|w| w * scale).collect();
+            let full = LabelWeights::from(Matrix::from_vec(scaled, 5, dim));
+            let weights = if is_half { full.into_half() } else { full };
             let embedding = &values[5 * dim..];
-            let weights = if is_half { weights.into_half() } else { weights };
             let coarse = CoarseRows::new(&weights);
             let (mut scratch, mut bounds) = (CoarseScratch::default(), Vec::new());
             coarse.upper_bounds(embedding, &[0, 1, 2, 3, 4, 2], &mut scratch, &mut bounds);
@@ -200,7 +201,7 @@ mod tests {
             &mut bounds,
         );
         assert!(
-            1e30 < bounds[0] && 1e30 < bounds[1] && bounds[2] == 0.0,
+            bounds[0] > 1e30 && bounds[1] > 1e30 && bounds[2] == 0.0,
             "{bounds:?}"
         );
     }

@@ -19,7 +19,7 @@ pub(crate) struct LabelClassifiers {
     pub weights: LabelWeights,
     /// b_L, one per label.
     pub bias: Vec<f32>,
-    /// W_L in eight bits, once it no longer changes: predictions are then faster, and the same. Code that changes W_L
+    /// W_L in eight bits, once it no longer changes: predictions are faster and unchanged. Code that changes W_L
     /// must drop them.
     pub coarse: Option<CoarseRows>,
 }

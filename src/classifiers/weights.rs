@@ -50,7 +50,7 @@ impl LabelWeights {
         }
     }
 
-    /// Asks for a row that will be read soon.
+    /// Prefetches a row that will be read soon.
     #[inline]
     pub(crate) fn prefetch(&self, row_idx: usize) {
         match self {
@@ -67,7 +67,7 @@ impl LabelWeights {
         }
     }
 
-    /// All values in 32 bits, writable; what is kept in 16 is widened for it.
+    /// All values in 32 bits, writable; 16-bit values are widened first.
     pub(crate) fn values_mut(&mut self) -> &mut [f32] {
         if let LabelWeights::Half(matrix) = self {
             let values = matrix.values().iter().map(|w| w.to_f32()).collect();
@@ -79,7 +79,7 @@ impl LabelWeights {
         }
     }
 
-    /// The same rows in 16 bits; what is too large for them becomes the largest number.
+    /// The same rows in 16 bits; values out of range become the largest number.
     pub(crate) fn into_half(self) -> Self {
         match self {
             LabelWeights::Full(matrix) => {

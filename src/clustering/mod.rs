@@ -10,7 +10,7 @@ mod node;
 mod quality;
 mod two_means;
 
-use crate::communicator::{Communicator, gather_all, share};
+use crate::communicator::Communicator;
 use crate::error::{Error, Result};
 use crate::ids::{ClusterId, LabelId};
 use crate::matrix::CsrMatrix;
@@ -34,9 +34,8 @@ pub(crate) struct Clustering {
 /// Groups labels into `n_clusters` clusters whose sizes differ by at most one.
 ///
 /// `centroids` is L×D with rows of L2 norm 1, or empty for a label without points; such labels fill the clusters
-/// with room, lowest ids first. The result depends on the seed, not on the number of threads or processes: each process halves
-/// what leads to its part of the clusters, and all get the whole. Neighbouring clusters are siblings of the recursive
-/// halving.
+/// with room, lowest ids first. The result depends on the seed, not on the number of threads or processes: each process
+/// halves towards its own clusters, and all get the whole. Neighbouring clusters are siblings of the recursive halving.
 ///
 /// # Errors
 /// [`Error::Config`] if `n_clusters` is 0 or above the number of labels.
@@ -54,21 +53,11 @@ pub(crate) fn cluster_labels(
             expected: format!("1 to {n_labels}, the number of labels"),
         });
     }
-    let own = share(
-        n_clusters,
-        communicator.process(),
-        communicator.n_processes(),
-    );
+    let own = communicator.own(n_clusters);
     let clusters = two_means::halve_into(centroids, n_clusters, own, seed);
-    let sizes = clusters.iter().map(|labels| labels.len() as u64).collect();
-    let sizes = gather_all(communicator, sizes).into_iter();
-    let sizes: Vec<usize> = sizes.map(|size| size as usize).collect();
-    let labels = clusters.iter().flatten().map(|label| label.0).collect();
-    let order = gather_all(communicator, labels)
-        .into_iter()
-        .map(LabelId)
-        .collect();
-    Ok(Clustering::from_order(order, &sizes))
+    let clusters = communicator.gather_lists(clusters);
+    let sizes: Vec<usize> = clusters.iter().map(Vec::len).collect();
+    Ok(Clustering::from_order(clusters.concat(), &sizes))
 }
 
 impl Clustering {

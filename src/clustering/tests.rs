@@ -180,7 +180,7 @@ fn the_best_of_a_few_seeds_is_the_best_of_all_balanced_halvings() {
 }
 
 #[test]
-fn ranks_find_the_clusters_of_one_process() {
+fn processes_find_the_clusters_of_one() {
     let centroids = random_rows(203, 12, 1);
     for n_clusters in [1, 5, 8, 23] {
         let alone = cluster(&centroids, n_clusters, 6);

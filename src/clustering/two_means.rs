@@ -33,7 +33,7 @@ pub(super) fn halve_into(
     tree.halve(root, 0..n_clusters, 1)
 }
 
-/// What all splits share.
+/// Inputs that all splits share.
 struct Tree {
     /// The clusters whose labels are asked for.
     wanted: Range<usize>,

@@ -1,79 +1,151 @@
 //! A configuration as TOML in which every key is explained.
 //!
-//! The words are the doc comments of the configuration's own types, read from their source at compile time: there
-//! is no second text that could fall behind. A key that is unset by default is written as a comment.
+//! The words are the doc comments of the configuration's own types: there is no second text that could fall behind. A key
+//! that is unset is written as a comment, with the recipe's value where the recipe has one.
 
-use super::Config;
+use documented::DocumentedFields;
 
-/// The files that declare the configuration's types.
-const SOURCES: [&str; 10] = [
-    include_str!("mod.rs"),
-    include_str!("calibration.rs"),
-    include_str!("clustering.rs"),
-    include_str!("encoder.rs"),
-    include_str!("ensemble.rs"),
-    include_str!("features.rs"),
-    include_str!("index.rs"),
-    include_str!("optim.rs"),
-    include_str!("ranker.rs"),
-    include_str!("stage.rs"),
-];
+use super::{
+    Ablation, Config, EdgeStart, EncoderConfig, EncoderKind, EnsembleConfig, FeaturesConfig,
+    FinalScoreConfig, FinalScoreKind, HoldOutConfig, IndexConfig, IndexMode, LabelPrecision,
+    LabelTexts, Pooling, Positives, RankerConfig, RankerLoss, RankerNegatives, RatesConfig, Recipe,
+    RecipeName, Reduction, SecondMoments, StageConfig, TrainConfig,
+};
 
 /// Longest line of a comment.
 const MAX_WIDTH: usize = 100;
 
-/// A field of a struct or a variant of an enum, with its doc comment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Item {
-    name: String,
-    type_name: String,
-    doc: String,
+/// Names and doc comments of a struct's fields, or of an enum's variants.
+#[derive(Clone, Copy)]
+struct Items {
+    names: &'static [&'static str],
+    docs: &'static [&'static str],
 }
 
+impl Items {
+    const fn of<T: DocumentedFields>() -> Self {
+        Items {
+            names: T::FIELD_NAMES,
+            docs: T::FIELD_DOCS,
+        }
+    }
+
+    /// Each name with its doc comment as plain text.
+    fn iter(self) -> impl Iterator<Item = (&'static str, String)> {
+        let names = self.names.iter().copied();
+        names.zip(self.docs.iter().map(|doc| doc.replace('`', "")))
+    }
+}
+
+/// The sections of a configuration.
+const SECTIONS: [(&str, Items); 12] = [
+    ("features", Items::of::<FeaturesConfig>()),
+    ("encoder", Items::of::<EncoderConfig>()),
+    ("index", Items::of::<IndexConfig>()),
+    ("rates", Items::of::<RatesConfig>()),
+    ("stage1", Items::of::<StageConfig>()),
+    ("stage2", Items::of::<StageConfig>()),
+    ("train", Items::of::<TrainConfig>()),
+    ("ranker", Items::of::<RankerConfig>()),
+    ("final_score", Items::of::<FinalScoreConfig>()),
+    ("hold_out", Items::of::<HoldOutConfig>()),
+    ("ensemble", Items::of::<EnsembleConfig>()),
+    ("ablation", Items::of::<Ablation>()),
+];
+
+/// The keys whose values have names.
+const CHOICES: [(&str, Items); 13] = [
+    ("recipe", Items::of::<RecipeName>()),
+    ("encoder.kind", Items::of::<EncoderKind>()),
+    ("index.mode", Items::of::<IndexMode>()),
+    ("train.label_precision", Items::of::<LabelPrecision>()),
+    ("train.label_texts", Items::of::<LabelTexts>()),
+    ("final_score.kind", Items::of::<FinalScoreKind>()),
+    ("ablation.reduction", Items::of::<Reduction>()),
+    ("ablation.positives", Items::of::<Positives>()),
+    ("ablation.second_moments", Items::of::<SecondMoments>()),
+    ("ablation.edge_start", Items::of::<EdgeStart>()),
+    ("ablation.pooling", Items::of::<Pooling>()),
+    ("ablation.ranker_loss", Items::of::<RankerLoss>()),
+    ("ablation.ranker_negatives", Items::of::<RankerNegatives>()),
+];
+
 impl Config {
+    /// The dotted keys of all settings, those that are unset included.
+    pub fn keys() -> Vec<String> {
+        let sections = SECTIONS.iter().flat_map(|(section, fields)| {
+            let names = fields.names.iter();
+            names.map(move |name| format!("{section}.{name}"))
+        });
+        std::iter::once("recipe".to_owned())
+            .chain(sections)
+            .collect()
+    }
+
     /// The whole configuration as TOML, each key under a comment that says what it means.
     pub fn to_commented_toml(&self) -> String {
         let table = toml::Table::try_from(self).expect("a configuration is a TOML table");
+        let by_recipe = Recipe::of(self).spelled();
         let mut text = String::new();
-        write_table(&mut text, "", "Config", &table);
+        for (name, doc) in Items::of::<Config>().iter() {
+            let section = SECTIONS.iter().find(|(section, _)| *section == name);
+            let Some((_, fields)) = section else {
+                write_key(&mut text, name, &doc, name, table.get(name), None);
+                continue;
+            };
+            text.push('\n');
+            write_comment(&mut text, &doc);
+            text.push_str(&format!("[{name}]\n"));
+            for (field, doc) in fields.iter() {
+                let key = format!("{name}.{field}");
+                let value = table[name].get(field);
+                write_key(&mut text, &key, &doc, field, value, by_recipe.get(&key[..]));
+            }
+        }
         text
     }
 }
 
-fn write_table(text: &mut String, path: &str, type_name: &str, table: &toml::Table) {
-    let fields = struct_fields(type_name);
-    let is_table = |field: &&Item| matches!(table.get(&field.name), Some(toml::Value::Table(_)));
-    for field in fields.iter().filter(|field| !is_table(field)) {
-        write_comment(text, &field.doc);
-        for variant in enum_variants(&field.type_name) {
-            write_comment(text, &format!("  {}: {}", variant.name, variant.doc));
-        }
-        match table.get(&field.name) {
-            Some(value) => text.push_str(&format!("{} = {}\n", field.name, spell(value))),
-            None => text.push_str(&format!("# {} =\n", field.name)),
-        }
+fn write_key(
+    text: &mut String,
+    key: &str,
+    doc: &str,
+    name: &str,
+    value: Option<&toml::Value>,
+    by_recipe: Option<&String>,
+) {
+    write_comment(text, doc);
+    let choices = CHOICES.iter().find(|(known, _)| *known == key);
+    for (variant, doc) in choices.into_iter().flat_map(|(_, choices)| choices.iter()) {
+        write_comment(text, &format!("  {}: {doc}", snake_case(variant)));
     }
-    for field in fields.iter().filter(is_table) {
-        let Some(toml::Value::Table(inner)) = table.get(&field.name) else {
-            continue;
-        };
-        let path = match path {
-            "" => field.name.clone(),
-            path => format!("{path}.{}", field.name),
-        };
-        if !text.is_empty() {
-            text.push('\n');
+    text.push_str(&match (value, by_recipe) {
+        (Some(value), _) => format!("{name} = {}\n", spell(value)),
+        (None, Some(value)) => format!("# {name} = {value}\n"),
+        (None, None) => format!("# {name} =\n"),
+    });
+}
+
+/// The name of a variant as TOML spells it.
+fn snake_case(name: &str) -> String {
+    let mut spelled = String::new();
+    for c in name.chars() {
+        if c.is_uppercase() && !spelled.is_empty() {
+            spelled.push('_');
         }
-        write_comment(text, &field.doc);
-        text.push_str(&format!("[{path}]\n"));
-        write_table(text, &path, &field.type_name, inner);
+        spelled.extend(c.to_lowercase());
     }
+    spelled
 }
 
 /// A value as it was written: 0.05, not the 0.05000000074505806 that a wider type makes of it.
 fn spell(value: &toml::Value) -> String {
     match value {
         toml::Value::Float(number) => format!("{:?}", *number as f32),
+        toml::Value::Array(values) => {
+            let values: Vec<String> = values.iter().map(spell).collect();
+            format!("[{}]", values.join(", "))
+        }
         value => value.to_string(),
     }
 }
@@ -99,60 +171,6 @@ fn write_comment(text: &mut String, words: &str) {
     text.push('\n');
 }
 
-/// The public fields of a struct of the configuration.
-fn struct_fields(type_name: &str) -> Vec<Item> {
-    items(&format!("pub struct {type_name} {{"), |line| {
-        let (name, type_name) = line.strip_prefix("pub ")?.split_once(": ")?;
-        let type_name = type_name.trim_end_matches(',');
-        let inner = type_name.strip_prefix("Option<");
-        let type_name = inner.map_or(type_name, |inner| inner.trim_end_matches('>'));
-        Some((name.to_owned(), type_name.to_owned()))
-    })
-}
-
-/// The values an enum of the configuration can take, as TOML spells them.
-fn enum_variants(type_name: &str) -> Vec<Item> {
-    items(&format!("pub enum {type_name} {{"), |line| {
-        let name = line.strip_suffix(',')?;
-        name.chars().all(char::is_alphanumeric).then(|| {
-            let mut spelled = String::new();
-            for c in name.chars() {
-                if c.is_uppercase() && !spelled.is_empty() {
-                    spelled.push('_');
-                }
-                spelled.extend(c.to_lowercase());
-            }
-            (spelled, String::new())
-        })
-    })
-}
-
-/// What is declared between a line and its closing brace, each with the doc comment above it.
-fn items(opening: &str, parse: impl Fn(&str) -> Option<(String, String)>) -> Vec<Item> {
-    let body = SOURCES
-        .iter()
-        .find_map(|source| source.split_once(&format!("\n{opening}\n")));
-    let Some((_, body)) = body else {
-        return Vec::new();
-    };
-    let mut items = Vec::new();
-    let mut doc = String::new();
-    for line in body.lines().take_while(|line| *line != "}") {
-        let line = line.trim();
-        if let Some(words) = line.strip_prefix("///") {
-            doc.push_str(words);
-        } else if let Some((name, type_name)) = parse(line) {
-            let doc = std::mem::take(&mut doc).trim().replace('`', "");
-            items.push(Item {
-                name,
-                type_name,
-                doc,
-            });
-        }
-    }
-    items
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,61 +178,85 @@ mod tests {
     #[test]
     fn it_reads_back_as_what_it_was() {
         let changed = Config::default().with_value("index.kappa=5").unwrap();
-        for config in [Config::default(), changed] {
+        let rates = changed.with_value("rates.encoder=[0.1, 0.05]").unwrap();
+        for config in [Config::default(), changed, rates] {
             let text = config.to_commented_toml();
             assert_eq!(Config::from_toml(&text).unwrap(), config, "{text}");
         }
     }
 
     #[test]
-    fn every_key_is_there_with_words_of_its_own() {
+    fn every_key_is_there_under_its_own_words() {
         let text = Config::default().to_commented_toml();
         let lines: Vec<&str> = text.lines().collect();
-        let mut n_keys = 0;
-        for (at, line) in lines.iter().enumerate() {
-            let is_key = line
-                .split_once(" = ")
-                .is_some_and(|_| !line.starts_with('#'));
-            let is_open = line.starts_with("# ") && line.ends_with(" =");
-            if is_key || is_open || line.starts_with('[') {
-                n_keys += 1;
-                let above = lines[at - 1];
-                let is_comment = above.starts_with("# ") && !above.ends_with(" =");
-                assert!(is_comment, "{line} has no comment above it");
-            }
+        for key in Config::keys() {
+            let name = key.rsplit('.').next().unwrap();
+            let starts = [format!("{name} ="), format!("# {name} =")];
+            let at = lines
+                .iter()
+                .position(|line| starts.iter().any(|start| line.starts_with(start)));
+            let above = lines[at.unwrap_or_else(|| panic!("no {key}\n{text}")) - 1];
+            assert!(above.starts_with("# "), "{key} has no comment above it");
         }
-        let written = toml::to_string(&Config::default()).unwrap();
-        let n_written = written.lines().filter(|line| !line.is_empty()).count();
-        // Keys that are left out by default come on top.
-        assert!(n_written < n_keys, "{n_written} {n_keys}\n{text}");
         assert!(text.contains("# n_clusters =\n"), "{text}");
+        assert!(text.contains("# edge_start = \"recounts\"\n"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= MAX_WIDTH));
     }
 
-    #[test]
-    fn every_key_of_the_serialised_form_is_found_in_the_sources() {
-        fn check(type_name: &str, table: &toml::Table) {
-            let fields = struct_fields(type_name);
-            for (key, value) in table {
-                let field = fields.iter().find(|field| field.name == *key);
-                let field = field.unwrap_or_else(|| panic!("{type_name} has no field {key}"));
-                assert_ne!(field.doc, "", "{type_name}.{key}");
-                if let toml::Value::Table(inner) = value {
-                    check(&field.type_name, inner);
-                }
-            }
-        }
-        check("Config", &toml::Table::try_from(Config::default()).unwrap());
-    }
+    /// Every key, set to something.
+    const ALL: &str = "
+        index = { n_clusters = 1, beta = 1.0, kappa = 1 }
+        features.max_features = 1
+        encoder = { pretrained = 'there', projection = 1, trained_layers = 1 }
+        rates.edges = 1.0
+        hold_out = { near_duplicates = 1.0, refit = true }
+        final_score = { kind = 'tree', neighbours = true }
+        train.label_texts = 'on'
+    ";
 
     #[test]
-    fn values_of_an_enum_are_spelled_as_toml_wants_them() {
-        let names = |of: &str| -> Vec<String> {
-            let variants = enum_variants(of).into_iter();
-            variants.map(|variant| variant.name).collect()
-        };
-        assert_eq!(names("CalibrationKind"), ["judge", "tree", "released"]);
-        assert_eq!(names("RankerLoss"), ["squared_hinge", "logistic"]);
-        assert!(names("f32").is_empty());
+    fn the_lists_of_sections_and_choices_are_complete() {
+        let mut config = Config::from_toml(ALL).unwrap();
+        let elements = Recipe::of(&config).spelled();
+        for (key, value) in elements
+            .iter()
+            .filter(|(key, _)| key.starts_with("ablation"))
+        {
+            config = config.with_value(&format!("{key}={value}")).unwrap();
+        }
+        let table = toml::Table::try_from(&config).unwrap();
+        let mut keys = Vec::new();
+        for (section, value) in &table {
+            match value {
+                toml::Value::Table(inner) => {
+                    keys.extend(
+                        inner
+                            .iter()
+                            .map(|(key, value)| (format!("{section}.{key}"), value)),
+                    );
+                }
+                value => keys.push((section.clone(), value)),
+            }
+        }
+        let mut names: Vec<&String> = keys.iter().map(|(key, _)| key).collect();
+        let mut expected = Config::keys();
+        names.sort();
+        expected.sort();
+        assert_eq!(names, expected.iter().collect::<Vec<_>>());
+        for (key, value) in keys {
+            let has_names = value.is_str() && key != "encoder.pretrained";
+            let choices = CHOICES.iter().find(|(known, _)| *known == key);
+            assert_eq!(choices.is_some(), has_names, "{key}");
+            let is_known = |choices: &Items| {
+                let names = choices.names.iter();
+                names
+                    .map(|name| snake_case(name))
+                    .any(|name| Some(&name[..]) == value.as_str())
+            };
+            assert!(
+                choices.is_none_or(|(_, choices)| is_known(choices)),
+                "{key}"
+            );
+        }
     }
 }

@@ -1,9 +1,10 @@
-//! Configuration of the encoder φ.
+//! Settings of the encoder φ.
 
+use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
 /// The kind of encoder.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, DocumentedFields)]
 #[serde(rename_all = "snake_case")]
 pub enum EncoderKind {
     /// A trainable bag of tf-idf-weighted word embeddings.
@@ -13,19 +14,8 @@ pub enum EncoderKind {
     Transformer,
 }
 
-/// How the token states of a transformer become one vector.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Pooling {
-    /// The state of the first token (the paper).
-    Cls,
-    /// The mean of all states, as in sentence encoders.
-    #[default]
-    Mean,
-}
-
 /// How texts become embeddings.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(deny_unknown_fields, default)]
 pub struct EncoderConfig {
     /// The kind of encoder.
@@ -40,8 +30,6 @@ pub struct EncoderConfig {
     pub residual: bool,
     /// Tokens after which a transformer's texts are cut (paper: 128, or 32 for titles).
     pub max_len: usize,
-    /// How the token states of a transformer become one vector.
-    pub pooling: Pooling,
     /// Size to which a transformer's vector is projected; unset: no projection.
     pub projection: Option<usize>,
     /// Layers of a transformer that are trained, from the top; 0: none, texts are embedded once; unset: all.
@@ -57,7 +45,6 @@ impl Default for EncoderConfig {
             dropout: 0.5,
             residual: false,
             max_len: 128,
-            pooling: Pooling::default(),
             projection: None,
             trained_layers: None,
         }

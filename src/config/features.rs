@@ -1,9 +1,10 @@
 //! Settings of the tf-idf features.
 
+use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
 /// How texts become tf-idf rows.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, DocumentedFields)]
 #[serde(deny_unknown_fields, default)]
 pub struct FeaturesConfig {
     /// Whether words are compared in lower case.

@@ -1,9 +1,10 @@
-//! Configuration of the search index.
+//! Settings of the search index.
 
+use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
 /// Which index leads to the labels.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, DocumentedFields)]
 #[serde(rename_all = "snake_case")]
 pub enum IndexMode {
     /// Clusters first, then the learned graph (the paper's method).
@@ -15,38 +16,21 @@ pub enum IndexMode {
     Ova,
 }
 
-/// What the edges of A and their weights start from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EdgeStart {
-    /// As `counts`, and again from a fresh MᵀY in every epoch of stage 2 but the last.
-    #[default]
-    Recounts,
-    /// ln of MᵀY: how often the points of a label met the cluster.
-    Counts,
-    /// Random numbers from 0 to 1 (the paper).
-    Random,
-}
-
 /// Clusters, edges, beam and shortlist.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(deny_unknown_fields, default)]
 pub struct IndexConfig {
     /// Learned index, fixed clusters, or none.
     pub mode: IndexMode,
-    /// Start of the edges and their weights.
-    pub start: EdgeStart,
     /// C: number of clusters; unset: 2^⌈log2(L/25)⌉ up to 512, then 2^⌈log2(L/100)⌉ (the paper).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub n_clusters: Option<usize>,
     /// α: how many clusters can be fully relevant at once.
     pub alpha: f32,
-    /// β: how many labels can be fully assigned to a cluster; unset: beta_factor·L/C.
+    /// β: how many labels can be fully assigned to a cluster; unset: 4.5·L/C, over a transformer 8.5·L/C (paper: 150).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beta: Option<f32>,
-    /// β per label of an average cluster, where beta is unset.
-    pub beta_factor: f32,
-    /// κ: edges per cluster; unset: 10·L/C.
+    /// κ: edges per cluster; unset: 10·L/C (paper: 1000).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kappa: Option<usize>,
     /// b: clusters searched.
@@ -59,11 +43,9 @@ impl Default for IndexConfig {
     fn default() -> Self {
         IndexConfig {
             mode: IndexMode::Learned,
-            start: EdgeStart::default(),
             n_clusters: None,
             alpha: 10.0,
             beta: None,
-            beta_factor: 4.5,
             kappa: None,
             beam_size: 20,
             shortlist_size: 2000,

@@ -1,103 +1,107 @@
 //! Configuration: what the user wrote ([`Config`]) and what will run ([`Plan`]).
 //!
-//! The defaults were chosen by the experiments in `docs/experiments.md`; where the paper's value differs, the field's
-//! documentation gives it. Unknown keys are errors. Values that are unset are derived from the data by
-//! [`Config::resolve`].
+//! The defaults were chosen by the experiments in `docs/experiments.md`. Elements that make a training the paper's, the
+//! released code's or our own are selected together, by the recipe; the others are keys of a section. Unknown keys are
+//! errors. Values that are unset follow from the recipe, or from the data by [`Config::resolve`].
 
-mod calibration;
-mod clustering;
 mod commented;
+mod elements;
 mod encoder;
 mod ensemble;
 mod features;
+mod final_score;
 mod index;
-mod optim;
 mod plan;
 mod ranker;
-mod removed;
+mod recipe;
 mod stage;
 mod validate;
 
-pub use calibration::{CalibrationConfig, CalibrationKind, HoldOutConfig};
-pub use clustering::ClusteringConfig;
-pub use encoder::{EncoderConfig, EncoderKind, Pooling};
+pub use elements::{
+    EdgeStart, Pooling, Positives, RankerLoss, RankerNegatives, Reduction, SecondMoments, SizeRule,
+};
+pub use encoder::{EncoderConfig, EncoderKind};
 pub use ensemble::EnsembleConfig;
 pub use features::FeaturesConfig;
-pub use index::{EdgeStart, IndexConfig, IndexMode};
-pub use optim::{OptimConfig, SecondMoments};
+pub use final_score::{FinalScoreConfig, FinalScoreKind, HoldOutConfig};
+pub use index::{IndexConfig, IndexMode};
 pub use plan::{DataCounts, Plan, default_n_clusters};
 pub(crate) use plan::{Decided, paper_n_clusters};
-pub use ranker::{RankerConfig, RankerLoss, RankerNegatives};
-pub(crate) use removed::migrate;
+pub use ranker::RankerConfig;
+pub use recipe::{Ablation, Recipe, RecipeName};
 pub use stage::{
-    LabelPrecision, LabelTexts, LearningRates, LossConfig, Positives, Reduction, StageConfig,
+    LabelPrecision, LabelTexts, LearningRates, PerStage, RatesConfig, StageConfig, StagePlan,
     TrainConfig,
 };
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, in_plain_words};
 
 /// Everything that can be set.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
+    /// The recipe: everything that the method leaves open.
+    pub recipe: RecipeName,
     /// tf-idf features.
     pub features: FeaturesConfig,
-    /// Initial clusters.
-    pub clustering: ClusteringConfig,
     /// φ: how texts become embeddings.
     pub encoder: EncoderConfig,
     /// The search index: clusters, edges, beam and shortlist.
     pub index: IndexConfig,
-    /// The loss.
-    pub loss: LossConfig,
-    /// The optimiser.
-    pub optim: OptimConfig,
+    /// Learning rates: one number, or [stage 1, stage 2].
+    pub rates: RatesConfig,
     /// Stage 1: fixed clusters.
     pub stage1: StageConfig,
     /// Stage 2: everything is learned.
     pub stage2: StageConfig,
-    /// What both stages share.
+    /// Settings that both stages share.
     pub train: TrainConfig,
     /// The sparse ranker.
     pub ranker: RankerConfig,
-    /// Score calibration.
-    pub calibration: CalibrationConfig,
+    /// The final score, and the probability that goes with it.
+    pub final_score: FinalScoreConfig,
+    /// The training points that are held out, to fit the final score on.
+    pub hold_out: HoldOutConfig,
     /// The ensemble.
     pub ensemble: EnsembleConfig,
+    /// Single elements that differ from the recipe's, to measure what each is worth; unset: the recipe's.
+    pub ablation: Ablation,
 }
 
 impl Default for Config {
     fn default() -> Self {
         Config {
+            recipe: RecipeName::default(),
             features: FeaturesConfig::default(),
-            clustering: ClusteringConfig::default(),
             encoder: EncoderConfig::default(),
             index: IndexConfig::default(),
-            loss: LossConfig::default(),
-            optim: OptimConfig::default(),
-            stage1: StageConfig::default(),
-            stage2: StageConfig::stage2(),
+            rates: RatesConfig::default(),
+            stage1: StageConfig { epochs: 2 },
+            stage2: StageConfig { epochs: 14 },
             train: TrainConfig::default(),
             ranker: RankerConfig::default(),
-            calibration: CalibrationConfig::default(),
+            final_score: FinalScoreConfig::default(),
+            hold_out: HoldOutConfig::default(),
             ensemble: EnsembleConfig::default(),
+            ablation: Ablation::default(),
         }
     }
 }
 
 impl Config {
     /// The stages to train, in order; where there is no index to learn, one with the epochs of both.
-    pub fn stages(&self) -> Vec<StageConfig> {
+    pub fn stages(&self) -> Vec<StagePlan> {
+        let epochs = [self.stage1.epochs, self.stage2.epochs];
+        let [first, second] = self.rates.by_stage();
+        let stage = |epochs, rates| StagePlan { epochs, rates };
         match self.index.mode {
-            IndexMode::Learned => vec![self.stage1.clone(), self.stage2.clone()],
-            IndexMode::Fixed | IndexMode::Ova => vec![StageConfig {
-                epochs: self.stage1.epochs + self.stage2.epochs,
-                ..self.stage1.clone()
-            }],
+            IndexMode::Learned => vec![stage(epochs[0], first), stage(epochs[1], second)],
+            IndexMode::Fixed | IndexMode::Ova => vec![stage(epochs.iter().sum(), first)],
         }
     }
 
@@ -120,7 +124,6 @@ impl Config {
             expected: "a valid configuration, see `elias config`".into(),
         };
         let overlay: toml::Table = toml::from_str(text).map_err(broken)?;
-        removed::check(&overlay)?;
         let mut table = toml::Table::try_from(self).expect("a configuration is a TOML table");
         merge(&mut table, overlay);
         table.try_into().map_err(broken)
@@ -168,7 +171,8 @@ impl Config {
             .collect()
     }
 
-    /// The keys whose values differ from an earlier configuration's, with both values.
+    /// The keys whose values differ from an earlier configuration's, with both values; an element that is unset has the
+    /// value of its recipe.
     pub(crate) fn changes(&self, later: &Config) -> Vec<Change> {
         let flat = |config: &Config| {
             // Not as TOML, which cannot hold every number that an earlier configuration may come with; through text,
@@ -177,6 +181,8 @@ impl Config {
             let table = serde_json::from_str(&text).expect("it was JSON a moment ago");
             let mut values = BTreeMap::new();
             flatten("", &table, &mut values);
+            let elements = Recipe::of(config).spelled().into_iter();
+            values.extend(elements.map(|(key, value)| (key.to_owned(), value)));
             values
         };
         let (before, after) = (flat(self), flat(later));
@@ -256,10 +262,8 @@ mod tests {
 
     #[test]
     fn single_values_are_set_by_dotted_key() {
-        let config = Config::default()
-            .with_value("stage2.rates.labels=0.125")
-            .unwrap();
-        assert_eq!(config.stage2.rates.labels, 0.125);
+        let config = Config::default().with_value("rates.labels=0.125").unwrap();
+        assert_eq!(config.rates.labels, PerStage::Both(0.125));
         let config = config.with_value("index.mode=ova").unwrap();
         assert_eq!(config.index.mode, IndexMode::Ova);
         assert_eq!(
@@ -282,10 +286,10 @@ mod tests {
         let epochs = before.stage1.epochs;
         let expected = format!("stage1.epochs was {epochs} and is 77");
         assert_eq!(before.differences(&after), [expected]);
-        let decay = before.with_value("optim.weight_decay=0.1").unwrap();
-        let was = before.optim.weight_decay;
-        let expected = format!("optim.weight_decay was {was} and is 0.1");
-        assert_eq!(before.differences(&decay), [expected]);
+        let lambda = before.with_value("train.lambda=0.1").unwrap();
+        let was = before.train.lambda;
+        let expected = format!("train.lambda was {was} and is 0.1");
+        assert_eq!(before.differences(&lambda), [expected]);
         let unset = Config::default().differences(&before);
         assert_eq!(unset, ["index.kappa was unset and is 5"]);
     }

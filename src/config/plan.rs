@@ -1,6 +1,7 @@
 //! What will run: a configuration resolved against the data.
 
-use crate::config::{Config, IndexMode};
+use super::validate::{POSITIVE, check};
+use crate::config::{Config, EncoderKind, IndexMode, Recipe, RecipeName};
 use crate::error::{Error, Result};
 use crate::random::Random;
 
@@ -36,6 +37,7 @@ pub(crate) struct Decided {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     config: Config,
+    recipe: Recipe,
     counts: DataCounts,
     n_clusters: usize,
     beta: f32,
@@ -48,9 +50,9 @@ impl Config {
     /// Decides what was left open and clamps what the data cannot fill.
     ///
     /// # Errors
-    /// [`Error::Config`] for values that cannot be used, [`Error::CannotTrain`] for data without points or labels.
+    /// As [`Config::validate`], and [`Error::CannotTrain`] for data without points or labels.
     pub fn resolve(&self, counts: DataCounts) -> Result<Plan> {
-        self.check()?;
+        self.validate()?;
         for (count, what) in [
             (counts.n_points, "no training point has a label"),
             (counts.n_features, "no text has a word"),
@@ -60,32 +62,31 @@ impl Config {
             }
         }
         let n_labels = counts.n_labels;
-        let n_clusters = match self.index.mode {
+        let (index, recipe) = (&self.index, Recipe::of(self));
+        let n_clusters = match index.mode {
             IndexMode::Ova => 1,
-            IndexMode::Fixed | IndexMode::Learned => self
-                .index
+            IndexMode::Fixed | IndexMode::Learned => index
                 .n_clusters
-                .unwrap_or_else(|| default_n_clusters(n_labels))
+                .unwrap_or_else(|| n_clusters(n_labels, recipe.max_small_clusters))
                 .min(n_labels),
         };
         let labels_per_cluster = n_labels as f32 / n_clusters as f32;
-        let kappa = self
-            .index
-            .kappa
-            .unwrap_or((10.0 * labels_per_cluster).ceil() as usize);
+        let beta = match self.encoder.kind {
+            EncoderKind::Bag => recipe.beta,
+            EncoderKind::Transformer => recipe.beta_transformer,
+        };
+        let kappa = || recipe.kappa.size(labels_per_cluster).ceil() as usize;
         Ok(Plan {
             counts,
             n_clusters,
-            beta: self
-                .index
-                .beta
-                .unwrap_or((self.index.beta_factor * labels_per_cluster).max(1.0)),
-            kappa: kappa.min(n_labels),
-            beam_size: self.index.beam_size.min(n_clusters),
-            shortlist_size: match self.index.mode {
+            beta: index.beta.unwrap_or_else(|| beta.size(labels_per_cluster)),
+            kappa: index.kappa.unwrap_or_else(kappa).min(n_labels),
+            beam_size: index.beam_size.min(n_clusters),
+            shortlist_size: match index.mode {
                 IndexMode::Ova => n_labels,
-                IndexMode::Fixed | IndexMode::Learned => self.index.shortlist_size.min(n_labels),
+                IndexMode::Fixed | IndexMode::Learned => index.shortlist_size.min(n_labels),
             },
+            recipe,
             config: self.clone(),
         })
     }
@@ -95,28 +96,16 @@ impl Config {
     /// # Errors
     /// [`Error::Config`] for values that cannot be used.
     pub(crate) fn restore(&self, counts: DataCounts, decided: Decided) -> Result<Plan> {
-        self.check()?;
-        let up_to = |key: &str, value: usize, most: usize| {
-            let is_usable = (1..=most).contains(&value);
-            check(is_usable, key, value as f64, &format!("1 to {most}"))
-        };
-        up_to("plan.n_clusters", decided.n_clusters, counts.n_labels)?;
-        up_to("plan.kappa", decided.kappa, counts.n_labels)?;
-        up_to("plan.beam_size", decided.beam_size, decided.n_clusters)?;
-        up_to(
-            "plan.shortlist_size",
-            decided.shortlist_size,
-            counts.n_labels,
-        )?;
-        if !(decided.beta > 0.0 && decided.beta.is_finite()) {
-            return Err(unusable(
-                "plan.beta",
-                decided.beta.into(),
-                "a positive number",
-            ));
-        }
+        self.validate()?;
+        let n_labels = counts.n_labels;
+        check("plan.n_clusters", decided.n_clusters, 1..=n_labels)?;
+        check("plan.kappa", decided.kappa, 1..=n_labels)?;
+        check("plan.beam_size", decided.beam_size, 1..=decided.n_clusters)?;
+        check("plan.shortlist_size", decided.shortlist_size, 1..=n_labels)?;
+        check("plan.beta", decided.beta, POSITIVE..=f32::MAX)?;
         Ok(Plan {
             config: self.clone(),
+            recipe: Recipe::of(self),
             counts,
             n_clusters: decided.n_clusters,
             beta: decided.beta,
@@ -125,89 +114,6 @@ impl Config {
             shortlist_size: decided.shortlist_size,
         })
     }
-
-    /// Checks every value.
-    fn check(&self) -> Result<()> {
-        self.validate()?;
-        toml::Table::try_from(self).map_err(|error| Error::Config {
-            key: "(TOML)".into(),
-            found: error.to_string(),
-            expected: format!("integers of at most {}", i64::MAX),
-        })?;
-        let positive = |key: &str, value: f64| {
-            let is_usable = value > 0.0 && value.is_finite();
-            check(is_usable, key, value, "a positive number")
-        };
-        let share = |key: &str, value: f64| {
-            let is_usable = (0.0..1.0).contains(&value);
-            check(is_usable, key, value, "a share from 0 to below 1")
-        };
-        let not_negative = |key: &str, value: f64| {
-            let is_usable = value >= 0.0 && value.is_finite();
-            check(is_usable, key, value, "0 or a positive number")
-        };
-        positive("encoder.dim", self.encoder.dim as f64)?;
-        share("encoder.dropout", self.encoder.dropout.into())?;
-        // Two tokens are added to each text.
-        let max_len = self.encoder.max_len;
-        check(max_len > 2, "encoder.max_len", max_len as f64, "at least 3")?;
-        let projection = self.encoder.projection.unwrap_or(1);
-        positive("encoder.projection", projection as f64)?;
-        positive("features.ngrams", self.features.ngrams as f64)?;
-        let n_clusters = self.index.n_clusters.unwrap_or(1);
-        positive("index.n_clusters", n_clusters as f64)?;
-        positive("index.alpha", self.index.alpha.into())?;
-        positive("index.beta", self.index.beta.unwrap_or(1.0).into())?;
-        positive("index.beta_factor", self.index.beta_factor.into())?;
-        positive("index.kappa", self.index.kappa.unwrap_or(1) as f64)?;
-        positive("index.beam_size", self.index.beam_size as f64)?;
-        positive("index.shortlist_size", self.index.shortlist_size as f64)?;
-        not_negative("loss.lambda", self.loss.lambda.into())?;
-        not_negative("optim.weight_decay", self.optim.weight_decay.into())?;
-        let decay = self.optim.weight_decay_index;
-        not_negative("optim.weight_decay_index", decay.into())?;
-        positive("optim.update_every", self.optim.update_every as f64)?;
-        positive("ensemble.members", self.ensemble.members as f64)?;
-        positive("ranker.cost", self.ranker.cost.into())?;
-        positive("ranker.n_candidates", self.ranker.n_candidates as f64)?;
-        let near_duplicates = self.calibration.hold_out.near_duplicates;
-        let is_cosine = near_duplicates > 0.0;
-        let key = "calibration.hold_out.near_duplicates";
-        check(is_cosine, key, near_duplicates.into(), "a cosine above 0")?;
-        let batch_size = self.train.batch_size;
-        let is_usable = (1..usize::from(u16::MAX)).contains(&batch_size);
-        check(
-            is_usable,
-            "train.batch_size",
-            batch_size as f64,
-            "1 to 65534",
-        )?;
-        for (name, stage) in [("stage1", &self.stage1), ("stage2", &self.stage2)] {
-            let rates = &stage.rates;
-            positive(&format!("{name}.rates.encoder"), rates.encoder.into())?;
-            positive(&format!("{name}.rates.labels"), rates.labels.into())?;
-            positive(&format!("{name}.rates.clusters"), rates.clusters.into())?;
-            let edges = rates.edges.unwrap_or(rates.labels);
-            not_negative(&format!("{name}.rates.edges"), edges.into())?;
-        }
-        Ok(())
-    }
-}
-
-fn check(is_usable: bool, key: &str, found: f64, expected: &str) -> Result<()> {
-    if is_usable {
-        Ok(())
-    } else {
-        Err(unusable(key, found, expected))
-    }
-}
-
-fn unusable(key: &str, found: f64, expected: &str) -> Error {
-    Error::Config {
-        key: key.to_owned(),
-        found: found.to_string(),
-        expected: expected.to_owned(),
-    }
 }
 
 /// The paper's number of clusters for L labels: 2^⌈log2(L/100)⌉, which makes clusters of 50 to 100 labels; at least 1.
@@ -215,22 +121,29 @@ pub(crate) fn paper_n_clusters(n_labels: usize) -> usize {
     n_labels.div_ceil(100).next_power_of_two()
 }
 
-/// Up to so many, clusters are small.
-const SMALL_CLUSTERS: usize = 512;
+/// The number of clusters for L labels, by default.
+pub fn default_n_clusters(n_labels: usize) -> usize {
+    n_clusters(n_labels, RecipeName::default().column().max_small_clusters)
+}
 
-/// The number of clusters for L labels: of 13 to 25 labels up to 512 clusters, then the paper's number.
+/// The number of clusters for L labels: of 13 to 25 labels up to `max_small` clusters, then the paper's number.
 ///
 /// The smaller a cluster, the more it says about its labels; but it also has fewer points to be learned from, and
 /// every text is compared with all clusters.
-pub fn default_n_clusters(n_labels: usize) -> usize {
+fn n_clusters(n_labels: usize, max_small: usize) -> usize {
     let small = n_labels.div_ceil(25).next_power_of_two();
-    small.min(SMALL_CLUSTERS).max(paper_n_clusters(n_labels))
+    small.min(max_small).max(paper_n_clusters(n_labels))
 }
 
 impl Plan {
     /// The configuration it was made from.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// The recipe, with every element decided.
+    pub fn recipe(&self) -> &Recipe {
+        &self.recipe
     }
 
     /// The data it was made for.
@@ -320,12 +233,16 @@ mod tests {
             (512, 557)
         );
         assert_eq!(plan(3_000_000).n_clusters(), 32_768);
-        let factor = |factor: &str| Config::default().with_value(factor).unwrap();
+        let set = |setting: &str| Config::default().with_value(setting).unwrap();
         let counts = plan(6_400).counts();
         assert_eq!(plan(6_400).beta(), 112.5);
-        let wider = factor("index.beta_factor=8.5").resolve(counts).unwrap();
+        let wider = set("encoder.kind=transformer").resolve(counts).unwrap();
         assert_eq!(wider.beta(), 212.5);
-        assert!(factor("index.beta_factor=0").resolve(counts).is_err());
+        let paper = set("recipe=paper").resolve(counts).unwrap();
+        assert_eq!(
+            (paper.n_clusters(), paper.beta(), paper.kappa()),
+            (64, 150.0, 1000)
+        );
         let tiny = plan(1);
         assert_eq!(
             (
@@ -335,16 +252,6 @@ mod tests {
                 tiny.shortlist_size()
             ),
             (1, 1, 1, 1)
-        );
-    }
-
-    #[test]
-    fn unusable_values_are_named() {
-        let config = Config::default().with_value("encoder.dropout=1.5").unwrap();
-        let error = config.resolve(plan(5).counts()).unwrap_err().to_string();
-        assert!(
-            error.contains("encoder.dropout") && error.contains("1.5"),
-            "{error}"
         );
     }
 }

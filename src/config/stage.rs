@@ -1,129 +1,124 @@
-//! Configuration of the loss and of the two training stages.
+//! Settings of the two training stages and of what they share.
 
+use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
-/// How the losses of a batch are combined.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reduction {
-    /// Summed over the labels of a point, averaged over the points (the paper).
-    #[default]
-    Sum,
-    /// Averaged over all shortlisted labels and over all positives of the batch (the released code).
-    Mean,
+/// A setting that both stages share, or that each has of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "invalid type: expected one value, or [stage 1, stage 2]"
+)]
+pub enum PerStage<T> {
+    /// The same in both stages.
+    Both(T),
+    /// Of stage 1 and of stage 2.
+    Each([T; 2]),
 }
 
-/// Which positives of a point are in L_c.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Positives {
-    /// All that the search reached: a label learns from every point that has it.
-    #[default]
-    All,
-    /// Those among the K best (the paper): a positive that is cut has L_s alone.
-    Shortlisted,
-}
-
-/// The loss L_c + λ L_s.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct LossConfig {
-    /// How the losses of a batch are combined; λ weighs the two sums or the two means alike.
-    pub reduction: Reduction,
-    /// λ: weight of the shortlist loss (paper: 0.05, for mean reduction).
-    pub lambda: f32,
-    /// Which positives of a point are in L_c.
-    pub positives: Positives,
-}
-
-impl Default for LossConfig {
-    fn default() -> Self {
-        LossConfig {
-            reduction: Reduction::default(),
-            lambda: 0.05,
-            positives: Positives::default(),
+impl<T: Copy> PerStage<T> {
+    /// The values of stage 1 and of stage 2.
+    pub fn values(self) -> [T; 2] {
+        match self {
+            PerStage::Both(value) => [value; 2],
+            PerStage::Each(values) => values,
         }
     }
 }
 
-/// Learning rates of the parameter groups.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// Learning rates of the parameter groups: one number, or [stage 1, stage 2].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(deny_unknown_fields, default)]
-pub struct LearningRates {
+pub struct RatesConfig {
     /// LR_φ: the encoder.
-    pub encoder: f32,
+    pub encoder: PerStage<f32>,
     /// LR_W: W_L.
-    pub labels: f32,
+    pub labels: PerStage<f32>,
     /// W_C.
-    pub clusters: f32,
+    pub clusters: PerStage<f32>,
     /// A; unset: as W_L; 0 leaves the weights of the edges as they start.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub edges: Option<f32>,
+    pub edges: Option<PerStage<f32>>,
 }
 
-impl Default for LearningRates {
+impl Default for RatesConfig {
     fn default() -> Self {
-        LearningRates {
-            encoder: 0.003,
-            labels: 0.008,
-            clusters: 0.008,
+        RatesConfig {
+            encoder: PerStage::Both(0.003),
+            labels: PerStage::Both(0.008),
+            clusters: PerStage::Both(0.008),
             edges: None,
         }
     }
 }
 
+/// The learning rates of one stage.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LearningRates {
+    /// LR_φ.
+    pub encoder: f32,
+    /// LR_W.
+    pub labels: f32,
+    /// Of W_C.
+    pub clusters: f32,
+    /// Of A.
+    pub edges: f32,
+}
+
+impl RatesConfig {
+    /// The rates of stage 1 and of stage 2.
+    pub fn by_stage(&self) -> [LearningRates; 2] {
+        [0, 1].map(|stage| LearningRates {
+            encoder: self.encoder.values()[stage],
+            labels: self.labels.values()[stage],
+            clusters: self.clusters.values()[stage],
+            edges: self.edges.unwrap_or(self.labels).values()[stage],
+        })
+    }
+}
+
 /// One training stage.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, DocumentedFields)]
+#[serde(deny_unknown_fields)]
 pub struct StageConfig {
+    /// Passes over the training points.
+    pub epochs: usize,
+}
+
+/// A stage as it is trained.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StagePlan {
     /// Passes over the training points.
     pub epochs: usize,
     /// Learning rates.
     pub rates: LearningRates,
 }
 
-impl Default for StageConfig {
-    fn default() -> Self {
-        StageConfig {
-            epochs: 2,
-            rates: LearningRates::default(),
-        }
-    }
-}
-
-impl StageConfig {
-    /// The defaults of stage 2.
-    pub(crate) fn stage2() -> Self {
-        StageConfig {
-            epochs: 14,
-            ..StageConfig::default()
-        }
-    }
-}
-
-/// What both stages share.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Settings that both stages share.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(deny_unknown_fields, default)]
 pub struct TrainConfig {
     /// Seed of every random stream.
     pub seed: u64,
     /// Points per step.
     pub batch_size: usize,
-    /// Whether the model also keeps encoder, clusters and classifiers of stage 1, for `evaluate --stage stage1` and
-    /// reports; answers do not change.
+    /// λ: weight of the shortlist loss (paper: 0.05, for means).
+    pub lambda: f32,
+    /// Whether the model also keeps encoder, clusters and classifiers of stage 1, to be evaluated and for reports;
+    /// answers do not change.
     pub keep_stage1: bool,
     /// How W_L is stored.
     pub label_precision: LabelPrecision,
-    /// Whether labels are also learned from their names, and from what else is known about them.
-    pub label_texts: LabelTexts,
+    /// Whether labels are also learned from their names, and from what else is known about them; unset: the recipe's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label_texts: Option<LabelTexts>,
 }
 
 /// Whether labels are learned from their names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, DocumentedFields)]
 #[serde(rename_all = "snake_case")]
 pub enum LabelTexts {
     /// If the training texts contain more of the names of their labels than of others.
-    #[default]
     Auto,
     /// Always.
     On,
@@ -132,7 +127,7 @@ pub enum LabelTexts {
 }
 
 /// Bits per weight of W_L in a model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, DocumentedFields)]
 #[serde(rename_all = "snake_case")]
 pub enum LabelPrecision {
     /// 32 bits.
@@ -147,9 +142,30 @@ impl Default for TrainConfig {
         TrainConfig {
             seed: 42,
             batch_size: 256,
+            lambda: 0.05,
             keep_stage1: false,
             label_precision: LabelPrecision::Full,
-            label_texts: LabelTexts::default(),
+            label_texts: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::Config;
+
+    #[test]
+    fn a_rate_is_that_of_both_stages_or_one_of_each() {
+        let config = Config::from_toml("[rates]\nencoder = [1, 0.5]\nlabels = 2.0\n").unwrap();
+        let [first, second] = config.rates.by_stage();
+        assert_eq!((first.encoder, second.encoder), (1.0, 0.5));
+        assert_eq!((first.labels, second.labels), (2.0, 2.0));
+        assert_eq!(second.edges, 2.0);
+        assert_eq!(Config::from_toml(&config.to_toml()).unwrap(), config);
+        for wrong in ["[1.0]", "[1, 2, 3]", "\"fast\""] {
+            let error = Config::default().with_value(&format!("rates.labels={wrong}"));
+            let message = error.unwrap_err().to_string();
+            assert!(message.contains("[stage 1, stage 2]"), "{message}");
         }
     }
 }

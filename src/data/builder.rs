@@ -61,7 +61,7 @@ impl Builder {
     /// Ends the features of the point under construction.
     ///
     /// # Errors
-    /// The phrase of what was found, if a feature given twice sums to infinity.
+    /// A phrase for the error message, if a feature given twice sums to infinity.
     pub(super) fn end_features(&mut self) -> Result<(), String> {
         self.summary.n_empty_points += usize::from(self.feature_row.is_empty());
         sum_duplicates(&mut self.feature_row)?;
@@ -126,8 +126,9 @@ impl Builder {
         n_features: usize,
         numbering: LabelNumbering,
     ) -> Result<(Dataset, Summary)> {
-        let labels = std::mem::take(&mut self.labels).finish(numbering.n_labels);
-        let labels = labels.map_err(|error| bad_file(path, &error))?;
+        let labels = std::mem::take(&mut self.labels)
+            .finish(numbering.n_labels)
+            .map_err(|error| bad_file(path, &error))?;
         let names = numbering.names(path, labels.n_rows() + labels.nnz())?;
         if self.n_known == 0 {
             self.label_set = names;
@@ -141,9 +142,10 @@ impl Builder {
         let mut renumbered = CsrBuilder::default();
         for point in 0..labels.n_rows() {
             let (numbers, relevances) = labels.row(point);
-            let row = numbers.iter().zip(relevances);
-            self.label_row
-                .extend(row.map(|(&number, &relevance)| (of_number[number as usize].0, relevance)));
+            for (&number, &relevance) in numbers.iter().zip(relevances) {
+                let label = of_number[number as usize];
+                self.label_row.push((label.0, relevance));
+            }
             keep_highest(&mut self.label_row);
             renumbered.push_row(self.label_row.drain(..));
         }
@@ -178,9 +180,9 @@ impl Builder {
     }
 }
 
-/// What the label numbers of a file mean.
+/// The meaning of the label numbers of a file.
 pub(super) struct LabelNumbering {
-    /// How many labels there are.
+    /// Number of labels.
     pub(super) n_labels: usize,
     /// Their names, if a file beside it gives them; otherwise a label is named by its number.
     pub(super) names: Option<Texts>,
@@ -217,7 +219,9 @@ impl LabelNumbering {
 
 fn bad_file(path: &Path, error: &Error) -> Error {
     let problem = match error {
-        Error::InvalidMatrix(problem) => format!("found {problem}, expected parts that fit"),
+        Error::InvalidMatrix(problem) | Error::InvalidDataset(problem) => {
+            format!("found {problem}, expected parts that fit")
+        }
         error => error.to_string(),
     };
     Error::BadFile {
@@ -250,7 +254,7 @@ pub(super) fn keep_highest(row: &mut Vec<(u32, f32)>) -> usize {
 /// Sorts a row of features and adds up the values of a feature given several times, as SciPy does.
 ///
 /// # Errors
-/// The phrase of what was found, if a sum is not finite.
+/// A phrase for the error message, if a sum is not finite.
 pub(super) fn sum_duplicates(row: &mut Vec<(u32, f32)>) -> Result<(), String> {
     if is_strictly_increasing(row) {
         return Ok(());

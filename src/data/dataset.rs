@@ -19,7 +19,7 @@ pub struct Dataset {
     label_texts: Option<Texts>,
 }
 
-/// What was noticed while reading a data set, and how it was handled.
+/// Counts of what a reader found in a data set, and how it was handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Points read.
@@ -40,7 +40,7 @@ impl Dataset {
     /// A data set over these parts.
     ///
     /// # Errors
-    /// [`Error::InvalidMatrix`] if the parts do not fit each other.
+    /// [`Error::InvalidDataset`] if the parts do not fit each other.
     pub fn new(
         texts: Option<Texts>,
         features: Option<CsrMatrix>,
@@ -56,13 +56,13 @@ impl Dataset {
         ];
         for (what, count) in counts {
             if let Some(count) = count.filter(|&count| count != n_points) {
-                return Err(Error::InvalidMatrix(format!(
+                return Err(Error::InvalidDataset(format!(
                     "{count} {what} for {n_points} label rows"
                 )));
             }
         }
         if texts.is_none() && features.is_none() {
-            return Err(Error::InvalidMatrix("neither texts nor features".into()));
+            return Err(Error::InvalidDataset("neither texts nor features".into()));
         }
         if labels.n_cols() != label_set.len() {
             let problem = format!(
@@ -70,10 +70,10 @@ impl Dataset {
                 labels.n_cols(),
                 label_set.len()
             );
-            return Err(Error::InvalidMatrix(problem));
+            return Err(Error::InvalidDataset(problem));
         }
         if let Some(weight) = labels.values().iter().find(|weight| **weight <= 0.0) {
-            return Err(Error::InvalidMatrix(format!(
+            return Err(Error::InvalidDataset(format!(
                 "relevance {weight}, expected a positive number"
             )));
         }
@@ -99,8 +99,8 @@ impl Dataset {
         let mut rows = CsrBuilder::default();
         for (text, names) in points {
             texts.push(text.as_ref());
-            let names = names.into_iter();
             let mut labels: Vec<u32> = names
+                .into_iter()
                 .map(|name| label_set.intern(name.as_ref()).0)
                 .collect();
             labels.sort_unstable();
@@ -164,11 +164,11 @@ impl Dataset {
     /// The same points over a larger label set, which must start with the labels of this one.
     ///
     /// # Errors
-    /// [`Error::InvalidMatrix`] if it does not.
+    /// [`Error::InvalidDataset`] if it does not.
     pub fn with_label_set(self, label_set: LabelSet) -> Result<Dataset> {
         let own = self.label_set.names().iter();
         if label_set.len() < own.len() || !own.eq(label_set.names().iter().take(self.n_labels())) {
-            return Err(Error::InvalidMatrix(
+            return Err(Error::InvalidDataset(
                 "the label set does not start with the labels of the data set".into(),
             ));
         }
@@ -188,7 +188,7 @@ impl Dataset {
     /// The same points with these features, one row per point.
     ///
     /// # Errors
-    /// [`Error::InvalidMatrix`] if there are not as many rows as points.
+    /// [`Error::InvalidDataset`] if there are not as many rows as points.
     pub fn with_features(self, features: CsrMatrix) -> Result<Dataset> {
         let label_texts = self.label_texts;
         let features = Some(features);
@@ -199,16 +199,16 @@ impl Dataset {
         })
     }
 
-    /// The same points with what is known about their labels: names, synonyms, descriptions; one text per label, in the
-    /// order of their ids, empty where nothing is known. Training learns from them besides the points.
+    /// The same points with texts about their labels: names, synonyms, descriptions; one text per label, in the
+    /// order of their ids, empty where nothing is known. Training learns from them in addition to the points.
     ///
     /// # Errors
-    /// [`Error::InvalidMatrix`] if there are not as many texts as labels.
+    /// [`Error::InvalidDataset`] if there are not as many texts as labels.
     pub fn with_label_texts(self, texts: Texts) -> Result<Dataset> {
         if texts.len() != self.n_labels() {
             let (n_texts, n_labels) = (texts.len(), self.n_labels());
             let problem = format!("{n_texts} label texts for {n_labels} labels");
-            return Err(Error::InvalidMatrix(problem));
+            return Err(Error::InvalidDataset(problem));
         }
         Ok(Dataset {
             label_texts: Some(texts),
@@ -216,7 +216,7 @@ impl Dataset {
         })
     }
 
-    /// What is known about the labels besides their names, where it was given.
+    /// Texts about the labels, if [`Dataset::with_label_texts`] gave them.
     pub(crate) fn label_texts(&self) -> Option<&Texts> {
         self.label_texts.as_ref()
     }

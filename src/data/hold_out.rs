@@ -1,11 +1,11 @@
 //! Choosing points to hold out of training without taking any label's last training points.
 //!
-//! Near duplicates of a point that is held out make it easier than most of what users will ask; set aside, they
-//! neither train nor calibrate. But some of what users will ask has near duplicates, too: a judge that never saw such
-//! points does not know how much to trust them. For it they are set aside for every other point.
+//! Near duplicates of a held-out point make it easier than most of what users will ask; set aside, they neither
+//! train nor calibrate. But some of what users will ask has near duplicates, too: a final scorer that never saw such
+//! points cannot know how much to trust them. For its data they are set aside for every other point only.
 
 use super::near_duplicates::NearDuplicates;
-use crate::config::HoldOutConfig;
+use crate::config::{Config, HoldOutConfig, Recipe};
 use crate::matrix::CsrMatrix;
 use crate::random::Random;
 
@@ -14,7 +14,7 @@ const MAX_SHARE: f32 = 0.1;
 /// Training points that every label keeps, if it has them.
 const MIN_POINTS_PER_LABEL: usize = 1;
 
-/// Which points train, which are held out and which are set aside; each ascending, together all points.
+/// A split of all points into those that train, those held out and those set aside; each ascending.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HoldOut {
     /// Points to train on.
@@ -25,7 +25,7 @@ pub(crate) struct HoldOut {
     pub set_aside: Vec<usize>,
 }
 
-/// Which of the points that are held out have no near duplicate among those that train.
+/// The held-out points that have no near duplicate among the training points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Alone {
     /// All, to measure on.
@@ -35,7 +35,7 @@ pub(crate) enum Alone {
 }
 
 impl HoldOut {
-    /// No more of so many points are held out.
+    /// Upper bound of the points held out of `n_points`.
     pub(crate) fn most_points(n_points: usize, config: &HoldOutConfig) -> usize {
         let share = (f64::from(MAX_SHARE) * n_points as f64) as usize;
         config.n_points.min(share)
@@ -53,33 +53,33 @@ impl HoldOut {
     pub(crate) fn choose(
         features: &CsrMatrix,
         labels: &CsrMatrix,
-        config: &HoldOutConfig,
+        config: &Config,
         alone: Alone,
-        seed: u64,
     ) -> HoldOut {
+        let near_duplicates = Recipe::of(config).near_duplicates;
         let n_points = labels.n_rows();
         let share = (f64::from(MAX_SHARE) * n_points as f64) as usize;
-        let wanted = HoldOut::most_points(n_points, config);
+        let wanted = HoldOut::most_points(n_points, &config.hold_out);
         let mut n_training = vec![0usize; labels.n_cols()];
         for &label in labels.indices() {
             n_training[label as usize] += 1;
         }
 
         let mut order: Vec<usize> = (0..n_points).collect();
-        Random::new(seed, "hold-out", 0).shuffle(&mut order);
-        let is_wanted = wanted > 0 && config.near_duplicates <= 1.0;
-        let mut near = is_wanted.then(|| NearDuplicates::new(features, config.near_duplicates));
+        Random::new(config.train.seed, "hold-out", 0).shuffle(&mut order);
+        let is_wanted = wanted > 0 && near_duplicates <= 1.0;
+        let mut near = is_wanted.then(|| NearDuplicates::new(features, near_duplicates));
         let mut quotas = quotas(labels, wanted);
         let mut uses = vec![Use::Train; n_points];
         let (mut n_held_out, mut n_set_aside) = (0, 0);
         for point_idx in order {
-            if wanted <= n_held_out {
+            if n_held_out >= wanted {
                 break;
             }
             let own = labels.row(point_idx).0;
             let n_labels = own.len();
             // Near duplicates are not worth looking for where the point itself cannot be held out.
-            let can_lose_one = |&label: &u32| MIN_POINTS_PER_LABEL < n_training[label as usize];
+            let can_lose_one = |&label: &u32| n_training[label as usize] > MIN_POINTS_PER_LABEL;
             if uses[point_idx] != Use::Train
                 || quotas[n_labels] == 0
                 || !own.iter().all(can_lose_one)
@@ -94,8 +94,8 @@ impl HoldOut {
             group.retain(|&member| uses[member] == Use::Train);
             let of_group = || group.iter().flat_map(|&member| labels.row(member).0);
             of_group().for_each(|&label| n_training[label as usize] -= 1);
-            let keeps_enough = |label: &u32| MIN_POINTS_PER_LABEL <= n_training[*label as usize];
-            if share < n_set_aside + group.len() - 1 || !of_group().all(keeps_enough) {
+            let keeps_enough = |label: &u32| n_training[*label as usize] >= MIN_POINTS_PER_LABEL;
+            if n_set_aside + group.len() - 1 > share || !of_group().all(keeps_enough) {
                 of_group().for_each(|&label| n_training[label as usize] += 1);
                 continue;
             }
@@ -120,10 +120,13 @@ impl HoldOut {
     }
 }
 
-/// How many points with each number of labels are to be held out: none of those without a label.
+/// Number of points to hold out, by their number of labels: none of those without a label.
 fn quotas(labels: &CsrMatrix, wanted: usize) -> Vec<usize> {
-    let ends = labels.indptr().windows(2);
-    let n_labels: Vec<usize> = ends.map(|ends| ends[1] - ends[0]).collect();
+    let n_labels: Vec<usize> = labels
+        .indptr()
+        .windows(2)
+        .map(|ends| ends[1] - ends[0])
+        .collect();
     let mut counts = vec![0usize; n_labels.iter().max().map_or(1, |most| most + 1)];
     n_labels.iter().for_each(|&n_labels| counts[n_labels] += 1);
     counts[0] = 0;
@@ -137,7 +140,7 @@ fn quotas(labels: &CsrMatrix, wanted: usize) -> Vec<usize> {
     counts.iter().map(quota).collect()
 }
 
-/// What a point is used for.
+/// The use of a point.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     Train,
@@ -151,6 +154,13 @@ mod tests {
     use crate::matrix::CsrBuilder;
     use proptest::prelude::*;
 
+    fn config(n_points: usize, seed: u64) -> Config {
+        let mut config = Config::default();
+        config.hold_out.n_points = n_points;
+        config.train.seed = seed;
+        config
+    }
+
     proptest! {
         #[test]
         fn no_label_falls_below_its_minimum_and_no_point_is_lost(
@@ -163,10 +173,10 @@ mod tests {
             }
             let labels = builder.finish(15).unwrap();
             let features = labels.clone();
-            let config = HoldOutConfig { n_points, ..HoldOutConfig::default() };
+            let config = config(n_points, seed);
             let alone = if every_other { Alone::EveryOther } else { Alone::All };
-            let chosen = HoldOut::choose(&features, &labels, &config, alone, seed);
-            prop_assert_eq!(&chosen, &HoldOut::choose(&features, &labels, &config, alone, seed));
+            let chosen = HoldOut::choose(&features, &labels, &config, alone);
+            prop_assert_eq!(&chosen, &HoldOut::choose(&features, &labels, &config, alone));
 
             let mut all = [&chosen.train[..], &chosen.held_out, &chosen.set_aside].concat();
             all.sort_unstable();
@@ -190,11 +200,8 @@ mod tests {
         (0..1000u32).for_each(|point| builder.push_row([(point, 1.0)]));
         let features = builder.finish(1000).unwrap();
         let choose = |n_points, seed| {
-            let config = HoldOutConfig {
-                n_points,
-                ..HoldOutConfig::default()
-            };
-            HoldOut::choose(&features, &labels, &config, Alone::All, seed).held_out
+            let config = config(n_points, seed);
+            HoldOut::choose(&features, &labels, &config, Alone::All).held_out
         };
         assert_eq!(choose(5000, 1).len(), 100);
         assert_eq!(choose(30, 1).len(), 30);
@@ -214,7 +221,7 @@ mod tests {
         }
         let features = words.finish(1000).unwrap();
         let labels = labels.finish(200).unwrap();
-        let chosen = HoldOut::choose(&features, &labels, &HoldOutConfig::default(), Alone::All, 5);
+        let chosen = HoldOut::choose(&features, &labels, &config(5000, 5), Alone::All);
         let of_three = |point: &&usize| labels.row(**point).0.len() == 3;
         assert_eq!(chosen.held_out.len(), 100);
         assert_eq!(chosen.held_out.iter().filter(of_three).count(), 25);
@@ -229,8 +236,7 @@ mod tests {
             labels.push_row([(point % 10, 1.0)]);
         }
         let (features, labels) = (words.finish(100).unwrap(), labels.finish(10).unwrap());
-        let choose =
-            |alone| HoldOut::choose(&features, &labels, &HoldOutConfig::default(), alone, 3);
+        let choose = |alone| HoldOut::choose(&features, &labels, &config(5000, 3), alone);
         let partners =
             |held_out: &[usize]| held_out.iter().map(|point| point ^ 1).collect::<Vec<_>>();
 

@@ -56,12 +56,12 @@ impl LabelSet {
         &self.names
     }
 
-    /// How many labels there are.
+    /// Number of labels.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no labels.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What labels are called, as texts to learn from.
+//! Label names as texts to learn from.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use crate::random::Random;
 
 /// Points whose labels are compared with their texts.
 const N_COMPARED: usize = 3000;
-/// Names say something if a text contains so much more of the names of its labels than of others.
+/// Least difference between the shares of its own labels' names and of other labels' names that a text contains.
 const MIN_DIFFERENCE: f64 = 0.05;
 
 /// The words of every label's name; empty where it does not read like words.
@@ -52,7 +52,7 @@ fn cut_identifier(part: &str) -> String {
 }
 
 /// Whether texts contain more of the names of their labels than of other labels.
-pub(crate) fn names_say_something(data: &Dataset, names: &Texts, seed: u64) -> bool {
+pub(crate) fn names_are_informative(data: &Dataset, names: &Texts, seed: u64) -> bool {
     let Some(texts) = data.texts() else {
         return false;
     };
@@ -82,7 +82,7 @@ pub(crate) fn names_say_something(data: &Dataset, names: &Texts, seed: u64) -> b
         other = point;
     }
     let n_needed = points.len() / 20;
-    n_needed < n_pairs && MIN_DIFFERENCE * f64::from(n_pairs as u32) <= difference
+    n_pairs > n_needed && difference >= MIN_DIFFERENCE * f64::from(n_pairs as u32)
 }
 
 /// The share of a name's words that a text has; `None` without words.
@@ -128,13 +128,14 @@ mod tests {
     }
 
     #[test]
-    fn names_say_something_where_texts_contain_them() {
+    fn names_are_informative_where_texts_contain_them() {
         let text = |label: usize| (format!("all about word{label}x"), [format!("word{label}x")]);
-        let told = Dataset::from_texts((0..50).map(text));
-        let untold = Dataset::from_texts((0..50).map(|at| (text(at + 100).0, text(at).1)));
-        let say = |data: &Dataset| names_say_something(data, &texts_of_names(data.label_set()), 1);
-        assert!(say(&told));
-        assert!(!say(&untold));
-        assert!(!say(&Dataset::from_texts([("", [""; 0])])));
+        let informative = Dataset::from_texts((0..50).map(text));
+        let uninformative = Dataset::from_texts((0..50).map(|at| (text(at + 100).0, text(at).1)));
+        let is_informative =
+            |data: &Dataset| names_are_informative(data, &texts_of_names(data.label_set()), 1);
+        assert!(is_informative(&informative));
+        assert!(!is_informative(&uninformative));
+        assert!(!is_informative(&Dataset::from_texts([("", [""; 0])])));
     }
 }

@@ -1,9 +1,9 @@
 //! Data sets: texts or sparse features, and the labels of each point.
 //!
-//! A [`Dataset`] is what every reader makes and every later stage takes. Label ids are positions in its
+//! Every reader returns a [`Dataset`], and every later stage takes one. Label ids are positions in its
 //! [`LabelSet`]; a test set read against a training set's labels keeps their ids and appends labels never seen
-//! in training behind them. [`read`] recognises the format by content and returns a [`Summary`] of what
-//! it noticed; [`write()`] writes any format and returns what it could not hold.
+//! in training behind them. [`read`] recognises the format by content and returns a [`Summary`];
+//! [`write()`] writes any format and returns what it could not hold.
 
 mod builder;
 mod data_summary;
@@ -30,7 +30,7 @@ pub use io::{
     write, write_label_list,
 };
 pub use label_set::LabelSet;
-pub(crate) use label_texts::{names_say_something, texts_of_names};
+pub(crate) use label_texts::{names_are_informative, texts_of_names};
 pub use texts::Texts;
 
 pub use crate::matrix::{CsrBuilder, CsrMatrix};

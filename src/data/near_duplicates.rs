@@ -8,7 +8,7 @@ use crate::matrix::CsrMatrix;
 
 /// Rarest words of a point that are looked up.
 const N_WORDS: usize = 8;
-/// Words of more points are too common to be looked up.
+/// Upper bound of the points of a word that is looked up; others are too common.
 const MAX_POINTS: usize = 512;
 
 /// Finds near duplicates among the rows of a matrix.
@@ -17,7 +17,7 @@ pub(super) struct NearDuplicates<'a> {
     /// The points of each word, as rows.
     by_word: CsrMatrix,
     norms: Vec<f32>,
-    /// Two points with at least this cosine are near duplicates.
+    /// Least cosine of near duplicates.
     cosine: f32,
     /// Rows compared with the current one.
     is_compared: Vec<bool>,
@@ -63,9 +63,12 @@ impl<'a> NearDuplicates<'a> {
                 if !std::mem::replace(&mut self.is_compared[other], true) {
                     compared.push(other);
                     let (words, values) = self.points.row(other);
-                    let product = words.iter().zip(values);
-                    let product: f32 = product.map(|(&w, v)| v * self.spread[w as usize]).sum();
-                    if self.cosine * self.norms[point] * self.norms[other] <= product {
+                    let product: f32 = words
+                        .iter()
+                        .zip(values)
+                        .map(|(&word, value)| value * self.spread[word as usize])
+                        .sum();
+                    if product >= self.cosine * self.norms[point] * self.norms[other] {
                         found.push(other);
                     }
                 }
@@ -107,7 +110,7 @@ mod tests {
                     let product: f32 = row.iter().filter_map(|(word, value)| Some(value * other.get(word)?)).sum();
                     let exact = product / (norm(row) * norm(other));
                     if (exact - cosine).abs() > 1e-4 && at != other_at {
-                        prop_assert_eq!(found.contains(&other_at), cosine < exact, "{} {}", exact, cosine);
+                        prop_assert_eq!(found.contains(&other_at), exact > cosine, "{} {}", exact, cosine);
                     }
                 }
                 prop_assert!(found.contains(&at));

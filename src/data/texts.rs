@@ -1,6 +1,6 @@
 //! Many texts in one allocation.
 
-/// A list of texts, kept in one buffer: 8 bytes per text besides its own bytes.
+/// A list of texts, kept in one buffer: 8 bytes per text in addition to its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Texts {
     buffer: String,
@@ -14,12 +14,12 @@ impl Texts {
         self.ends.push(self.buffer.len());
     }
 
-    /// How many texts there are.
+    /// Number of texts.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no texts.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }

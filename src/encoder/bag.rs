@@ -23,7 +23,7 @@ const WORDS_PER_TASK: usize = 256;
 
 /// Standard deviation that word embeddings start with.
 const EMBEDDING_SCALE: f32 = 0.1;
-/// What the encoder's learning rate is multiplied by for word embeddings, whose rows are seldom touched.
+/// Factor of the encoder's learning rate for word embeddings, whose rows are seldom touched.
 const EMBEDDING_RATE: f32 = 6.0;
 
 /// A trainable bag of words.
@@ -44,7 +44,7 @@ struct ResidualBlock {
     bias: Vec<f32>,
 }
 
-/// What a forward pass keeps for the backward pass, and the gradients.
+/// Values of a forward pass that the backward pass needs, and the gradients.
 #[derive(Clone, Debug, Default)]
 struct BagPass {
     /// h, B×d.
@@ -64,7 +64,7 @@ struct BagPass {
 }
 
 impl BagEncoder {
-    /// Its sizes for batches of so many words.
+    /// The encoder's size for batches of this many words.
     pub(crate) fn sizes(
         n_words: usize,
         config: &EncoderConfig,
@@ -212,9 +212,8 @@ impl TrainableEncoder for BagEncoder {
         pass.hidden.reshape(rows.len(), dim);
         pass.block.reshape(rows.len(), dim);
         let (words, values, starts) = (&pass.words, &pass.values, &pass.points);
-        let shards = pass.hidden.values_mut().par_chunks_mut(SHARD * dim);
-        let shards = shards.zip(pass.block.values_mut().par_chunks_mut(SHARD * dim));
-        let shards = shards
+        let shards = (pass.hidden.values_mut().par_chunks_mut(SHARD * dim))
+            .zip(pass.block.values_mut().par_chunks_mut(SHARD * dim))
             .zip(out.values_mut().par_chunks_mut(SHARD * dim))
             .enumerate();
         shards.for_each(|(shard, ((hidden, block), out))| {
@@ -327,9 +326,8 @@ impl BagPass {
     fn backward_block(&mut self, residual: &ResidualBlock, gradient: &Matrix) {
         let (n_points, dim) = (gradient.n_rows(), gradient.n_cols());
         self.d_block.reshape(n_points, dim);
-        let shards = self.d_block.values_mut().par_chunks_mut(SHARD * dim);
-        let shards = shards.zip(self.d_hidden.values_mut().par_chunks_mut(SHARD * dim));
-        let shards = shards
+        let shards = (self.d_block.values_mut().par_chunks_mut(SHARD * dim))
+            .zip(self.d_hidden.values_mut().par_chunks_mut(SHARD * dim))
             .zip(gradient.values().par_chunks(SHARD * dim))
             .zip(self.block.values().par_chunks(SHARD * dim));
         shards.for_each(|(((d_block, d_hidden), gradient), block)| {
@@ -365,12 +363,17 @@ impl BagPass {
     fn backward_bag(&mut self, dim: usize) {
         sum_columns(self.d_hidden.values(), dim, &mut self.bias_gradient);
 
-        let points = self.points.windows(2).zip(0u32..);
-        let pairs = points.flat_map(|(ends, point)| {
-            let range = ends[0] as usize..ends[1] as usize;
-            let words = self.words[range.clone()].iter().zip(&self.values[range]);
-            words.map(move |(&word, &value)| (word, (point, value)))
-        });
+        let pairs = self
+            .points
+            .windows(2)
+            .zip(0u32..)
+            .flat_map(|(ends, point)| {
+                let range = ends[0] as usize..ends[1] as usize;
+                self.words[range.clone()]
+                    .iter()
+                    .zip(&self.values[range])
+                    .map(move |(&word, &value)| (word, (point, value)))
+            });
         self.by_word.group(pairs);
         let n_groups = self.by_word.keys().len();
         self.embedding_gradient.resize(n_groups * dim, 0.0);

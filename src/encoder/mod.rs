@@ -1,7 +1,7 @@
 //! φ: from points to embeddings.
 //!
 //! Prediction needs an [`Encoder`], training a [`TrainableEncoder`]. Neither exposes the tensors of a framework, so
-//! the trainer does not depend on what runs inside. An encoder does not know its optimiser: it exposes its parameters
+//! the trainer does not depend on their implementation. An encoder does not know its optimiser: it exposes its parameters
 //! with their gradients.
 
 mod bag;
@@ -38,7 +38,7 @@ pub(crate) trait Encoder: Send + Sync {
 
 /// An encoder that can be trained.
 pub(crate) trait TrainableEncoder: Encoder {
-    /// Embeds these rows and keeps what [`TrainableEncoder::backward`] needs; `step` seeds the dropout.
+    /// Embeds these rows and keeps the values that [`TrainableEncoder::backward`] needs; `step` seeds the dropout.
     fn forward(&mut self, points: Points<'_>, rows: &[u32], step: StepSeed, out: &mut Matrix);
 
     /// Adds the gradient of the last forward to the parameters' gradients. gradient: rows×d
@@ -78,7 +78,7 @@ pub(crate) struct StepSeed {
     pub step: u64,
 }
 
-/// What an encoder needs, in values of four bytes.
+/// Memory of an encoder, in values of four bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EncoderSizes {
     /// Parameters.

@@ -5,7 +5,7 @@
 //! their rows are scaled to length 1.
 
 use super::{PairScratch, Pairs, PointSet, TokenScratch, Vectorizer, WordPieces};
-use crate::config::Config;
+use crate::config::{Config, Recipe};
 use crate::data::{Dataset, Texts};
 use crate::error::{Error, Result};
 use crate::matrix::CsrMatrix;
@@ -54,7 +54,7 @@ impl Featurizer {
         };
         // Longer terms than words have them already.
         let reads_pairs =
-            config.ranker.enabled && config.ranker.word_pairs && config.features.ngrams == 1;
+            config.ranker.enabled && Recipe::of(config).ranker_pairs && config.features.ngrams == 1;
         let texts = data.texts().zip(words.as_ref()).filter(|_| reads_pairs);
         let pairs =
             texts.and_then(|(texts, words)| Pairs::fit_transform(texts, words, &config.features));

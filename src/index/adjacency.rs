@@ -1,6 +1,6 @@
 //! A: the labels of each cluster, and how strongly they belong to it.
 //!
-//! Stage 1 has fixed edges, each of score 1. Stage 2 learns a weight a(c,ℓ) an edge; the edge score is
+//! Stage 1 has fixed edges, each of score 1. Stage 2 learns a weight a(c,ℓ) per edge; the edge score is
 //! ŝ(c,ℓ) = min(1, β·softmax over the row's own edges of a) (paper, eq. 5). Rows hold their own edges only: there
 //! is no padding and no sentinel. Scores are cached; code that changes weights refreshes the rows it touched.
 
@@ -27,12 +27,12 @@ impl Edges {
     /// Edges from the label lists of the clusters.
     ///
     /// # Errors
-    /// [`Error::InvalidMatrix`] if an invariant does not hold.
+    /// [`Error::InvalidModel`] if an invariant does not hold.
     pub(crate) fn new(indptr: Vec<usize>, labels: Vec<LabelRow>, n_labels: usize) -> Result<Self> {
         let starts_and_ends = indptr.first() == Some(&0) && indptr.last() == Some(&labels.len());
         let ascends = indptr.windows(2).all(|ends| ends[0] <= ends[1]);
         if !starts_and_ends || !ascends {
-            return Err(Error::InvalidMatrix(
+            return Err(Error::InvalidModel(
                 "row offsets of the adjacency do not ascend from 0 to the edges".into(),
             ));
         }
@@ -44,11 +44,11 @@ impl Edges {
         for cluster_idx in 0..edges.n_clusters() {
             let row = &edges.labels[edges.range(ClusterId(cluster_idx as u32))];
             let sorted = row.windows(2).all(|pair| pair[0] < pair[1]);
-            if !sorted || row.last().is_some_and(|label| n_labels <= label.idx()) {
+            if !sorted || row.last().is_some_and(|label| label.idx() >= n_labels) {
                 let problem = format!(
                     "edges of cluster {cluster_idx} are not ascending labels below {n_labels}"
                 );
-                return Err(Error::InvalidMatrix(problem));
+                return Err(Error::InvalidModel(problem));
             }
         }
         Ok(edges)
@@ -57,7 +57,7 @@ impl Edges {
     /// Edges from one list of labels per cluster; lists are sorted.
     ///
     /// # Errors
-    /// [`Error::InvalidMatrix`] if a label is out of range or twice in a list.
+    /// [`Error::InvalidModel`] if a label is out of range or twice in a list.
     pub(crate) fn from_lists(mut lists: Vec<Vec<LabelRow>>, n_labels: usize) -> Result<Self> {
         let mut indptr = vec![0];
         let mut labels = Vec::new();
@@ -118,17 +118,17 @@ impl Edges {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Adjacency {
     edges: Edges,
-    kind: Kind,
-    /// ŝ(c,ℓ), an edge each.
+    kind: EdgeKind,
+    /// ŝ(c,ℓ), per edge.
     scores: Vec<f32>,
     /// The best edge score of each cluster.
     best: Vec<f32>,
-    /// What the softmax of each cluster's weights is computed from; empty where edges are fixed.
+    /// Maximum and sum of each cluster's softmax; empty where edges are fixed.
     norms: Vec<Norm>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Kind {
+enum EdgeKind {
     /// Every edge has score 1.
     Fixed,
     /// Edge scores follow from learned weights.
@@ -161,7 +161,7 @@ impl Adjacency {
             scores: vec![1.0; edges.len()],
             best,
             edges,
-            kind: Kind::Fixed,
+            kind: EdgeKind::Fixed,
             norms: Vec::new(),
         }
     }
@@ -169,20 +169,20 @@ impl Adjacency {
     /// Learned edges (stage 2).
     ///
     /// # Errors
-    /// [`Error::InvalidMatrix`] if there is not one finite weight an edge or β is not positive.
+    /// [`Error::InvalidModel`] if there is not one finite weight per edge or β is not positive.
     pub(crate) fn learned(edges: Edges, weights: Vec<f32>, beta: f32) -> Result<Self> {
         let valid =
             weights.len() == edges.len() && weights.iter().all(|a| a.is_finite()) && beta > 0.0;
         if !valid {
-            return Err(Error::InvalidMatrix(
-                "the adjacency needs a finite weight an edge and a positive beta".into(),
+            return Err(Error::InvalidModel(
+                "the adjacency needs a finite weight per edge and a positive beta".into(),
             ));
         }
         let n_clusters = edges.n_clusters();
         let (scores, best) = (vec![0.0; edges.len()], vec![0.0; n_clusters]);
         let mut adjacency = Adjacency {
             edges,
-            kind: Kind::Learned {
+            kind: EdgeKind::Learned {
                 weights,
                 beta,
                 removed: Vec::new(),
@@ -195,20 +195,20 @@ impl Adjacency {
         Ok(adjacency)
     }
 
-    /// These learned edges as what is left after others were removed, which had this share of each cluster's softmax.
+    /// These learned edges as the rest after others were removed, which had this share of each cluster's softmax.
     ///
     /// The edges left keep the scores they had then: ŝ(c,ℓ) = min(1, β·(1 − removed)·softmax over the edges left).
     ///
     /// # Errors
-    /// [`Error::InvalidMatrix`] if the edges are fixed, or there is not one share of 0 to below 1 a cluster.
+    /// [`Error::InvalidModel`] if the edges are fixed, or there is not one share of 0 to below 1 per cluster.
     pub(crate) fn with_removed(mut self, shares: Vec<f32>) -> Result<Self> {
         let n_clusters = self.edges.n_clusters();
         let is_valid = shares.len() == n_clusters && shares.iter().all(|s| (0.0..1.0).contains(s));
         match &mut self.kind {
-            Kind::Learned { removed, .. } if is_valid => *removed = shares,
+            EdgeKind::Learned { removed, .. } if is_valid => *removed = shares,
             _ => {
-                return Err(Error::InvalidMatrix(
-                    "removed edges need learned weights and a share of 0 to below 1 a cluster"
+                return Err(Error::InvalidModel(
+                    "removed edges need learned weights and a share of 0 to below 1 per cluster"
                         .into(),
                 ));
             }
@@ -220,7 +220,7 @@ impl Adjacency {
     /// The share of each cluster's softmax that removed edges had; none if none were removed.
     pub(crate) fn removed(&self) -> Option<&[f32]> {
         match &self.kind {
-            Kind::Learned { removed, .. } if !removed.is_empty() => Some(removed),
+            EdgeKind::Learned { removed, .. } if !removed.is_empty() => Some(removed),
             _ => None,
         }
     }
@@ -251,23 +251,23 @@ impl Adjacency {
     /// Raw weights a(c,ℓ), where they are learned.
     pub(crate) fn weights(&self) -> Option<&[f32]> {
         match &self.kind {
-            Kind::Fixed => None,
-            Kind::Learned { weights, .. } => Some(weights),
+            EdgeKind::Fixed => None,
+            EdgeKind::Learned { weights, .. } => Some(weights),
         }
     }
 
     /// β, where weights are learned.
     pub(crate) fn beta(&self) -> Option<f32> {
         match &self.kind {
-            Kind::Fixed => None,
-            Kind::Learned { beta, .. } => Some(*beta),
+            EdgeKind::Fixed => None,
+            EdgeKind::Learned { beta, .. } => Some(*beta),
         }
     }
 
     /// Recomputes the scores of one cluster's edges from its weights.
     pub(crate) fn refresh(&mut self, cluster: ClusterId) {
         let range = self.edges.range(cluster);
-        if let Kind::Learned {
+        if let EdgeKind::Learned {
             weights,
             beta,
             removed,
@@ -297,12 +297,12 @@ impl Adjacency {
         let of = |values: &[f32]| kept.iter().map(|&edge| values[edge]).collect();
         Adjacency {
             kind: match &self.kind {
-                Kind::Fixed => Kind::Fixed,
-                Kind::Learned {
+                EdgeKind::Fixed => EdgeKind::Fixed,
+                EdgeKind::Learned {
                     weights,
                     beta,
                     removed,
-                } => Kind::Learned {
+                } => EdgeKind::Learned {
                     weights: of(weights),
                     beta: *beta,
                     removed: removed.clone(),
@@ -318,13 +318,13 @@ impl Adjacency {
         }
     }
 
-    /// Everything a row-wise update of learned weights needs.
+    /// The parts of learned edges that a row-wise update of their weights needs.
     ///
-    /// For edges of which none were removed: training begins with those.
+    /// No edges may have been removed: training begins with all of them.
     pub(crate) fn learned_mut(&mut self) -> Option<LearnedRows<'_>> {
         match &mut self.kind {
-            Kind::Fixed => None,
-            Kind::Learned { weights, beta, .. } => Some(LearnedRows {
+            EdgeKind::Fixed => None,
+            EdgeKind::Learned { weights, beta, .. } => Some(LearnedRows {
                 edges: &self.edges,
                 weights,
                 scores: &mut self.scores,
@@ -335,7 +335,7 @@ impl Adjacency {
         }
     }
 
-    /// For every label the cluster with the strongest edge to it, ties to the lowest cluster, and that edge.
+    /// The strongest edge to each label and its cluster, ties to the lowest cluster.
     ///
     /// A label that no cluster leads to has none.
     pub(crate) fn parents(&self) -> Vec<Option<ClusterId>> {
@@ -345,7 +345,7 @@ impl Adjacency {
             let cluster = ClusterId(cluster_idx as u32);
             for edge in self.edges.range(cluster) {
                 let label = self.edges.labels[edge].idx();
-                if best[label] < self.scores[edge] {
+                if self.scores[edge] > best[label] {
                     best[label] = self.scores[edge];
                     parents[label] = Some(cluster);
                 }

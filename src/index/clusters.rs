@@ -76,7 +76,7 @@ impl ClusterClassifiers {
 pub(crate) fn logit_gradient(alpha: f32, probabilities: &[f32], gradient: &mut [f32]) {
     let mut total = 0f32;
     for (g, &probability) in gradient.iter_mut().zip(probabilities) {
-        if 1.0 <= alpha * probability {
+        if alpha * probability >= 1.0 {
             *g = 0.0;
         }
         total += *g;

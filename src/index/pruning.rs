@@ -1,14 +1,14 @@
 //! Removing weak edges of a learned adjacency.
 //!
 //! An edge goes if its score ŝ(c,ℓ) is below a threshold, or if it is not among the k strongest of its cluster; the
-//! strongest edge of every label stays, so that no label is lost, unless that is asked for. The edges left keep their scores: how much of a
-//! cluster's softmax the removed ones had is remembered, so that removing edges does not make the rest stronger.
+//! strongest edge of every label stays, so that no label is lost, unless the caller wants that. The edges left keep
+//! their scores: the removed edges' share of each cluster's softmax is kept, so that the rest does not get stronger.
 
 use crate::error::Result;
 use crate::ids::{ClusterId, LabelRow};
 use crate::index::{Adjacency, Edges};
 
-/// Which edges go.
+/// The edges to remove.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cut {
     /// Those with a lower score ŝ(c,ℓ).
@@ -17,7 +17,7 @@ pub enum Cut {
     TopK(usize),
 }
 
-/// What becomes of a label all of whose edges are cut.
+/// The treatment of a label that would lose all of its edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LostLabels {
     /// It keeps its strongest edge.
@@ -29,7 +29,7 @@ pub enum LostLabels {
 /// An adjacency after pruning.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pruned {
-    /// What is left.
+    /// The edges left.
     pub adjacency: Adjacency,
     /// Edges that were removed.
     pub n_removed: usize,
@@ -41,7 +41,7 @@ impl Adjacency {
     /// This adjacency without its weak edges.
     ///
     /// # Errors
-    /// [`Error::InvalidMatrix`](crate::error::Error::InvalidMatrix) if a weight cannot be represented.
+    /// [`Error::InvalidModel`](crate::error::Error::InvalidModel) if a weight cannot be represented.
     pub(crate) fn pruned(&self, cut: Cut, lost: LostLabels) -> Result<Pruned> {
         let edges = self.edges();
         let mut stays = vec![false; edges.len()];
@@ -107,7 +107,7 @@ impl Adjacency {
         match cut {
             Cut::Threshold(threshold) => {
                 for edge in range {
-                    stays[edge] = threshold <= self.scores()[edge];
+                    stays[edge] = self.scores()[edge] >= threshold;
                 }
             }
             Cut::TopK(k) => {
@@ -131,13 +131,16 @@ impl Adjacency {
         for (edge, label) in edges.rows().iter().enumerate() {
             is_reached[label.idx()] |= stays[edge];
             let best = &mut strongest[label.idx()];
-            if best.is_none_or(|best| self.scores()[best] < self.scores()[edge]) {
+            if best.is_none_or(|best| self.scores()[edge] > self.scores()[best]) {
                 *best = Some(edge);
             }
         }
-        let lost = strongest.iter().zip(&is_reached);
-        let lost = lost.filter(|(_, is_reached)| !**is_reached);
-        let rescued: Vec<usize> = lost.filter_map(|(edge, _)| *edge).collect();
+        let rescued: Vec<usize> = strongest
+            .iter()
+            .zip(&is_reached)
+            .filter(|(_, is_reached)| !**is_reached)
+            .filter_map(|(edge, _)| *edge)
+            .collect();
         rescued.iter().for_each(|&edge| stays[edge] = true);
         rescued.len()
     }
@@ -201,8 +204,7 @@ mod tests {
         let twice = adjacency()
             .pruned(Cut::TopK(3), LostLabels::Rescued)
             .unwrap()
-            .adjacency;
-        let twice = twice
+            .adjacency
             .pruned(Cut::TopK(2), LostLabels::Rescued)
             .unwrap()
             .adjacency;

@@ -1,22 +1,22 @@
-//! The softmax of a row of A and its gradient, in pieces that processes compute by themselves.
+//! The softmax of a row of A and its gradient, range by range of labels.
 //!
-//! The sums of a row are taken over its edges into each range of labels, and then over the ranges in their order: a
-//! process that holds only the edges into its own ranges comes to the same bits as one that holds the whole row.
+//! The sums of a row are taken over its edges into each range of labels, and then over the ranges in their order: they
+//! have the same bits wherever the edges into a range are held.
 
 use std::ops::Range;
 
-use crate::communicator::labels_of_range;
+use crate::communicator::Ranges;
 use crate::ids::LabelRow;
 use crate::kernels::Kernels;
 
-/// What the softmax of one row is computed from: e^(a − highest) / sum.
+/// The two numbers of a row's softmax, e^(a − highest) / sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Norm {
     pub(crate) highest: f32,
     pub(crate) sum: f32,
 }
 
-/// Where the edges of a row into each of these ranges of labels lie. labels: the row's edges, all into these ranges
+/// Positions of a row's edges into each of these ranges of labels. labels: the row's edges, all into these ranges
 pub(crate) fn segments(
     labels: &[LabelRow],
     n_labels: usize,
@@ -24,7 +24,7 @@ pub(crate) fn segments(
 ) -> impl Iterator<Item = Range<usize>> {
     let mut start = 0;
     ranges.map(move |range| {
-        let end_label = labels_of_range(n_labels, range).end;
+        let end_label = Ranges::of(n_labels).get(range).end;
         let n = labels[start..].partition_point(|label| label.idx() < end_label);
         start += n;
         start - n..start
@@ -44,9 +44,11 @@ pub(crate) fn exponentials(
     out: &mut [f32],
 ) -> impl Iterator<Item = f32> {
     out.copy_from_slice(weights);
-    segments.map(move |segment| match segment.is_empty() {
-        true => 0.0,
-        false => Kernels::detect().exp_sum(&mut out[segment], highest),
+    segments.map(move |segment| {
+        if segment.is_empty() {
+            return 0.0;
+        }
+        Kernels::detect().exp_sum(&mut out[segment], highest)
     })
 }
 
@@ -63,7 +65,7 @@ pub(crate) fn edge_scores(beta: f32, sum: f32, scores: &mut [f32]) -> f32 {
     scale.min(1.0)
 }
 
-/// What an edge passes on of g = ∂L/∂log ŝ, summed over each segment of a row; saturated edges (ŝ = 1) pass nothing.
+/// Sum of g = ∂L/∂log ŝ over each segment of a row; saturated edges (ŝ = 1) pass nothing on, and their g becomes 0.
 pub(crate) fn passed_gradients(
     scores: &[f32],
     gradient: &mut [f32],

@@ -9,7 +9,7 @@ use crate::ids::{ClusterId, LabelRow};
 use crate::index::{Adjacency, ClusterClassifiers};
 use crate::kernels::{Kernels, prefetch};
 
-/// How far the search goes.
+/// The extent of the search.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShortlistOptions {
     /// b: clusters searched.
@@ -18,7 +18,7 @@ pub(crate) struct ShortlistOptions {
     pub shortlist_size: usize,
     /// Paths with a lower score are not followed; 0 follows all. Positives are always followed in training.
     pub score_floor: f32,
-    /// Whether positives stay in the shortlist, wherever they are.
+    /// Whether positives stay in the shortlist whatever their score is.
     pub keeps_positives: bool,
 }
 
@@ -46,15 +46,15 @@ pub(crate) struct Selection {
     pub score: f32,
 }
 
-/// Paths that are looked at to guess which score the K-th best has.
+/// Size of the sample of paths from which the score of the K-th best is estimated.
 const SAMPLE: usize = 1024;
-/// So many paths ahead what is known of their labels is asked for: they lie far apart in memory.
+/// Prefetch distance, in paths: the rows of their labels are far apart in memory.
 const AHEAD: usize = 16;
 
 /// Buffers of the search; one per thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Shortlister {
-    /// For each row: the search that last met it and the position of its path, packed.
+    /// Per row: the search that last met it and the position of its path, packed.
     seen: Vec<u64>,
     search: u32,
     keys: Vec<u64>,
@@ -126,7 +126,7 @@ impl Shortlister {
         self.expand(adjacency, positives, options);
     }
 
-    /// As [`Shortlister::search_with_parents`], where the clusters are known.
+    /// Like [`Shortlister::search_with_parents`], for known clusters.
     pub(crate) fn search_selected(
         &mut self,
         selected: &[Selection],
@@ -159,7 +159,7 @@ impl Shortlister {
                 .enumerate()
                 .map(|(idx, &p)| descending_key(clusters.score(p), idx as u32)),
         );
-        if beam_size < keys.len() {
+        if keys.len() > beam_size {
             keys.select_nth_unstable_by(beam_size, |a, b| b.cmp(a));
             keys.truncate(beam_size);
         }
@@ -193,7 +193,7 @@ impl Shortlister {
                 self.follow_between(adjacency, floor, ceiling);
                 ceiling = floor;
             }
-            if size <= self.paths.len() || floor <= lowest {
+            if self.paths.len() >= size || floor <= lowest {
                 break;
             }
             let short = size as f64 / self.paths.len().max(1) as f64;
@@ -212,7 +212,7 @@ impl Shortlister {
         self.cut(size, options.keeps_positives);
     }
 
-    /// Scores of every n-th path, where that leaves about [`SAMPLE`] of them; n.
+    /// Scores of every n-th path, with n chosen so that there are about [`SAMPLE`] of them; and n.
     fn take_sample(&mut self, adjacency: &Adjacency, n_edges: usize) -> usize {
         let stride = n_edges.div_ceil(SAMPLE).max(1);
         self.sample.clear();
@@ -226,7 +226,7 @@ impl Shortlister {
         stride
     }
 
-    /// A score that this many of the sample reach; 0 if there are no more.
+    /// The score that this many of the sample reach; 0 if there are not that many.
     fn guess_floor(&mut self, n_reaching: usize) -> f32 {
         if self.sample.len() <= n_reaching {
             return 0.0;
@@ -289,7 +289,7 @@ impl Shortlister {
         let seen = &mut self.seen[row.idx()];
         if (*seen >> 32) as u32 == self.search {
             let known = &mut self.paths[*seen as u32 as usize];
-            if known.score < score {
+            if score > known.score {
                 *known = path;
             }
         } else {
@@ -331,7 +331,7 @@ impl Shortlister {
         let (_, &mut first_out, _) = keys.select_nth_unstable_by(shortlist_size, |a, b| b.cmp(a));
         let dropped = &mut self.dropped_positives;
         self.paths.retain(|path| {
-            let stays = first_out < descending_key(path.score, path.row.0)
+            let stays = descending_key(path.score, path.row.0) > first_out
                 || keeps_positives && path.is_positive;
             if !stays && path.is_positive {
                 dropped.push(*path);
@@ -388,7 +388,7 @@ mod tests {
                     let score = selection.score * adjacency.scores()[edge];
                     let path = Path { row: label, edge: edge as u32, score, slot: slot as u16, is_positive };
                     let known = &mut best[label.idx()];
-                    if (floor <= score || is_positive) && known.is_none_or(|known| known.score < score) {
+                    if (score >= floor || is_positive) && known.is_none_or(|known| score > known.score) {
                         *known = Some(path);
                     }
                 }

@@ -1,4 +1,4 @@
-//! What a model knows of a label, of a cluster and of the words of a text: what one wants to see when browsing.
+//! Labels, clusters and the words of a text as a model knows them, for browsing.
 //!
 //! Edges and words are those of the first member. Each lookup reads the model as it is; nothing is indexed.
 
@@ -8,7 +8,7 @@ use crate::features::PointSet;
 use crate::ids::{ClusterId, LabelId};
 use crate::predict::Predictor;
 
-/// What a model knows of a label.
+/// A label as a model knows it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LabelDetails {
     /// The clusters that lead to it, the strongest edge first.
@@ -37,7 +37,7 @@ pub struct ClusterDetails {
     pub labels: Vec<(LabelId, f32)>,
 }
 
-/// What the model knows of a label, with at most `n` entries per list; `None` if it has no such label.
+/// A label as the model knows it, with at most `n` entries per list; `None` if it has no such label.
 pub fn label_details(predictor: &Predictor, label: LabelId, n: usize) -> Option<LabelDetails> {
     if predictor.labels().len() <= label.idx() {
         return None;
@@ -60,7 +60,7 @@ pub fn label_details(predictor: &Predictor, label: LabelId, n: usize) -> Option<
     clusters.truncate(n);
     let ranker = member.ranker.as_ref();
     let words = ranker.map(|ranker| named(predictor, ranker.words_of(label), n));
-    let neighbours = predictor.witnesses().neighbours;
+    let neighbours = predictor.knowledge().neighbours;
     let examples = neighbours.map(|all| {
         let has_it = |&point: &usize| all.labels().row(point).0.binary_search(&label.0).is_ok();
         let points = 0..all.labels().n_rows();

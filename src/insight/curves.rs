@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Config, LearningRates, StageConfig};
+use crate::config::{Config, LearningRates, StagePlan};
 use crate::events::{Event, Phase};
 use crate::optim::Schedule;
 
@@ -90,7 +90,7 @@ pub struct RatePoint {
 
 /// The learning rates at `n_samples` evenly spaced times of each stage.
 pub fn rates_by_epoch(config: &Config, n_samples: usize) -> Vec<StageRates> {
-    let sample = |(name, stage): (&'static str, StageConfig)| {
+    let sample = |(name, stage): (&'static str, StagePlan)| {
         let schedule = Schedule::new(n_samples);
         let points = (0..n_samples).map(|step| {
             let factor = schedule.factor(step);
@@ -111,6 +111,9 @@ pub fn rates_by_epoch(config: &Config, n_samples: usize) -> Vec<StageRates> {
             points: points.collect(),
         }
     };
-    let names = ["stage 1", "stage 2"].into_iter();
-    names.zip(config.stages()).map(sample).collect()
+    ["stage 1", "stage 2"]
+        .into_iter()
+        .zip(config.stages())
+        .map(sample)
+        .collect()
 }

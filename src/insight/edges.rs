@@ -50,7 +50,7 @@ pub fn assignments(predictor: &Predictor, n_labels: usize) -> Assignments {
     }
 }
 
-/// What pruning did to one member.
+/// The result of pruning one member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PruneFigures {
     /// Edges before.
@@ -66,7 +66,7 @@ pub struct PruneFigures {
 /// Removes weak edges from every member.
 ///
 /// # Errors
-/// [`Error::InvalidMatrix`](crate::Error::InvalidMatrix) if a weight cannot be represented.
+/// [`Error::InvalidModel`](crate::Error::InvalidModel) if a weight cannot be represented.
 pub fn prune(predictor: &mut Predictor, cut: Cut, lost: LostLabels) -> Result<Vec<PruneFigures>> {
     let mut figures = Vec::new();
     for member in predictor.members_mut() {

@@ -1,18 +1,15 @@
-//! How a text got its answers: clusters, edges, classifiers, the ranker's words, calibration.
+//! How a text got its answers: clusters, edges, classifiers, the ranker's words, and each source's part in the score.
 
 use serde::{Deserialize, Serialize};
 
-use super::trace::Trace;
-use crate::calibration::CandidateScores;
+use super::trace::{PathStep, Trace};
+use crate::candidates::{BoostingScratch, Column, FinalScorer, Merger, Point, PointBuffers};
 use crate::error::Result;
-use crate::features::{PointSet, TermRow};
+use crate::features::PointSet;
 use crate::ids::{LabelId, Scored};
-use crate::judge::Judge;
 use crate::neighbours::NeighbourScratch;
-use crate::predict::{
-    Expert, Level, Member, MemberScratch, Position, Predictor, Search, Testimony, Verdict,
-};
-use crate::ranker::PointView;
+use crate::predict::{Predictor, Query, best};
+use crate::ranker::{PointView, Ranker};
 
 /// Words of the ranker per answer.
 const N_WORDS: usize = 8;
@@ -53,13 +50,14 @@ pub struct MemberExplanation {
     pub model_score: f32,
     /// How the ranker scores it; `None` without a ranker, or if the label is not a candidate.
     pub ranker: Option<RankerExplanation>,
-    /// What the member's judge made of it; `None` without a judge, or if the label is not a candidate.
-    pub judge: Option<JudgeExplanation>,
+    /// The part of each source in the final score; `None` unless that is made by boosted trees, or if the label is
+    /// not a candidate.
+    pub sources: Option<SourcesExplanation>,
     /// The member's final score; `None` if the label is not a candidate.
     pub score: Option<f32>,
 }
 
-/// What similar training points say of a label.
+/// The votes of similar training points for a label.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VoteExplanation {
     /// Sum of the squared cosines of those that have it.
@@ -77,10 +75,10 @@ pub struct NameExplanation {
     pub contained: f32,
 }
 
-/// The score of a judge, and what it would be had one expert said nothing of any label.
+/// The final score of a label, and the score had one source found out nothing about any label.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct JudgeExplanation {
-    /// The score.
+pub struct SourcesExplanation {
+    /// The final score.
     pub score: f32,
     /// Without the network.
     pub without_network: f32,
@@ -138,176 +136,112 @@ pub fn explain(
     points: &PointSet,
     k: usize,
 ) -> Result<Vec<AnswerExplanation>> {
-    let point = points.select_rows(&[0]);
-    let answers = predictor.rank_points(point.points(), k.into())?;
-    let search = Search::new(predictor.plan(), k, true);
-    let traces: Vec<Trace<'_>> = predictor
-        .members()
+    let (query, points) = (Query::from(k), points.points());
+    let walk = predictor.walk(&query)?;
+    let mut buffers = PointBuffers::default();
+    // Similar points and names are shown whether or not the final score reads them.
+    let point = predictor.knowledge().point(points, 0, &mut buffers)?;
+    let follow = |member| Trace::follow(predictor, member, points, 0, &point)?.score(&walk, &point);
+    let members: Vec<Trace<'_>> = walk.members.iter().map(follow).collect::<Result<_>>()?;
+    let mut merger = Merger::default();
+    let mut merging = merger.start();
+    members
         .iter()
-        .map(|member| Trace::follow(member, &point, 0, &search))
-        .collect();
-    let witnesses = predictor.witnesses();
-    let bow = point.features.row(0);
-    let mut scratch = MemberScratch::new(&predictor.members()[0].model);
-    let testimony = witnesses.testify(bow, &mut scratch)?;
-    let hearings = predictor
-        .members()
-        .iter()
-        .map(|member| Hearing::hold(predictor, member, &point, &search, &testimony))
-        .collect::<Result<Vec<_>>>()?;
-    let explain = |label: LabelId| -> Vec<MemberExplanation> {
-        let members = traces.iter().zip(&hearings);
-        let explain = |(trace, hearing): (&Trace<'_>, &Option<Hearing<'_>>)| {
-            let judge = hearing.as_ref().and_then(|hearing| hearing.explain(label));
-            let n_candidates = search.n_candidates;
-            explain_member(predictor, trace, &point, label, n_candidates, judge)
-        };
-        members.map(explain).collect()
-    };
-    let answers = answers.into_iter().next().unwrap_or_default();
-    let explained = answers.iter().map(|answer| AnswerExplanation {
-        label: predictor.labels().name(answer.label).to_owned(),
-        score: answer.score,
-        probability: predictor.probability(answer.score),
-        n_points: predictor.label_counts()[answer.label.idx()],
-        votes: testimony.vote(answer.label).map(|vote| VoteExplanation {
+        .for_each(|trace| merging.add(trace.candidates.scored()));
+    let answers = best(merging.finish(), &query);
+    let explain = |&Scored { label, score }: &Scored| AnswerExplanation {
+        label: predictor.labels().name(label).to_owned(),
+        score,
+        probability: predictor.probability(score),
+        n_points: predictor.label_counts()[label.idx()],
+        votes: point.vote(label).map(|vote| VoteExplanation {
             score: vote.score,
             nearest: vote.nearest,
         }),
-        name: testimony.name(answer.label).map(|name| NameExplanation {
+        name: point.name(label).map(|name| NameExplanation {
             cosine: name.cosine,
             contained: name.contained,
         }),
-        members: explain(answer.label),
-    });
-    Ok(explained.collect())
-}
-
-/// What a member's judge heard of one text.
-struct Hearing<'a> {
-    judge: &'a Judge,
-    testimony: &'a Testimony,
-    candidates: Vec<Scored>,
-    scratch: MemberScratch,
-}
-
-impl<'a> Hearing<'a> {
-    /// Hears what is said of the only point; `None` without a judge.
-    fn hold(
-        predictor: &'a Predictor,
-        member: &'a Member,
-        point: &PointSet,
-        search: &Search,
-        testimony: &'a Testimony,
-    ) -> Result<Option<Self>> {
-        let Some(Verdict::Judge(judge)) = &member.verdict else {
-            return Ok(None);
-        };
-        let mut scratch = MemberScratch::new(&member.model);
-        let network = member.network(Level::Ensemble);
-        let listed = network.candidates(point.points(), &[0], search, &mut scratch)?;
-        let mut candidates = listed.into_iter().next().unwrap_or_default();
-        let (points, mut terms) = (point.points(), TermRow::default());
-        let frequencies = predictor.witnesses().frequencies;
-        let point = Position {
-            bow: points.features.row(0),
-            terms: points.terms(0, &mut terms),
-            slot: 0,
-        };
-        member.hear(point, &mut candidates, testimony, frequencies, &mut scratch);
-        scratch.judge(judge, &mut candidates)?;
-        Ok(Some(Hearing {
-            judge,
-            testimony,
-            candidates,
-            scratch,
-        }))
-    }
-
-    fn explain(&self, label: LabelId) -> Option<JudgeExplanation> {
-        let mut candidates = self.candidates.iter();
-        let place = candidates.position(|candidate| candidate.label == label)?;
-        let without = |expert| {
-            let (judge, testimony) = (self.judge, self.testimony);
-            self.scratch.score_without(expert, judge, place, testimony)
-        };
-        Some(JudgeExplanation {
-            score: self.candidates[place].score,
-            without_network: without(Expert::Network),
-            without_ranker: without(Expert::Ranker),
-            without_neighbours: without(Expert::Neighbours),
-            without_names: without(Expert::Names),
-        })
-    }
+        members: members
+            .iter()
+            .map(|trace| explain_member(predictor, trace, &point, label))
+            .collect(),
+    };
+    Ok(answers.iter().map(explain).collect())
 }
 
 fn explain_member(
     predictor: &Predictor,
     trace: &Trace<'_>,
-    point: &PointSet,
+    point: &Point<'_>,
     label: LabelId,
-    n_candidates: usize,
-    judge: Option<JudgeExplanation>,
 ) -> MemberExplanation {
-    let member = trace.member;
     let steps = trace.paths_to(label);
     let shortlist_score = steps
         .first()
         .map_or(0.0, |s| s.cluster_score * s.edge_score);
     let relevance = trace.relevance(label);
-    let model_score = shortlist_score * relevance;
-    let place = trace.place(label);
-    let is_candidate = judge.is_some() || place.is_some_and(|place| place < n_candidates);
-    let ranker = member.ranker.as_ref().filter(|_| is_candidate);
-    let mut terms = TermRow::default();
-    let ranker = ranker.map(|ranker| {
-        let view = PointView {
-            bow: point.points().terms(0, &mut terms),
-            dense: &trace.embedding,
-        };
-        let all = ranker.explain(view, label, usize::MAX);
-        let margin = all.intercept + all.dense + all.words.iter().map(|word| word.1).sum::<f32>();
-        let words = all.words.iter().take(N_WORDS);
-        RankerExplanation {
-            margin,
-            score: ranker.probability(margin),
-            embedding: all.dense,
-            intercept: all.intercept,
-            words: words
-                .map(|&(column, share)| (predictor.featurizer().name(column), share))
-                .collect(),
-        }
-    });
-    let frequencies = predictor.calibration().map(|c| &c.frequencies[..]);
-    let frequencies = frequencies.unwrap_or(predictor.label_counts());
-    let candidate = CandidateScores {
-        model: model_score,
-        ranker: ranker.as_ref().map_or(1.0, |ranker| ranker.score),
-        frequency: frequencies[label.idx()],
+    let row = trace.candidates.row_of(label);
+    let ranker = trace.member.ranker.as_ref().filter(|_| row.is_some());
+    let path = |step: &PathStep| LabelPath {
+        cluster: step.cluster.0,
+        cluster_score: step.cluster_score,
+        edge_score: step.edge_score,
     };
-    let score = is_candidate.then(|| match (&member.verdict, judge) {
-        (_, Some(judge)) => judge.score,
-        (Some(Verdict::Tree(calibrator)), _) => calibrator.score(candidate),
-        _ => candidate.product(),
-    });
     MemberExplanation {
-        place: place.map(|place| place + 1),
-        paths: steps
-            .iter()
-            .take(N_PATHS)
-            .map(|step| LabelPath {
-                cluster: step.cluster.0,
-                cluster_score: step.cluster_score,
-                edge_score: step.edge_score,
-            })
-            .collect(),
+        place: trace.place(label).map(|place| place + 1),
+        paths: steps.iter().take(N_PATHS).map(path).collect(),
         shortlist_score,
         relevance,
-        model_score,
-        ranker,
-        judge,
-        score,
+        model_score: shortlist_score * relevance,
+        ranker: ranker.map(|ranker| {
+            let view = PointView {
+                bow: point.terms,
+                dense: trace.embedding(),
+            };
+            explain_margin(predictor, ranker, view, label)
+        }),
+        sources: row.and_then(|row| explain_sources(trace, row)),
+        score: row.map(|row| trace.candidates.column(Column::FinalScore)[row]),
     }
+}
+
+/// The ranker's margin of a label, by words.
+fn explain_margin(
+    predictor: &Predictor,
+    ranker: &Ranker,
+    view: PointView<'_>,
+    label: LabelId,
+) -> RankerExplanation {
+    let all = ranker.explain(view, label, usize::MAX);
+    let margin = all.intercept + all.dense + all.words.iter().map(|word| word.1).sum::<f32>();
+    let name = |&(column, share): &(u32, f32)| (predictor.featurizer().name(column), share);
+    RankerExplanation {
+        margin,
+        score: ranker.probability(margin),
+        embedding: all.dense,
+        intercept: all.intercept,
+        words: all.words.iter().take(N_WORDS).map(name).collect(),
+    }
+}
+
+/// The score of a candidate with each source left out in turn; `None` if the final score is not made of them.
+fn explain_sources(trace: &Trace<'_>, row: usize) -> Option<SourcesExplanation> {
+    let FinalScorer::Boosted(trees) = &trace.member.final_scorer else {
+        return None;
+    };
+    let without = |columns: &[Column]| {
+        let mut rest = trace.candidates.without(columns);
+        trees.score_candidates(&mut rest, &mut BoostingScratch::default());
+        rest.column(Column::FinalScore)[row]
+    };
+    Some(SourcesExplanation {
+        score: trace.candidates.column(Column::FinalScore)[row],
+        without_network: without(&[Column::P, Column::Logit]),
+        without_ranker: without(&[Column::Margin, Column::ClusterMargin, Column::PathScore]),
+        without_neighbours: without(&[Column::Votes, Column::Nearest]),
+        without_names: without(&[Column::NameMatch, Column::Contained]),
+    })
 }
 
 /// The `n` training points whose words are most like those of the first of the points, best first; none if the model
@@ -316,16 +250,16 @@ fn explain_member(
 /// # Errors
 /// [`Error::CannotPredict`](crate::Error::CannotPredict) if the model is damaged.
 pub fn neighbours(predictor: &Predictor, points: &PointSet, n: usize) -> Result<Vec<Neighbour>> {
-    let Some(neighbours) = predictor.witnesses().neighbours else {
+    let Some(neighbours) = predictor.knowledge().neighbours else {
         return Ok(Vec::new());
     };
     let mut scratch = NeighbourScratch::default();
     let bow = points.features.row(0);
-    let found = neighbours.postings().nearest(bow, n, &mut scratch)?;
-    let found = found.iter().map(|found| Neighbour {
+    let nearest = neighbours.postings().nearest(bow, n, &mut scratch)?;
+    let nearest = nearest.iter().map(|found| Neighbour {
         point: found.row as usize,
         similarity: found.cosine,
         labels: neighbours.labels_of(found.row as usize),
     });
-    Ok(found.collect())
+    Ok(nearest.collect())
 }

@@ -3,10 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::trace::Trace;
+use crate::candidates::{Knowledge, PointBuffers, Search};
+use crate::error::Result;
 use crate::features::PointSet;
 use crate::ids::{LabelId, Scored};
 use crate::matrix::CsrMatrix;
-use crate::predict::{Predictor, Search};
+use crate::predict::Predictor;
 
 /// A label counts as found if it is among this many answers.
 const WITHIN: usize = 10;
@@ -31,7 +33,7 @@ pub struct Miss {
     pub n_points: u32,
     /// Its place among the answers, from 1; `None` if it is not among them.
     pub place: Option<usize>,
-    /// Where it was lost.
+    /// The step at which it was lost.
     pub reason: MissReason,
     /// ŷ; 0 if no path leads to it.
     pub shortlist_score: f32,
@@ -47,7 +49,7 @@ pub enum MissReason {
     Found,
     /// The label has no training points.
     Unseen,
-    /// No searched cluster leads to it.
+    /// It is in none of the searched clusters.
     NoPath,
     /// Its best path is too weak for the shortlist.
     WeakPath,
@@ -62,13 +64,16 @@ pub enum MissReason {
 /// The `n` points with the most confident first answer among those with no true label in the first ten answers.
 ///
 /// True labels are traced through the first member.
+///
+/// # Errors
+/// [`Error::CannotPredict`](crate::Error::CannotPredict) if a weight that is not finite was met.
 pub fn find_hardest(
     predictor: &Predictor,
     points: &PointSet,
     truth: &CsrMatrix,
     rankings: &[Vec<Scored>],
     n: usize,
-) -> Vec<HardPoint> {
+) -> Result<Vec<HardPoint>> {
     let has = |point: usize, scored: &Scored| {
         let labels = truth.row(point).0;
         labels.binary_search(&scored.label.0).is_ok()
@@ -80,31 +85,27 @@ pub fn find_hardest(
     let confidence = |point: usize| rankings[point].first().map_or(0.0, |first| first.score);
     missed.sort_by(|&a, &b| confidence(b).total_cmp(&confidence(a)).then(a.cmp(&b)));
     missed.truncate(n);
-    let search = Search::new(predictor.plan(), 0, true);
-    let trace = |point: usize| {
-        let member = &predictor.members()[0];
-        let trace = Trace::follow(member, points, point as u32, &search);
-        let misses = truth.row(point).0.iter().map(|&label| {
-            let place = rankings[point]
+    let n_candidates = Search::to_rerank(predictor.plan(), 0).n_candidates;
+    let trace = |row: usize| {
+        let (member, all) = (&predictor.members()[0], points.points());
+        let mut buffers = PointBuffers::default();
+        let point = Knowledge::default().point(all, row, &mut buffers)?;
+        let trace = Trace::follow(predictor, member, all, row as u32, &point)?;
+        let misses = truth.row(row).0.iter().map(|&label| {
+            let place = rankings[row]
                 .iter()
                 .position(|scored| scored.label.0 == label);
-            find_reason(
-                predictor,
-                &trace,
-                LabelId(label),
-                place,
-                search.n_candidates,
-            )
+            find_reason(predictor, &trace, LabelId(label), place, n_candidates)
         });
-        HardPoint {
-            point,
-            answers: rankings[point]
+        Ok(HardPoint {
+            point: row,
+            answers: rankings[row]
                 .iter()
                 .take(5)
                 .map(|scored| (scored.label.0, scored.score))
                 .collect(),
             misses: misses.collect(),
-        }
+        })
     };
     missed.into_iter().map(trace).collect()
 }
@@ -129,7 +130,7 @@ fn find_reason(
         shortlist_score: 0.0,
         relevance: 0.0,
     };
-    if predictor.labels().len() <= label.idx() || n_points == 0 {
+    if label.idx() >= predictor.labels().len() || n_points == 0 {
         return miss;
     }
     let best = trace.paths_to(label).first().copied();

@@ -17,7 +17,7 @@ pub const OVERLAP_CUTOFFS: [f64; 10] = [0.0, 0.01, 0.05, 0.1, 0.25, 0.4, 0.5, 0.
 /// ŝ(c,ℓ) above which an edge assigns its label to its cluster.
 ///
 /// The paper has 0.25 where an edge of average weight scores β/κ = 0.15; here it is as many times the average.
-/// Where that leaves no room below 1, nearly saturated edges count.
+/// Where that is not below 1, nearly saturated edges count.
 pub(crate) fn assigning_score(adjacency: &Adjacency) -> f32 {
     let edges = adjacency.edges();
     let edges_per_cluster = edges.len() as f32 / edges.n_clusters().max(1) as f32;
@@ -125,7 +125,7 @@ pub(super) fn strong_clusters(adjacency: &Adjacency) -> Vec<u32> {
     let mut counts = vec![0; adjacency.edges().n_labels()];
     let assigned_above = assigning_score(adjacency);
     for (label, &score) in adjacency.edges().rows().iter().zip(adjacency.scores()) {
-        counts[label.idx()] += u32::from(assigned_above < score);
+        counts[label.idx()] += u32::from(score > assigned_above);
     }
     counts
 }
@@ -142,8 +142,11 @@ fn spread(counts: impl Iterator<Item = usize>) -> [usize; 3] {
 
 fn weight_by_rank(adjacency: &Adjacency) -> Vec<f64> {
     let edges = adjacency.edges();
-    let n_filled = edges.indptr().windows(2).filter(|ends| ends[0] < ends[1]);
-    let n_filled = n_filled.count() as f64;
+    let n_filled = edges
+        .indptr()
+        .windows(2)
+        .filter(|ends| ends[0] < ends[1])
+        .count() as f64;
     let mut means: Vec<f64> = Vec::new();
     for cluster_idx in 0..edges.n_clusters() {
         let range = edges.range(ClusterId(cluster_idx as u32));

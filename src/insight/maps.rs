@@ -1,5 +1,5 @@
 //! Maps of the training points of single labels, with several clusters or with one (paper, Figs. multimodal and
-//! unimodal), and how compact the points of both kinds of labels are.
+//! unimodal), and the compactness of the points of both kinds of labels.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,13 +7,14 @@ use super::health::assigning_score;
 use super::health::strong_clusters;
 use super::members::PointClusters;
 use super::tsne::{TsneOptions, tsne};
+use crate::candidates::Member;
 use crate::ids::{ClusterId, LabelId};
 use crate::kernels::Kernels;
 use crate::matrix::{CsrMatrix, Matrix};
-use crate::predict::{Member, Predictor};
+use crate::predict::Predictor;
 use crate::random::Random;
 
-/// The number of maps and of their points.
+/// Options of the maps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MapOptions {
     /// Maps per kind.
@@ -60,8 +61,14 @@ pub struct MapPoint {
     pub x: f32,
     /// Position, 0 to 1.
     pub y: f32,
-    /// 0 for a point of the label, otherwise 1 + the position of its cluster in [`LabelMap::clusters`].
-    pub group: u8,
+    /// The position of its cluster in [`LabelMap::clusters`]; `None` for a point of the label.
+    pub cluster: Option<u8>,
+}
+
+/// A training point to put on a map, as in [`MapPoint`].
+struct ChosenPoint {
+    point: u32,
+    cluster: Option<u8>,
 }
 
 /// Maps of labels with 2 to 5 clusters, and of labels with one.
@@ -95,20 +102,23 @@ pub fn label_maps(
         candidates.sort_unstable();
         let map = |&label: &LabelId| {
             let clusters = clusters_of_label(member, label);
-            let mut chosen: Vec<(u32, u8)> = Vec::new();
-            let mut take = |from: &[u32], most: usize, group: u8| {
+            let mut chosen: Vec<ChosenPoint> = Vec::new();
+            let mut take = |from: &[u32], most: usize, cluster: Option<u8>| {
                 let mut from = from.to_vec();
                 random.shuffle(&mut from);
-                let is_new = |point: &u32| !chosen.iter().any(|(taken, _)| taken == point);
-                from.retain(is_new);
-                chosen.extend(from.into_iter().take(most).map(|point| (point, group)));
+                from.retain(|point| !chosen.iter().any(|taken| taken.point == *point));
+                chosen.extend(
+                    from.into_iter()
+                        .take(most)
+                        .map(|point| ChosenPoint { point, cluster }),
+                );
             };
-            take(of_label.row(label.idx()).0, options.n_label_points, 0);
+            take(of_label.row(label.idx()).0, options.n_label_points, None);
             for (at, cluster) in clusters.iter().enumerate() {
                 take(
                     &of_cluster[cluster.idx()],
                     options.n_cluster_points,
-                    1 + at as u8,
+                    Some(at as u8),
                 );
             }
             lay_out(label, &clusters, &chosen, points, options.seed)
@@ -139,15 +149,17 @@ fn clusters_of_label(member: &Member, label: LabelId) -> Vec<ClusterId> {
 fn lay_out(
     label: LabelId,
     clusters: &[ClusterId],
-    chosen: &[(u32, u8)],
+    chosen: &[ChosenPoint],
     points: &PointClusters,
     seed: u64,
 ) -> LabelMap {
     let dim = points.embeddings.n_cols();
-    let rows = chosen
+    let values = chosen
         .iter()
-        .flat_map(|(point, _)| points.embeddings.row(*point as usize));
-    let rows = Matrix::from_vec(rows.copied().collect(), chosen.len(), dim);
+        .flat_map(|chosen| points.embeddings.row(chosen.point as usize))
+        .copied()
+        .collect();
+    let rows = Matrix::from_vec(values, chosen.len(), dim);
     let options = TsneOptions {
         perplexity: 30.0,
         n_steps: 300,
@@ -163,11 +175,11 @@ fn lay_out(
         )
     };
     let [(left, width), (top, height)] = [bounds(0), bounds(1)];
-    let place = |(&(point, group), position): (&(u32, u8), &[f64; 2])| MapPoint {
-        point,
+    let place = |(chosen, position): (&ChosenPoint, &[f64; 2])| MapPoint {
+        point: chosen.point,
         x: ((position[0] - left) / width) as f32,
         y: ((position[1] - top) / height) as f32,
-        group,
+        cluster: chosen.cluster,
     };
     LabelMap {
         label: label.0,
@@ -176,7 +188,7 @@ fn lay_out(
     }
 }
 
-/// How compact the training points of labels are, for labels with one cluster and with several.
+/// Compactness of the training points of labels, for labels with one cluster and with several.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Compactness {
     /// Fewest training points of a label.
@@ -185,7 +197,8 @@ pub struct Compactness {
     pub most_points: usize,
     /// Labels with one cluster, and with several.
     pub n_labels: [usize; 2],
-    /// For both: the norm of the mean of a label's normalised embeddings, averaged; 1 if they are all the same.
+    /// Norm of the mean of a label's normalised embeddings, averaged over the labels of each kind; 1 if they
+    /// are all the same.
     pub mean_length: [f64; 2],
 }
 

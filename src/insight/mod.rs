@@ -26,8 +26,8 @@ pub use browse::{
 pub use curves::{RatePoint, StageRates, TrainingCurves, rates_by_epoch};
 pub use edges::{Assignments, PruneFigures, assignments, prune};
 pub use explain::{
-    AnswerExplanation, JudgeExplanation, LabelPath, MemberExplanation, NameExplanation, Neighbour,
-    RankerExplanation, VoteExplanation, explain, neighbours,
+    AnswerExplanation, LabelPath, MemberExplanation, NameExplanation, Neighbour, RankerExplanation,
+    SourcesExplanation, VoteExplanation, explain, neighbours,
 };
 pub use hardest::{HardPoint, Miss, MissReason, find_hardest};
 pub use health::{IndexHealth, OVERLAP_CUTOFFS};

@@ -82,7 +82,7 @@ fn recall_curve(truth: &CsrMatrix, rankings: &[Vec<Scored>], max_k: usize) -> Ve
     shares
 }
 
-/// How often a label is true in the test set, and how often it is found.
+/// Counts of a label's test points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabelRecall {
     /// Test points that have it.

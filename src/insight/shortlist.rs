@@ -1,18 +1,19 @@
-//! Index quality: how many true labels are inside the shortlist, by beam b and shortlist size K.
+//! Index quality: recall of true labels in the shortlist, by beam b and shortlist size K.
 //!
-//! Others are measured beside the index, over the same encoder and the same cluster scores: all edges of a row equal,
+//! Other indexes are measured for comparison, over the same encoder and the same cluster scores: all edges of a row equal,
 //! the weights of a row shuffled, the partition of stage 1, and no index at all (one against all: the K labels of the
 //! highest σ). An index that has learned where labels are is above the first three and near the last.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::candidates::Member;
 use crate::error::Result;
 use crate::features::PointSet;
 use crate::ids::{ClusterId, LabelId, LabelRow};
 use crate::index::{Adjacency, ShortlistOptions, Shortlister};
 use crate::matrix::{CsrMatrix, Matrix};
-use crate::predict::{CHUNK, Member, Predictor};
+use crate::predict::{CHUNK, Predictor};
 use crate::random::Random;
 
 /// The shortlist sizes K that are measured.
@@ -26,13 +27,13 @@ pub type RecallBySize = [f64; SHORTLIST_SIZES.len()];
 /// The recall of one index.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IndexRecall {
-    /// What the index is.
+    /// The name of the index.
     pub index: String,
     /// By beam, in the order of [`BEAM_SIZES`].
     pub by_beam: Vec<RecallBySize>,
 }
 
-/// The recall of the first member's shortlist, and of what it is compared with.
+/// The recall of the first member's shortlist, and of the indexes it is compared with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ShortlistRecall {
     /// Points with a true label.
@@ -46,7 +47,7 @@ pub struct ShortlistRecall {
 /// Measures shortlists; row `i` of `truth` belongs to point `i`.
 ///
 /// # Errors
-/// [`crate::Error::InvalidMatrix`] if the index has a weight that is not finite.
+/// [`crate::Error::InvalidModel`] if the index has a weight that is not finite.
 ///
 /// # Panics
 /// If there are fewer points than rows of `truth`.
@@ -162,7 +163,7 @@ struct TrueLabels {
 }
 
 impl Chunk<'_> {
-    /// For each beam, the sum of the shares of true labels in the shortlists.
+    /// Sums of the shares of true labels in the shortlists, by beam.
     fn search(&self, rival: &Rival) -> Vec<RecallBySize> {
         let clusters = &self.member.model.clusters;
         let mut probabilities = vec![0.0; clusters.n_clusters()];
@@ -208,7 +209,7 @@ impl Chunk<'_> {
                 let found = margin(row, point);
                 let of_truth = self.truth[point].rows.iter().zip(&margins[point]);
                 for (place, (&true_row, &true_margin)) in places.iter_mut().zip(of_truth) {
-                    let is_before = true_margin < found || true_margin == found && row < true_row;
+                    let is_before = found > true_margin || found == true_margin && row < true_row;
                     *place += usize::from(is_before);
                 }
             }

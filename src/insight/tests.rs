@@ -28,7 +28,7 @@ fn data_of(n_labels: usize) -> Dataset {
 
 fn train(data: &Dataset) -> Predictor {
     let toml = "
-        [calibration.hold_out]
+        [hold_out]
         n_points = 12
         min_points = 5
         [encoder]
@@ -169,10 +169,10 @@ fn maps_show_points_of_the_label_and_of_its_clusters() {
         for point in &map.points {
             assert!((0.0..=1.0).contains(&point.x) && (0.0..=1.0).contains(&point.y));
             let labels = data.labels().row(point.point as usize).0;
-            match point.group {
-                0 => assert!(labels.contains(&map.label)),
-                group => {
-                    let cluster = map.clusters[usize::from(group) - 1];
+            match point.cluster {
+                None => assert!(labels.contains(&map.label)),
+                Some(at) => {
+                    let cluster = map.clusters[usize::from(at)];
                     let own = &points.of_point[point.point as usize];
                     assert!(own.iter().any(|found| found.0 == cluster));
                 }

@@ -1,10 +1,13 @@
-//! The path of one point through one member: clusters, edges, classifiers.
+//! One point in one member: its candidates, and the paths through clusters that led to them.
 
-use crate::features::PointSet;
-use crate::ids::{ClusterId, LabelId, Scored};
-use crate::index::{Selection, Shortlister};
-use crate::matrix::{Matrix, sort_descending};
-use crate::predict::{Member, Search};
+use crate::candidates::{
+    CandidateScratch, Candidates, EncodedPoints, Level, Member, MemberPoint, Point, ScoreKind,
+    Search, Walk,
+};
+use crate::error::Result;
+use crate::features::Points;
+use crate::ids::{ClusterId, LabelId};
+use crate::predict::Predictor;
 
 /// A path to a label through a searched cluster.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,48 +20,66 @@ pub(super) struct PathStep {
 /// One point in one member. Label ids are those of the data set.
 pub(super) struct Trace<'a> {
     pub(super) member: &'a Member,
-    pub(super) embedding: Vec<f32>,
-    /// Searched clusters, best first.
-    pub(super) selected: Vec<Selection>,
+    pub(super) encoded: EncodedPoints,
     /// Labels of the shortlist by p, best first.
-    pub(super) ranked: Vec<Scored>,
+    pub(super) shortlist: Candidates,
+    /// The candidates with their final scores, where the walk goes on to these.
+    pub(super) candidates: Candidates,
 }
 
 impl<'a> Trace<'a> {
-    /// Traces one point.
-    pub(super) fn follow(member: &'a Member, points: &PointSet, row: u32, search: &Search) -> Self {
-        let model = &member.model;
-        let mut embeddings = Matrix::default();
+    /// Follows one of the points into the shortlist of a member.
+    ///
+    /// # Errors
+    /// [`crate::Error::CannotPredict`] if a weight that is not finite was met.
+    pub(super) fn follow(
+        predictor: &'a Predictor,
+        member: &'a Member,
+        points: Points<'_>,
+        row: u32,
+        point: &Point<'_>,
+    ) -> Result<Self> {
+        let mut encoded = EncodedPoints::default();
         member
-            .encoder
-            .encode(points.points(), &[row], &mut embeddings);
-        let embedding = embeddings.row(0).to_vec();
-        let mut probabilities = vec![0.0; model.clusters.n_clusters()];
-        model
-            .clusters
-            .probabilities_of_one(&embedding, &mut probabilities);
-        let mut searcher = Shortlister::new(model.classifiers.n_labels());
-        searcher.search(
-            &model.clusters,
-            &model.adjacency,
-            &probabilities,
-            &search.options,
-        );
-        let mut ranked: Vec<Scored> = searcher
-            .paths
-            .iter()
-            .map(|path| Scored {
-                label: model.numbering.label(path.row),
-                score: path.score * model.classifiers.score(path.row, &embedding),
-            })
-            .collect();
-        sort_descending(&mut ranked);
-        Trace {
+            .network(Level::Stage2)
+            .encode(points, &[row], &mut encoded)?;
+        let walk = Walk {
+            members: std::slice::from_ref(member),
+            level: Level::Stage2,
+            search: Search::of_all(predictor.plan()),
+            knowledge: predictor.knowledge(),
+        };
+        let mut shortlist = Candidates::default();
+        walk.columns(
+            ScoreKind::P,
+            &MemberPoint::new(member, point, encoded.get(0)),
+            &mut CandidateScratch::new(&member.model),
+            &mut shortlist,
+        )?;
+        Ok(Trace {
             member,
-            embedding,
-            selected: searcher.selected,
-            ranked,
-        }
+            encoded,
+            shortlist,
+            candidates: Candidates::default(),
+        })
+    }
+
+    /// Goes on to the final scores.
+    ///
+    /// # Errors
+    /// As [`Trace::follow`].
+    pub(super) fn score(mut self, walk: &Walk<'_>, point: &Point<'_>) -> Result<Self> {
+        walk.candidates(
+            &MemberPoint::new(self.member, point, self.encoded.get(0)),
+            &mut CandidateScratch::new(&self.member.model),
+            &mut self.candidates,
+        )?;
+        Ok(self)
+    }
+
+    /// φ.
+    pub(super) fn embedding(&self) -> &[f32] {
+        self.encoded.get(0).embedding
     }
 
     /// Every path to a label through the searched clusters, best first.
@@ -66,7 +87,7 @@ impl<'a> Trace<'a> {
         let adjacency = &self.member.model.adjacency;
         let row = self.member.model.numbering.row(label);
         let mut steps = Vec::new();
-        for selection in &self.selected {
+        for selection in &self.shortlist.searched().clusters {
             let range = adjacency.edges().range(selection.cluster);
             let labels = &adjacency.edges().rows()[range.clone()];
             if let Ok(offset) = labels.binary_search(&row) {
@@ -86,11 +107,11 @@ impl<'a> Trace<'a> {
     pub(super) fn relevance(&self, label: LabelId) -> f32 {
         let model = &self.member.model;
         let row = model.numbering.row(label);
-        model.classifiers.score(row, &self.embedding)
+        model.classifiers.score(row, self.embedding())
     }
 
     /// The place of a label by p, from 0; `None` if it is not in the shortlist.
     pub(super) fn place(&self, label: LabelId) -> Option<usize> {
-        self.ranked.iter().position(|scored| scored.label == label)
+        self.shortlist.row_of(label)
     }
 }

@@ -11,7 +11,7 @@ use crate::kernels::Kernels;
 use crate::matrix::Matrix;
 use crate::random::Random;
 
-/// How to compute a map.
+/// Options of the layout.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct TsneOptions {
     /// The effective number of neighbours; limited to a third of the points.
@@ -93,8 +93,12 @@ fn affinities(rows: &Matrix, perplexity: f64) -> Vec<f64> {
 /// p(b|a) of a Gaussian with the given perplexity; its width is found by bisection.
 fn with_perplexity(distances: &[f64], own: usize, perplexity: f64) -> Vec<f64> {
     let (mut low, mut high, mut precision) = (0.0, f64::INFINITY, 1.0);
-    let nearest = distances.iter().enumerate().filter(|(at, _)| *at != own);
-    let nearest = nearest.map(|(_, &d)| d).fold(f64::INFINITY, f64::min);
+    let nearest = distances
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| *at != own)
+        .map(|(_, &d)| d)
+        .fold(f64::INFINITY, f64::min);
     let mut shares = vec![0.0; distances.len()];
     for _ in 0..60 {
         let mut sum = 0.0;

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 const LANES: usize = 8;
 
-/// For each set of lanes, its lanes packed to the front.
+/// Permutations that pack a set of lanes to the front, by the bits of the set.
 static PACKED: [[u32; LANES]; 256] = packed();
 
 const fn packed() -> [[u32; LANES]; 256] {

@@ -9,7 +9,7 @@ use super::prefetch;
 
 /// 8-bit values widened at once.
 const LANES: usize = 16;
-/// How many rows ahead to prefetch: rows are scattered, so the hardware cannot predict them.
+/// Prefetch distance, in rows: they are scattered, so the hardware cannot predict them.
 const AHEAD: usize = 8;
 
 #[target_feature(enable = "avx2,fma")]

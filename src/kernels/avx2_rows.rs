@@ -57,8 +57,8 @@ pub(super) unsafe fn softmax(row: &mut [f32], scale: f32) {
     // SAFETY: `at` stays below `n`, the tail by its mask.
     unsafe {
         for at in (0..n).step_by(LANES) {
-            let value = _mm256_sub_ps(load(x.add(at), n - at), shift);
-            let mut value = exp(_mm256_mul_ps(factor, value));
+            let shifted = _mm256_sub_ps(load(x.add(at), n - at), shift);
+            let mut value = exp(_mm256_mul_ps(factor, shifted));
             if at + LANES > n {
                 value = _mm256_and_ps(value, _mm256_castsi256_ps(tail_mask(n - at)));
             }

@@ -9,7 +9,7 @@ mod row_checks;
 use std::collections::BTreeSet;
 
 use super::*;
-use inputs::{Inputs, LENGTHS, MagnitudeRange, OFFSETS};
+use inputs::{KernelInputs, LENGTHS, MagnitudeRange, OFFSETS};
 use reference::Expected;
 
 /// A kernel and how to check it.
@@ -17,9 +17,9 @@ struct Check {
     /// The method of [`Kernels`].
     name: &'static str,
     /// Runs the kernel and returns everything it wrote or returned.
-    run: fn(Kernels, &Inputs) -> Vec<f32>,
+    run: fn(Kernels, &KernelInputs) -> Vec<f32>,
     /// The same values in `f64`, each with the error allowed.
-    expect: fn(&Inputs) -> Vec<Expected>,
+    expect: fn(&KernelInputs) -> Vec<Expected>,
 }
 
 /// One check per method of [`Kernels`].
@@ -33,11 +33,11 @@ fn implementations() -> Vec<Kernels> {
     std::iter::once(Kernels::Scalar).chain(fast).collect()
 }
 
-fn for_each_case(mut visit: impl FnMut(&Inputs)) {
+fn for_each_case(mut visit: impl FnMut(&KernelInputs)) {
     for len in LENGTHS {
         for offset in OFFSETS {
             for magnitudes in MagnitudeRange::ALL {
-                visit(&Inputs::new(len, offset, magnitudes));
+                visit(&KernelInputs::new(len, offset, magnitudes));
             }
         }
     }
@@ -114,8 +114,8 @@ fn every_method_has_a_check() {
 #[test]
 fn not_a_number_is_in_no_range() {
     for kernels in implementations() {
-        let x = [f32::NAN, 1.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
-        let x = [&x[..]; 4].concat();
+        let special = [f32::NAN, 1.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
+        let x = [&special[..]; 4].concat();
         let mut found = vec![7];
         kernels.find_between(1.0, &x, f32::NEG_INFINITY..f32::INFINITY, &mut found);
         assert_eq!(found, [1, 3, 6, 8, 11, 13, 16, 18], "{kernels:?}");

@@ -1,7 +1,7 @@
 //! A dense row-major matrix, in memory or in a mapped file.
 //!
 //! A mapped matrix is read in place, so that processes share its pages; the first write copies it into memory. This
-//! module does not open files; see `checkpoint`.
+//! module does not open files; see `store`.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(crate) struct Matrix<T = f32> {
     n_cols: usize,
 }
 
-/// Where the values are stored.
+/// The storage of the values.
 ///
 /// Invariant: mapped bytes are aligned to `T` and a multiple of its size.
 #[derive(Clone, Debug)]

@@ -86,7 +86,7 @@ pub(crate) fn product(
     product_into(shape, a, b, ViewMut::rows(out, n), output);
 }
 
-/// As [`product`], into rows that are apart; values between them are kept.
+/// Like [`product`], into rows that are apart; values between them are kept.
 ///
 /// # Panics
 /// If an operand is smaller than the shape says, or the rows of the output overlap.

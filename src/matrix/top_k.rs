@@ -17,7 +17,7 @@ pub(crate) fn top_k(scored: &mut Vec<Scored>, k: usize) {
         scored.clear();
         return;
     }
-    if k < scored.len() {
+    if scored.len() > k {
         scored.select_nth_unstable_by(k - 1, best_first);
         scored.truncate(k);
     }

@@ -12,7 +12,7 @@ pub(crate) use stage1::{Stage1, Stage1Model};
 
 use crate::classifiers::{CoarseScratch, LabelClassifiers};
 use crate::ids::Scored;
-use crate::index::{Adjacency, ClusterClassifiers, ShortlistOptions, Shortlister};
+use crate::index::{Adjacency, ClusterClassifiers, Selection, ShortlistOptions, Shortlister};
 use crate::kernels::Kernels;
 use crate::matrix::top_k;
 
@@ -29,25 +29,24 @@ pub(crate) struct Model {
     pub numbering: Numbering,
 }
 
-/// Labels scored before the search looks which are left, besides those asked for; then twice as many, and so on.
+/// Labels scored in the first round in addition to the `k` wanted; the number doubles in each further round.
 const FIRST_BLOCK: usize = 32;
-/// As many, if nothing but ŷ is known of a label.
+/// The same, if ŷ is the only bound of a label.
 const FIRST_BLIND_BLOCK: usize = 256;
-/// How many rows ahead memory is asked for: they are scattered.
+/// Prefetch distance, in rows: they are scattered in memory.
 const AHEAD: usize = 3;
-/// What a computed σ may lack of the true one, as a share.
+/// Upper bound of the relative error of a computed σ below the true one.
 const SIGMOID_ERROR: f32 = 1e-5;
 
 /// Buffers of [`Model::rank`]; one per thread.
 #[derive(Clone, Debug)]
 pub(crate) struct RankScratch {
     searcher: Shortlister,
-    probabilities: Vec<f32>,
-    /// Rows of the shortlisted labels, and a number that none of their p exceeds.
+    /// Rows of the shortlisted labels, and an upper bound of each p.
     rows: Vec<u32>,
     bounds: Vec<f32>,
     coarse: CoarseScratch,
-    /// Bound and place of every shortlisted label, packed; greater is better.
+    /// Upper bound and position of every shortlisted label, packed; greater is better.
     queue: Vec<u64>,
     best: Vec<Scored>,
     /// Rows of W_L read by the last call.
@@ -59,7 +58,6 @@ impl RankScratch {
     pub(crate) fn new(model: &Model) -> Self {
         RankScratch {
             searcher: Shortlister::new(model.classifiers.n_labels()),
-            probabilities: vec![0.0; model.clusters.n_clusters()],
             rows: Vec::new(),
             bounds: Vec::new(),
             coarse: CoarseScratch::default(),
@@ -68,38 +66,33 @@ impl RankScratch {
             n_rows_scored: 0,
         }
     }
+
+    /// The clusters that the last call searched, best first.
+    pub(crate) fn searched(&self) -> &[Selection] {
+        &self.searcher.selected
+    }
+
+    /// Labels in the shortlist of the last call.
+    pub(crate) fn n_shortlisted(&self) -> usize {
+        self.searcher.paths.len()
+    }
 }
 
 impl Model {
     /// The `k` best labels of an embedding by p = σ(w·φ + b)·ŷ, best first, ties to the lower label.
     ///
-    /// p ≤ ŷ, and the coarse rows of W_L say it more closely. The shortlist is walked by descending bound and left
+    /// p ≤ ŷ, and the coarse rows of W_L give a closer bound. The shortlist is walked by descending bound and left
     /// as soon as no later label can enter the best `k`: the answer is that of scoring all of it. Where a product
     /// that is taken is not finite the answers are those labels alone, with the score NaN.
-    pub(crate) fn rank(
-        &self,
-        embedding: &[f32],
-        options: &ShortlistOptions,
-        k: usize,
-        scratch: &mut RankScratch,
-    ) -> Vec<Scored> {
-        let mut probabilities = std::mem::take(&mut scratch.probabilities);
-        self.clusters
-            .probabilities_of_one(embedding, &mut probabilities);
-        let ranked = self.rank_within(embedding, &probabilities, options, k, scratch);
-        scratch.probabilities = probabilities;
-        ranked
-    }
-
-    /// As [`Model::rank`], for an embedding whose cluster probabilities are known. probabilities: C
-    pub(crate) fn rank_within(
+    /// embedding: d   probabilities of its clusters: C
+    pub(crate) fn rank<'s>(
         &self,
         embedding: &[f32],
         probabilities: &[f32],
         options: &ShortlistOptions,
         k: usize,
-        scratch: &mut RankScratch,
-    ) -> Vec<Scored> {
+        scratch: &'s mut RankScratch,
+    ) -> &'s [Scored] {
         scratch
             .searcher
             .search(&self.clusters, &self.adjacency, probabilities, options);
@@ -124,7 +117,7 @@ impl Model {
             None => k.max(FIRST_BLIND_BLOCK),
         };
         while !rest.is_empty() {
-            if block_size < rest.len() {
+            if rest.len() > block_size {
                 rest.select_nth_unstable_by(block_size, |a, b| b.cmp(a));
             }
             let (block, later) = rest.split_at_mut(block_size.min(rest.len()));
@@ -143,7 +136,7 @@ impl Model {
             }
             *n_rows_scored += block.len();
             rest = later;
-            if k <= best.len() && n_nan == 0 {
+            if best.len() >= k && n_nan == 0 {
                 top_k(best, k);
                 if let Some(worst) = best.last() {
                     rest = at_least(worst.score, rest);
@@ -156,10 +149,10 @@ impl Model {
         } else {
             best.retain(|scored| scored.score.is_nan());
         }
-        best.clone()
+        best
     }
 
-    /// What p of each shortlisted label cannot exceed.
+    /// Computes an upper bound of p for each shortlisted label.
     fn bound(&self, embedding: &[f32], scratch: &mut RankScratch) {
         let RankScratch {
             searcher,
@@ -191,7 +184,7 @@ impl Model {
 fn at_least(score: f32, keys: &mut [u64]) -> &mut [u64] {
     let mut n_kept = 0;
     for at in 0..keys.len() {
-        if score <= score_of(keys[at]) {
+        if score_of(keys[at]) >= score {
             keys.swap(n_kept, at);
             n_kept += 1;
         }
@@ -258,10 +251,10 @@ mod tests {
             let embedding: Vec<f32> = (0..5).map(|_| random.normal()).collect();
             let options = ShortlistOptions { beam_size: 6, shortlist_size: 1000, score_floor: 0.0, keeps_positives: false };
             let mut scratch = RankScratch::new(&model);
-            let ranked = model.rank(&embedding, &options, k, &mut scratch);
-
             let mut probabilities = vec![0.0; model.clusters.n_clusters()];
             model.clusters.probabilities_of_one(&embedding, &mut probabilities);
+            let ranked = model.rank(&embedding, &probabilities, &options, k, &mut scratch).to_vec();
+
             let mut searcher = Shortlister::new(n_labels);
             searcher.search(&model.clusters, &model.adjacency, &probabilities, &options);
             let score = |path: &crate::index::Path| Scored {

@@ -17,20 +17,21 @@ impl Numbering {
     /// The order that holds the label `label_of_row[i]` in row `i`.
     ///
     /// # Errors
-    /// [`Error::InvalidMatrix`] if it is not a permutation.
+    /// [`Error::InvalidModel`] if it is not a permutation.
     pub(crate) fn new(label_of_row: Vec<LabelId>) -> Result<Self> {
-        const UNSEEN: LabelRow = LabelRow(u32::MAX);
-        let mut row_of_label = vec![UNSEEN; label_of_row.len()];
+        let mut is_numbered = vec![false; label_of_row.len()];
+        let mut row_of_label = vec![LabelRow(0); label_of_row.len()];
         for (row, label) in label_of_row.iter().enumerate() {
-            match row_of_label.get_mut(label.idx()) {
-                Some(slot) if *slot == UNSEEN => *slot = LabelRow(row as u32),
-                _ => {
-                    return Err(Error::InvalidMatrix(format!(
-                        "label {} is numbered twice or not at all",
-                        label.0
-                    )));
-                }
+            let was_numbered = is_numbered
+                .get_mut(label.idx())
+                .is_none_or(|is_numbered| std::mem::replace(is_numbered, true));
+            if was_numbered {
+                return Err(Error::InvalidModel(format!(
+                    "label {} is numbered twice or not at all",
+                    label.0
+                )));
             }
+            row_of_label[label.idx()] = LabelRow(row as u32);
         }
         Ok(Numbering {
             label_of_row,

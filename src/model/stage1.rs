@@ -1,4 +1,4 @@
-//! What a model keeps of stage 1: its edges, and with `train.keep_stage1` everything.
+//! The parts of stage 1 that a model keeps: its edges, and with `train.keep_stage1` everything.
 //!
 //! The edges show how far the learned index moved from the clusters it came from.
 
@@ -6,7 +6,7 @@ use super::Model;
 use crate::encoder::TrainableEncoder;
 use crate::index::Edges;
 
-/// What a model keeps of stage 1; no answer of the final model needs it.
+/// The parts of stage 1 that a model keeps; no answer of the final model needs them.
 #[derive(Default)]
 pub(crate) struct Stage1 {
     /// The one edge of each label, numbered as in the final model; none in models that predate it.

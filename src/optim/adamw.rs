@@ -159,7 +159,7 @@ fn mean_square(values: &[f32]) -> f32 {
     (sum / values.len().max(1) as f64) as f32
 }
 
-/// How rows are updated.
+/// The parameters of an update of rows.
 struct UpdateRule<'a> {
     /// The step of a row's n-th update.
     step: &'a (dyn Fn(u32) -> AdamWStep + Sync),

@@ -1,11 +1,11 @@
 //! The learning-rate schedule: linear warm-up, then linear decay to zero, once per stage.
 
-use crate::config::{LearningRates, OptimConfig};
+use crate::config::{LearningRates, Recipe};
 use crate::kernels::AdamWStep;
 
 /// Share of a stage's steps over which the rates rise, as in the released code.
 const WARMUP: f32 = 0.1;
-/// AdamW's usual constants: decays of the two moments, and what is added to the root of the second.
+/// AdamW's usual constants: decays of the two moments, and the ε added to the root of the second.
 const BETA1: f32 = 0.9;
 const BETA2: f32 = 0.999;
 const EPSILON: f32 = 1e-8;
@@ -72,12 +72,7 @@ impl Schedule {
     }
 
     /// The rates of step `step`.
-    pub(crate) fn rates(
-        &self,
-        step: usize,
-        rates: &LearningRates,
-        config: &OptimConfig,
-    ) -> StepRates {
+    pub(crate) fn rates(&self, step: usize, rates: &LearningRates, recipe: &Recipe) -> StepRates {
         let factor = self.factor(step);
         let template = AdamWStep {
             learning_rate: 0.0,
@@ -93,13 +88,10 @@ impl Schedule {
             decay,
         };
         StepRates {
-            encoder: pace(rates.encoder, config.weight_decay),
-            labels: pace(rates.labels, config.weight_decay),
-            edges: pace(
-                rates.edges.unwrap_or(rates.labels),
-                config.weight_decay_index,
-            ),
-            clusters: pace(rates.clusters, config.weight_decay_index),
+            encoder: pace(rates.encoder, recipe.weight_decay),
+            labels: pace(rates.labels, recipe.weight_decay),
+            edges: pace(rates.edges, recipe.index_weight_decay),
+            clusters: pace(rates.clusters, recipe.index_weight_decay),
             template,
         }
     }

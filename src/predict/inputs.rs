@@ -1,4 +1,4 @@
-//! What a batch can be: texts, sparse features, or a data set.
+//! The inputs of a batch: texts, sparse features, or a data set.
 
 use std::borrow::Cow;
 

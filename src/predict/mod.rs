@@ -1,39 +1,35 @@
 //! From a text to its labels: what the command line and other front ends call.
 //!
-//! A [`Predictor`] is `Send + Sync`, and sharing it between threads costs nothing. Each member lists its best
-//! candidates by p and re-ranks them; the score of a label is the mean over the members, and calibration turns it into
-//! a probability. A [`Query`] asks for the `k` best labels, at any [`Level`] of the stack.
+//! A [`Predictor`] is `Send + Sync`, and sharing it between threads costs nothing. Each member lists its candidates and
+//! gives them final scores; the score of a label is the mean over the members, and calibration turns it into a
+//! probability. A [`Query`] asks for the `k` best labels, at any [`Level`] of the stack.
 
 mod inputs;
 mod integrity;
-mod judging;
-mod level;
-mod member;
 mod parts;
 
+pub use crate::candidates::Level;
 pub use inputs::Inputs;
-pub use level::Level;
 
 pub(crate) use integrity::Integrity;
-pub(crate) use judging::{Expert, Testimony, Witnesses};
-pub(crate) use member::{Member, MemberScratch, Position, Search, Verdict};
 pub(crate) use parts::{EnsembleCalibration, PredictorParts, TrainingRecord};
 
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use crate::candidates::{
+    CandidateScratch, Candidates, EncodedPoints, Knowledge, Member, MemberPoint, Merger,
+    PointBuffers, Walk,
+};
 use crate::config::Plan;
 use crate::data::{DataSummary, LabelSet};
-use crate::ensemble::Merger;
 use crate::error::Result;
 use crate::events::Event;
-use crate::features::{FeatureScratch, Featurizer, PointSet, Points, TermRow};
+use crate::features::{FeatureScratch, Featurizer, PointSet, Points};
 use crate::ids::{LabelId, Scored};
 use crate::matrix::top_k;
 use crate::pool::Pool;
-
-use member::Scoring;
 
 /// Points per task of a batch.
 pub(crate) const CHUNK: usize = 64;
@@ -84,9 +80,11 @@ impl From<usize> for Query {
 
 /// Buffers of one thread.
 struct Scratch {
-    member: MemberScratch,
     features: FeatureScratch,
-    terms: TermRow,
+    encoded: Vec<EncodedPoints>,
+    point: PointBuffers,
+    columns: CandidateScratch,
+    candidates: Candidates,
     merger: Merger,
 }
 
@@ -143,8 +141,11 @@ impl Predictor {
         query: impl Into<Query>,
     ) -> Result<Vec<Vec<Prediction<'_>>>> {
         let query = query.into();
-        let rankings = self.rank(inputs, query)?.into_iter();
-        Ok(rankings.map(|ranking| self.name(ranking, query)).collect())
+        let rankings = self.rank(inputs, query)?;
+        let named = rankings
+            .into_iter()
+            .map(|ranking| self.name(ranking, query));
+        Ok(named.collect())
     }
 
     /// As [`Predictor::predict_batch`], without names and probabilities.
@@ -274,15 +275,15 @@ impl Predictor {
 
     fn name(&self, ranking: Vec<Scored>, query: Query) -> Vec<Prediction<'_>> {
         let is_top = query.level == Level::Ensemble;
-        let named = ranking
+        ranking
             .into_iter()
             .map(|Scored { label, score }| Prediction {
                 label: self.parts.label_set.name(label),
                 id: label,
                 score,
                 probability: self.probability(score).filter(|_| is_top),
-            });
-        named.collect()
+            })
+            .collect()
     }
 
     fn rank_one(&self, text: &str, query: Query) -> Result<Vec<Scored>> {
@@ -296,14 +297,14 @@ impl Predictor {
     /// The best labels of every point, on the caller's thread pool.
     pub(crate) fn rank_points(&self, points: Points<'_>, query: Query) -> Result<Vec<Vec<Scored>>> {
         let rows: Vec<u32> = (0..points.features.n_rows() as u32).collect();
-        let chunks = rows
+        let chunks: Vec<Vec<_>> = rows
             .par_chunks(CHUNK)
-            .map(|rows| self.with_scratch(|scratch| self.answer(points, rows, query, scratch)));
-        let chunks: Vec<Vec<_>> = chunks.collect::<Result<_>>()?;
+            .map(|rows| self.with_scratch(|scratch| self.answer(points, rows, query, scratch)))
+            .collect::<Result<_>>()?;
         Ok(chunks.into_iter().flatten().collect())
     }
 
-    /// Every member's candidates, re-ranked and merged.
+    /// The best labels of some points: candidates of every member with their final scores, merged.
     fn answer(
         &self,
         points: Points<'_>,
@@ -311,73 +312,40 @@ impl Predictor {
         query: Query,
         scratch: &mut Scratch,
     ) -> Result<Vec<Vec<Scored>>> {
-        let Query { k, level } = query;
-        self.integrity.check()?;
-        self.check_level(level)?;
-        let members = match level {
-            Level::Ensemble => &self.parts.members[..],
-            _ => &self.parts.members[..1],
-        };
-        let reranks = reranks(members, level);
-        let search = Search::new(self.plan(), k, reranks);
-        let witnesses = self.witnesses();
-        let scoring = Scoring {
-            level,
-            frequencies: witnesses.frequencies,
-        };
-        let has_judge = |member: &Member| matches!(member.verdict, Some(Verdict::Judge(_)));
-        let is_judged = reranks && level != Level::Ranker && members.iter().any(has_judge);
-        let bow = |row: u32| points.features.row(row as usize);
-        let testimonies: Vec<Testimony> = if is_judged {
-            let rows = rows.iter();
-            rows.map(|&row| witnesses.testify(bow(row), &mut scratch.member))
-                .collect::<Result<_>>()?
-        } else {
-            Vec::new()
-        };
-        let mut lists = Vec::with_capacity(members.len());
-        for member in members {
-            let (buffers, terms) = (&mut scratch.member, &mut scratch.terms);
-            let network = member.network(level);
-            let mut listed = network.candidates(points, rows, &search, buffers)?;
-            for (slot, (&row, candidates)) in rows.iter().zip(&mut listed).enumerate() {
-                let point = Position {
-                    bow: bow(row),
-                    terms: points.terms(row as usize, terms),
-                    slot,
-                };
-                match &member.verdict {
-                    Some(Verdict::Judge(judge)) if is_judged => {
-                        let testimony = &testimonies[slot];
-                        member.hear(point, candidates, testimony, scoring.frequencies, buffers);
-                        buffers.judge(judge, candidates)?;
-                    }
-                    _ if reranks => member.rescore(point, &scoring, candidates, buffers)?,
-                    _ => {}
-                }
+        let walk = self.walk(&query)?;
+        walk.encode(points, rows, &mut scratch.encoded)?;
+        let answer = |(place, &row): (usize, &u32)| {
+            let (columns, candidates) = (&mut scratch.columns, &mut scratch.candidates);
+            let point = &walk
+                .knowledge
+                .point(points, row as usize, &mut scratch.point)?;
+            let mut merging = scratch.merger.start();
+            for (member, encoded) in walk.members.iter().zip(&scratch.encoded) {
+                let point = MemberPoint::new(member, point, encoded.get(place));
+                walk.candidates(&point, columns, candidates)?;
+                merging.add(candidates.scored());
             }
-            lists.push(listed);
-        }
-        if let [_] = members {
-            let mut answers = lists.remove(0);
-            answers.iter_mut().for_each(|listed| top_k(listed, k));
-            return Ok(answers);
-        }
-        let mut of_row: Vec<&[Scored]> = Vec::with_capacity(members.len());
-        let merge = |slot: usize| {
-            of_row.clear();
-            of_row.extend(lists.iter().map(|listed| &listed[slot][..]));
-            let mut merged = Vec::new();
-            scratch.merger.merge(&of_row, k, &mut merged);
-            merged
+            Ok(best(merging.finish(), &query))
         };
-        Ok((0..rows.len()).map(merge).collect())
+        rows.iter().enumerate().map(answer).collect()
     }
 
-    /// What judges hear besides the members.
-    pub(crate) fn witnesses(&self) -> Witnesses<'_> {
+    /// The walk to the answers of a query.
+    ///
+    /// # Errors
+    /// As [`Predictor::check_level`], and [`crate::Error::CannotPredict`] once a file is known to be damaged.
+    pub(crate) fn walk(&self, query: &Query) -> Result<Walk<'_>> {
+        let Query { k, level } = *query;
+        self.integrity.check()?;
+        self.check_level(level)?;
+        let (members, plan) = (&self.parts.members, &self.parts.plan);
+        Ok(Walk::new(members, self.knowledge(), plan, level, k))
+    }
+
+    /// Knowledge of labels that all members share.
+    pub(crate) fn knowledge(&self) -> Knowledge<'_> {
         let calibration = self.parts.calibration.as_ref();
-        Witnesses {
+        Knowledge {
             neighbours: self.parts.neighbours.as_ref(),
             names: self.parts.names.as_ref(),
             frequencies: calibration.map_or(&self.parts.label_counts, |c| &c.frequencies),
@@ -386,20 +354,21 @@ impl Predictor {
 
     fn with_scratch<T>(&self, work: impl FnOnce(&mut Scratch) -> T) -> T {
         let new = || Scratch {
-            member: MemberScratch::new(&self.parts.members[0].model),
             features: FeatureScratch::default(),
-            terms: TermRow::default(),
+            encoded: Vec::new(),
+            point: PointBuffers::default(),
+            columns: CandidateScratch::new(&self.parts.members[0].model),
+            candidates: Candidates::default(),
             merger: Merger::default(),
         };
         self.scratch.with(new, work)
     }
 }
 
-/// Whether the order by p may change.
-fn reranks(members: &[Member], level: Level) -> bool {
-    let has_more = |member: &Member| member.ranker.is_some() || member.verdict.is_some();
-    let is_by_p = matches!(level, Level::Stage1 | Level::Stage2);
-    !is_by_p && (members.len() > 1 || members.iter().any(has_more))
+/// The labels of merged candidates that a query asks for, best first, ties to the lower id.
+pub(crate) fn best(merged: &mut Vec<Scored>, query: &Query) -> Vec<Scored> {
+    top_k(merged, query.k);
+    merged.clone()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The parts of a predictor, and how they must fit together.
 
-use super::Member;
 use crate::calibration::Isotonic;
+use crate::candidates::Member;
 use crate::config::Plan;
 use crate::data::{DataSummary, LabelSet};
 use crate::error::{Error, Result};
@@ -26,7 +26,7 @@ pub(crate) struct PredictorParts {
     pub(crate) record: TrainingRecord,
 }
 
-/// What a model remembers of its training.
+/// The record of a training in its model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct TrainingRecord {
     /// The training data.
@@ -35,7 +35,7 @@ pub(crate) struct TrainingRecord {
     pub(crate) history: Vec<Event>,
 }
 
-/// What calibration learns besides the members' own trees.
+/// The part of calibration that all members share.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct EnsembleCalibration {
     /// f: points of each label that the members were trained on.

@@ -32,7 +32,7 @@ fn train(n_members: usize) -> Predictor {
         stage1.epochs = 2
         stage2.epochs = 2
         train.batch_size = 16
-        calibration.hold_out.min_points = 10
+        hold_out.min_points = 10
         [index]
         n_clusters = 4
         beam_size = 2
@@ -69,10 +69,13 @@ fn the_members_of_an_ensemble_differ_and_its_scores_are_their_mean() {
         .into_iter()
         .map(|member| alone(&predictor.parts, member).rank(&test, 100).unwrap())
         .collect();
-    let mut merged = Vec::new();
+    let mut merger = Merger::default();
     for (point, answers) in together.iter().enumerate() {
-        Merger::default().merge(&[&lists[0][point], &lists[1][point]], 10, &mut merged);
-        assert_eq!(&merged, answers);
+        let mut merging = merger.start();
+        lists
+            .iter()
+            .for_each(|of| merging.add(of[point].iter().copied()));
+        assert_eq!(&best(merging.finish(), &10.into()), answers);
     }
 }
 

@@ -1,9 +1,9 @@
 //! The best labels of every point.
 
-use crate::communicator::{Communicator, gather_all};
+use crate::communicator::Communicator;
 use crate::ids::LabelId;
 
-/// For every point the labels that a model processes highest, best first.
+/// For every point the labels that a model ranks highest, best first.
 ///
 /// Invariant: `indptr` starts at 0, never decreases and ends at `labels.len()`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl Default for CandidateLists {
 }
 
 impl CandidateLists {
-    /// Bytes of lists with so many candidates, and of their inversion.
+    /// Bytes of lists with this many candidates in all, and of their inversion.
     pub(crate) fn n_bytes(n_candidates: usize) -> usize {
         8 * n_candidates
     }
@@ -45,23 +45,16 @@ impl CandidateLists {
 
     /// The lists of all processes, one after the other.
     pub(crate) fn gather(self, communicator: &dyn Communicator) -> Self {
-        if communicator.n_processes() == 1 {
-            return self;
+        let length = |ends: &[usize]| (ends[1] - ends[0]) as u64;
+        let own_lengths = self.indptr.windows(2).map(length).collect();
+        let mut indptr = vec![0];
+        for length in communicator.gather_many(own_lengths) {
+            indptr.push(indptr[indptr.len() - 1] + length as usize);
         }
-        let lengths = self
-            .indptr
-            .windows(2)
-            .map(|ends| (ends[1] - ends[0]) as u64);
-        let lengths = gather_all(communicator, lengths.collect());
-        let mut all = CandidateLists {
-            indptr: Vec::with_capacity(lengths.len() + 1),
-            labels: gather_all(communicator, self.labels),
-        };
-        all.indptr.push(0);
-        for length in lengths {
-            all.indptr.push(all.indptr[all.len()] + length as usize);
+        CandidateLists {
+            indptr,
+            labels: communicator.gather_many(self.labels),
         }
-        all
     }
 
     /// Number of points.

@@ -64,7 +64,7 @@ impl ClusterTree {
         })
     }
 
-    /// How many clusters each level has, the lowest first.
+    /// Clusters of each level, the lowest first.
     pub(crate) fn level_sizes(n_clusters: usize) -> impl Iterator<Item = usize> {
         std::iter::successors(Some(n_clusters), |&n_clusters| {
             (MAX_AT_TOP < n_clusters).then(|| n_clusters.div_ceil(MAX_SIBLINGS))
@@ -84,31 +84,32 @@ impl ClusterTree {
         mut progress: impl FnMut(usize) -> ControlFlow<()>,
     ) -> Result<Option<Self>> {
         let mut of_labels = cluster_of.to_vec();
-        let (mut parents, mut intercepts) = (Vec::new(), Vec::new());
-        let mut weights = CsrBuilder::default().finish(problem.bow.n_cols())?;
+        let (mut parents, mut levels) = (Vec::new(), Vec::new());
         loop {
             let labels = clusters_of_points(problem.labels, &of_labels)?;
             let n_clusters = labels.n_cols();
             let is_top = n_clusters <= MAX_AT_TOP;
             let group_size = if is_top { MAX_AT_TOP } else { MAX_SIBLINGS } as u32;
-            let groups = (0..n_clusters as u32).map(|cluster| ClusterId(cluster / group_size));
-            let groups: Vec<ClusterId> = groups.collect();
-            let problem = RankerProblem {
-                bow: problem.bow,
+            let groups: Vec<ClusterId> = (0..n_clusters as u32)
+                .map(|cluster| ClusterId(cluster / group_size))
+                .collect();
+            let level = RankerProblem {
                 dense: None,
                 labels: &labels,
                 negatives: Negatives::Clusters(&groups),
-                communicator: problem.communicator,
+                ..*problem
             };
             let stream = "cluster ranker";
-            let trained = Ranker::train_level(&problem, config, seed, stream, &mut progress)?;
+            levels.push(Ranker::train_level(
+                &level,
+                config,
+                seed,
+                stream,
+                &mut progress,
+            )?);
             let first_above = (parents.len() + n_clusters) as u32;
             let parent = |group: &ClusterId| (!is_top).then_some(ClusterId(first_above + group.0));
             parents.extend(groups.iter().map(parent));
-            if let Some(trained) = trained {
-                weights.append(&trained.words);
-                intercepts.extend(trained.intercepts);
-            }
             if is_top {
                 break;
             }
@@ -116,8 +117,14 @@ impl ClusterTree {
                 .iter_mut()
                 .for_each(|cluster| *cluster = groups[cluster.idx()]);
         }
-        if problem.communicator.process() > 0 {
+        let Some(levels) = levels.into_iter().collect::<Option<Vec<_>>>() else {
             return Ok(None);
+        };
+        let mut weights = CsrBuilder::default().finish(problem.bow.n_cols())?;
+        let mut intercepts = Vec::new();
+        for level in levels {
+            weights.append(&level.words);
+            intercepts.extend(level.intercepts);
         }
         let weights = weights.transpose();
         ClusterTree::from_parts(cluster_of.to_vec(), parents, weights, intercepts).map(Some)

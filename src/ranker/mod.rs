@@ -1,4 +1,4 @@
-//! The sparse ranker of ELIAS++: a linear classifier per label that re-processes the model's best candidates
+//! The sparse ranker of ELIAS++: a linear classifier per label that re-ranks the model's best candidates
 //! (Section 3.5 and appendix C.2 of the paper).
 //!
 //! A point is ψ = [bow/‖bow‖, φ/‖φ‖]. The classifier of a label is trained on the points that have the label and, as

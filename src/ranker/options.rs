@@ -1,6 +1,6 @@
 //! How the solver works: the user's settings and the constants behind them.
 
-use crate::config::{RankerConfig, RankerLoss};
+use crate::config::{Config, RankerLoss, Recipe};
 
 /// Settings and constants of the ranker's training.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,25 +24,27 @@ pub(crate) struct RankerOptions {
     pub(crate) use_embedding: bool,
 }
 
-impl From<&RankerConfig> for RankerOptions {
-    fn from(config: &RankerConfig) -> Self {
+impl RankerOptions {
+    /// The options of a configuration and its recipe.
+    pub(crate) fn new(config: &Config, recipe: &Recipe) -> Self {
         RankerOptions {
-            loss: config.loss,
-            cost_positive: config.cost,
-            cost_negative: config.cost,
+            loss: recipe.ranker_loss,
+            cost_positive: recipe.ranker_cost,
+            cost_negative: recipe.ranker_cost,
             // Within two percent of the optimum, in a third of the time of a tenth of it.
             tolerance: 0.1,
             max_iterations: 100,
             bias: 1.0,
             threshold: 0.1,
-            n_candidates: config.n_candidates,
-            use_embedding: config.use_embedding,
+            n_candidates: config.ranker.n_candidates,
+            use_embedding: recipe.ranker_embedding,
         }
     }
 }
 
 impl Default for RankerOptions {
     fn default() -> Self {
-        (&RankerConfig::default()).into()
+        let config = Config::default();
+        RankerOptions::new(&config, &Recipe::of(&config))
     }
 }

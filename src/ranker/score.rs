@@ -73,7 +73,7 @@ impl Ranker {
         }
     }
 
-    /// What weights that are held by term say of the candidates.
+    /// Adds the weights that are held by term.
     fn sum_by_term(
         &self,
         point: PointView<'_>,

@@ -1,4 +1,4 @@
-//! What both dual solvers share: the stopping rule and the scratch memory.
+//! Common ground of both dual solvers: the stopping rule and the scratch memory.
 
 use super::RankerOptions;
 use crate::config::RankerLoss;

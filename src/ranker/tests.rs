@@ -7,10 +7,10 @@ use std::ops::{ControlFlow, Range};
 use self::problem::*;
 use crate::communicator::{Communicator, SingleProcess, threads};
 use crate::config::RankerLoss;
+use crate::events::POINTS_PER_EVENT;
 use crate::ids::{ClusterId, LabelId};
 use crate::matrix::{CsrMatrix, Matrix};
 use crate::on_threads;
-use crate::ranker::train::LABELS_PER_BLOCK;
 use crate::ranker::{
     ClusterTree, Negatives, PointView, Ranker, RankerOptions, RankerParts, RankerProblem,
     RankerScratch,
@@ -390,7 +390,7 @@ fn problems_whose_parts_do_not_fit_together_are_errors() {
 }
 
 #[test]
-fn ranks_train_the_ranker_of_one_process() {
+fn processes_train_the_ranker_of_one() {
     let problem = problem(120, 30, 9);
     let cluster_of: Vec<ClusterId> = (0..30).map(|label| ClusterId(label % 5)).collect();
     for negatives in [
@@ -410,17 +410,17 @@ fn ranks_train_the_ranker_of_one_process() {
         assert!(alone.is_some());
         for n_processes in [2, 3, 16] {
             let trained = threads::run(n_processes, train);
-            assert_eq!(trained[0], alone, "{n_processes} communicator");
+            assert_eq!(trained[0], alone, "{n_processes} processes");
             assert!(trained[1..].iter().all(Option::is_none));
         }
     }
 }
 
 #[test]
-fn ranks_stop_together_when_the_first_is_asked_to() {
+fn processes_stop_together_when_the_first_is_asked_to() {
     // Process 1 has a block more than process 0.
-    let problem = problem(3, 2 * LABELS_PER_BLOCK + 1, 10);
-    let stopped = |stopping_rank: usize| {
+    let problem = problem(3, 2 * POINTS_PER_EVENT + 1, 10);
+    let stopped = |asked: usize| {
         threads::run(2, |communicator| {
             let view = RankerProblem {
                 communicator,
@@ -429,9 +429,11 @@ fn ranks_stop_together_when_the_first_is_asked_to() {
             let mut n_blocks = 0;
             let trained = Ranker::train(&view, &defaults(), 0, |_| {
                 n_blocks += 1;
-                match communicator.process() == stopping_rank && n_blocks == 1 {
-                    true => ControlFlow::Break(()),
-                    false => ControlFlow::Continue(()),
+                let is_asked = communicator.process() == asked && n_blocks == 1;
+                if communicator.first_says(is_asked) {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
                 }
             });
             (matches!(trained, Err(crate::Error::Stopped)), n_blocks)

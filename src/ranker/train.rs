@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use rayon::prelude::*;
 
 use super::RankerOptions;
-use crate::communicator::{Communicator, gather_to_first, is_told, share};
+use crate::communicator::Communicator;
 use crate::error::{Error, Result};
 use crate::matrix::{CsrMatrix, Matrix};
 use crate::random::Random;
@@ -20,9 +20,6 @@ use super::rows::{InverseNorms, LabelProblem, RowScratch};
 use super::solver::Solver;
 use super::training_points::{LabelPoints, Negatives};
 use super::weights::{Ranker, RankerParts};
-
-/// Labels between two progress reports.
-pub(super) const LABELS_PER_BLOCK: usize = 1024;
 
 /// The most bytes of copied rows per label; larger labels read the shared matrices.
 const MAX_COPIED_BYTES: usize = 8 << 20;
@@ -36,9 +33,9 @@ pub(crate) struct RankerProblem<'a> {
     pub dense: Option<&'a Matrix>,
     /// Y, N×L: every stored entry is relevant.
     pub labels: &'a CsrMatrix,
-    /// Which points are negatives.
+    /// Source of the negatives.
     pub negatives: Negatives<'a>,
-    /// This process and those that train with it, on the same problem.
+    /// The processes that train together, on the same problem.
     pub communicator: &'a dyn Communicator,
 }
 
@@ -108,8 +105,8 @@ impl Ranker {
     /// Trains a classifier for every label, and for every cluster if negatives come from clusters, on the current
     /// rayon pool.
     ///
-    /// `progress` gets the number of classifiers that this process trained since the last call, and may stop the training
-    /// if this is process 0. `seed` orders the solver's visits; the same seed gives the same weights on any number of
+    /// `progress` gets the number of classifiers that this process trained since the last call, and may stop the training,
+    /// on all processes or on none: they call it equally often. `seed` orders the solver's visits; the same seed gives the same weights on any number of
     /// threads and processes. A label without training points gets zero weights. Processes other than 0 get none.
     ///
     /// # Errors
@@ -146,8 +143,8 @@ impl Ranker {
         };
         problem.validate()?;
         let norms = InverseNorms::new(problem.bow, problem.dense);
-        let (communicator, n_labels) = (problem.communicator, problem.labels.n_cols());
-        let own = share(n_labels, communicator.process(), communicator.n_processes());
+        let n_labels = problem.labels.n_cols();
+        let own = problem.communicator.own(n_labels);
         let label_points = LabelPoints::new(
             problem.labels,
             own.clone(),
@@ -159,13 +156,9 @@ impl Ranker {
         largest_first.sort_by_key(|&label| std::cmp::Reverse(label_points.size(label as usize)));
         let mut trained: Vec<Option<TrainedLabel>> = Vec::new();
         trained.resize_with(own.len(), || None);
-        // As many on every process, for they stop together after a block.
-        let n_blocks = n_labels
-            .div_ceil(communicator.n_processes())
-            .div_ceil(LABELS_PER_BLOCK);
-        let blocks = largest_first.chunks(LABELS_PER_BLOCK);
-        for block in blocks.chain(std::iter::repeat(&[][..])).take(n_blocks) {
-            let of_block: Vec<TrainedLabel> = block
+        for block in problem.communicator.own_blocks(n_labels, 1) {
+            let labels = &largest_first[block.start - own.start..block.end - own.start];
+            let of_block: Vec<TrainedLabel> = labels
                 .par_iter()
                 .with_max_len(1)
                 .map_init(LabelScratch::new, |scratch, &label| {
@@ -175,10 +168,10 @@ impl Ranker {
                     train_label(prepared, config, &mut random, &mut scratch.solver)
                 })
                 .collect();
-            for (&label, row) in block.iter().zip(of_block) {
+            for (&label, row) in labels.iter().zip(of_block) {
                 trained[label as usize - own.start] = Some(row);
             }
-            if is_told(communicator, progress(block.len()).is_break()) {
+            if progress(labels.len()).is_break() {
                 return Err(Error::Stopped);
             }
         }
@@ -234,12 +227,12 @@ fn gather_rows(
         dense.extend_from_slice(&row.dense);
         intercepts.push(row.intercept);
     }
-    let lengths = gather_to_first(communicator, lengths);
-    let columns = gather_to_first(communicator, columns);
-    let weights = gather_to_first(communicator, weights);
-    let dense = gather_to_first(communicator, dense);
-    let intercepts = gather_to_first(communicator, intercepts);
-    if communicator.process() > 0 {
+    let lengths = communicator.gather_to_first(lengths);
+    let columns = communicator.gather_to_first(columns);
+    let weights = communicator.gather_to_first(weights);
+    let dense = communicator.gather_to_first(dense);
+    let intercepts = communicator.gather_to_first(intercepts);
+    if !communicator.is_first() {
         return Ok(None);
     }
     let mut indptr = Vec::with_capacity(n_labels + 1);

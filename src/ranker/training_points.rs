@@ -1,4 +1,4 @@
-//! Which points train which label.
+//! The points that train each label.
 //!
 //! A label's positives are the points that have it. Its negatives are the points that have it among their best
 //! candidates (paper), or those that have another label of its cluster, as in a linear tree. This file does not use
@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::ids::{ClusterId, LabelId};
 use crate::matrix::{CsrBuilder, CsrMatrix};
 
-/// Where the negatives of a label come from.
+/// Source of the negatives of a label.
 #[derive(Clone, Copy)]
 pub(crate) enum Negatives<'a> {
     /// Points that have it among their candidates.

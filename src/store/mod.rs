@@ -11,47 +11,26 @@
 //! by itself.
 //!
 //! [`TrainingFolder`] keeps an unfinished training: killed at any instant, it is resumed and ends in the same bytes.
+//!
+//! `model` has finished models, `unfinished` trainings, `format` the files of both, and `processes` what is needed only where
+//! several processes train together.
 
-mod check;
-mod files;
-mod identity;
-mod judging;
-mod kept_member;
-mod lines;
-mod load;
-mod load_member;
-mod lock;
-mod map;
-mod merge;
-mod open;
-mod rerank;
-mod save;
-mod save_member;
-mod snapshot;
-mod spread;
-mod tensors;
-mod together;
-mod training;
-mod v1;
-mod v1_history;
-mod v1_training;
+mod format;
+mod model;
+mod processes;
+mod unfinished;
 
-pub use check::{CheckedFile, FileState, FilesCheck, check_files};
-pub use files::FileRecord;
-pub use load::{describe, verify};
-pub use merge::merge;
-pub use training::{check_not_in_use, is_unfinished};
+pub use format::files::FileRecord;
+pub use model::{
+    CheckedFile, Description, FileState, FilesCheck, check_files, describe, merge, verify,
+};
+pub use unfinished::{check_not_in_use, is_unfinished};
 
-pub(crate) use identity::Identity;
-pub(crate) use kept_member::FinishedMember;
-pub(crate) use together::Follower;
-pub(crate) use training::{Destination, SnapshotPace, Start, TrainingFolder};
-
-use std::collections::BTreeMap;
-
-use crate::config::Plan;
-use crate::data::DataSummary;
-use crate::events::Event;
+pub(crate) use processes::Follower;
+pub(crate) use unfinished::{
+    Destination, FinishedMember, Identity, InMemory, MemberStore, SnapshotPace, Start, Store,
+    TrainingFolder, Whole,
+};
 
 /// What to do with a model that is there already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,27 +40,6 @@ pub(crate) enum Existing {
     Keep,
     /// Replace it, in one instant.
     Replace,
-}
-
-/// The contents of a manifest.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Description {
-    /// Version of the format.
-    pub version: u32,
-    /// Name and version of the program that wrote it.
-    pub written_by: String,
-    /// How it was trained.
-    pub plan: Plan,
-    /// Its training data.
-    pub data: DataSummary,
-    /// The events of its training.
-    pub history: Vec<Event>,
-    /// Number of members.
-    pub n_members: usize,
-    /// Whether it takes texts; otherwise it takes features.
-    pub takes_texts: bool,
-    /// Every file but the manifest, with its size and hash.
-    pub files: BTreeMap<String, FileRecord>,
 }
 
 /// Name and version of this program, as files name it.

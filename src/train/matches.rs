@@ -5,11 +5,9 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::adjacency::Matches;
-use super::stage::{Stage, agree};
-use crate::communicator::{Communicator, gather_all, own_blocks};
+use super::stage::Stage;
 use crate::encoder::TrainableEncoder;
 use crate::error::Result;
-use crate::ids::ClusterId;
 use crate::index::{ShortlistOptions, Shortlister};
 use crate::matrix::Matrix;
 use crate::model::Model;
@@ -24,11 +22,11 @@ impl Stage<'_> {
     }
 
     fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<> {
-        own_blocks(self.rows.len(), CHUNK, self.data.communicator)
+        self.data.communicator.own_blocks(self.rows.len(), CHUNK)
     }
 
-    /// The best clusters of every training point, without dropout and without parents. `advance` is told how many
-    /// points were matched since it was called last.
+    /// The best clusters of every training point, without dropout and without parents. `advance` gets the number of
+    /// points that were matched since the last call.
     pub(super) fn matches(
         &self,
         model: &Model,
@@ -56,35 +54,13 @@ impl Stage<'_> {
             });
             best.collect()
         };
-        let communicator = self.data.communicator;
         let mut matches = Vec::with_capacity(self.n_matched());
         for block in self.blocks() {
             let rows = &self.rows[block];
             let chunks = rows.par_chunks(CHUNK).map_init(searcher, matches_of);
             matches.par_extend(chunks.flatten_iter());
-            agree(communicator, advance(rows.len()))?;
+            advance(rows.len())?;
         }
-        Ok(gather_matches(communicator, matches))
+        Ok(self.data.communicator.gather_lists(matches))
     }
-}
-
-/// The matches of all processes, each of which has those of a part of the points.
-fn gather_matches(communicator: &dyn Communicator, own: Matches) -> Matches {
-    if communicator.n_processes() == 1 {
-        return own;
-    }
-    let lengths: Vec<u32> = own.iter().map(|best| best.len() as u32).collect();
-    let lengths = gather_all(communicator, lengths);
-    let flat = own.iter().flatten();
-    let flat: Vec<[u32; 2]> = flat
-        .map(|(cluster, score)| [cluster.0, score.to_bits()])
-        .collect();
-    drop(own);
-    let mut all = gather_all(communicator, flat)
-        .into_iter()
-        .map(|[cluster, score]| (ClusterId(cluster), f32::from_bits(score)));
-    let lengths = lengths.into_iter();
-    lengths
-        .map(|n| all.by_ref().take(n as usize).collect())
-        .collect()
 }

@@ -10,6 +10,7 @@ mod memory;
 mod stage;
 mod stage1;
 mod state;
+mod step;
 mod update;
 mod validation;
 
@@ -24,11 +25,11 @@ use rayon::prelude::*;
 
 use crate::classifiers::LabelClassifiers;
 use crate::clustering::{Clustering, PointFeatures, cluster_labels, label_centroids};
-use crate::communicator::{Communicator, own_labels};
-use crate::config::{Plan, StageConfig};
+use crate::communicator::Communicator;
+use crate::config::{Plan, StagePlan};
 use crate::encoder::{EncoderOrigin, TrainableEncoder};
 use crate::error::Result;
-use crate::events::{Event, Observer, Phase, emit};
+use crate::events::{Event, Observer, Phase, Steps, emit};
 use crate::features::Points;
 use crate::ids::LabelId;
 use crate::index::{Adjacency, ClusterClassifiers, Edges};
@@ -39,7 +40,7 @@ use crate::random::Random;
 use adjacency::{EdgeOptions, InitialAdjacency, initial_adjacency};
 use head::EdgeState;
 use stage::Stage;
-pub(crate) use stage::{agree, points_per_epoch, start_together};
+pub(crate) use stage::points_per_epoch;
 use state::Optimiser;
 
 /// Points that are predicted every few epochs.
@@ -62,12 +63,19 @@ pub(crate) struct TrainingData<'a> {
     pub labels: &'a CsrMatrix,
     /// Points to validate on.
     pub validation: Option<ValidationPoints<'a>>,
-    /// What the encoder starts from.
+    /// Start of the encoder.
     pub origin: &'a EncoderOrigin,
-    /// This process and those that train with it.
+    /// The processes that train together.
     pub communicator: &'a dyn Communicator,
     /// The most steps of an epoch, which then leaves out points; for measurements.
     pub max_steps: Option<usize>,
+}
+
+impl TrainingData<'_> {
+    /// The labels whose rows of W_L this process trains.
+    fn own_labels(&self) -> Range<usize> {
+        self.communicator.own_labels(self.labels.n_cols())
+    }
 }
 
 /// The result of a training.
@@ -76,7 +84,7 @@ pub(crate) struct Trained {
     pub model: Model,
     /// The encoder after stage 2.
     pub encoder: Box<dyn TrainableEncoder>,
-    /// What is kept of stage 1.
+    /// The part of stage 1 that is kept.
     pub stage1: Stage1,
     /// Epochs, validations and the adjacency.
     pub history: Vec<Event>,
@@ -102,11 +110,9 @@ pub(crate) fn begin(
     plan: &Plan,
     observer: &dyn Observer,
 ) -> Result<TrainState> {
-    let phase = Phase::Clustering;
-    let started = emit(observer, Event::PhaseStarted { phase, n_steps: 0 });
-    agree(data.communicator, started)?;
+    Steps::start(Phase::Clustering, 0, &data.communicator.observer(observer))?;
     let clustering = initial_clusters(data, plan, None)?;
-    let phase = match plan.config().clustering.warmup_epochs {
+    let phase = match plan.recipe().warmup_epochs {
         0 => Phase::Stage1,
         _ => Phase::WarmUp,
     };
@@ -123,7 +129,7 @@ fn begin_phase(
     let seed = plan.config().train.seed;
     let numbering = cluster_order(&clustering)?;
     let edges = fixed_edges(&clustering, &numbering)?;
-    let own = own_labels(plan.counts().n_labels, data.communicator);
+    let own = data.own_labels();
     let model = Model {
         clusters: random_clusters(plan, seed),
         adjacency: Adjacency::fixed(edges).restricted(own.clone()),
@@ -132,7 +138,7 @@ fn begin_phase(
     };
     let mut encoder = data.origin.encoder(plan);
     Ok(TrainState {
-        optimiser: Optimiser::new(&model, encoder.as_mut(), &plan.config().optim),
+        optimiser: Optimiser::new(&model, encoder.as_mut(), plan.recipe()),
         clustering,
         model,
         encoder,
@@ -154,6 +160,7 @@ pub(crate) fn train_from(
     observer: &dyn Observer,
     keep: &mut Keep<'_>,
 ) -> Result<Trained> {
+    let observer = &data.communicator.observer(observer);
     let rows = labelled_rows(data.labels);
     if state.position.phase == Phase::WarmUp {
         state = warm_up(state, data, plan, observer, keep)?;
@@ -197,9 +204,9 @@ fn warm_up(
         rows: &rows,
         observer,
     };
-    let config = StageConfig {
-        epochs: plan.config().clustering.warmup_epochs,
-        ..plan.config().stage1.clone()
+    let config = StagePlan {
+        epochs: plan.recipe().warmup_epochs,
+        rates: plan.config().rates.by_stage()[0],
     };
     stage.run(&config, &mut state, keep)?;
     let all: Vec<u32> = (0..data.labels.n_rows() as u32).collect();
@@ -214,9 +221,8 @@ fn warm_up(
 
 /// From the clusters of stage 1 to the edges with which stage 2 begins.
 fn learn_adjacency(stage: &Stage<'_>, state: &mut TrainState) -> Result<()> {
-    let (plan, observer, communicator) = (stage.plan, stage.observer, stage.data.communicator);
-    let n_matched = stage.n_matched();
-    let mut progress = start_together(Phase::Adjacency, n_matched, observer, communicator)?;
+    let (plan, observer) = (stage.plan, stage.observer);
+    let mut progress = Steps::start(Phase::Adjacency, stage.n_matched(), observer)?;
     let InitialAdjacency {
         adjacency,
         n_repaired,
@@ -229,10 +235,9 @@ fn learn_adjacency(stage: &Stage<'_>, state: &mut TrainState) -> Result<()> {
     if plan.config().train.keep_stage1 {
         state.stage1 = state.copy_parameters();
     }
-    let own = own_labels(plan.counts().n_labels, communicator);
-    state.model.adjacency = adjacency.restricted(own);
-    state.enter(Phase::Stage2, plan.config());
-    agree(communicator, emit(observer, event))
+    state.model.adjacency = adjacency.restricted(stage.data.own_labels());
+    state.enter(Phase::Stage2, plan.recipe());
+    emit(observer, event)
 }
 
 /// The edges that the model as it is now leads to.
@@ -246,7 +251,7 @@ fn count_edges(
     let options = EdgeOptions {
         kappa: plan.kappa(),
         beta: plan.beta(),
-        start: plan.config().index.start,
+        start: plan.recipe().edge_start,
         seed: plan.config().train.seed,
     };
     let edges = fixed_edges(&state.clustering, &state.model.numbering)?;
@@ -261,8 +266,7 @@ fn recount(stage: &Stage<'_>, state: &mut TrainState) -> Result<()> {
         emit(stage.observer, Event::Recounting { n_points })
     };
     let counted = count_edges(stage, state, &mut advance)?.adjacency;
-    let own = own_labels(stage.plan.counts().n_labels, stage.data.communicator);
-    state.model.adjacency = counted.restricted(own);
+    state.model.adjacency = counted.restricted(stage.data.own_labels());
     state.optimiser.edges = Some(EdgeState::new(&state.model.adjacency));
     Ok(())
 }
@@ -315,9 +319,9 @@ fn random_clusters(plan: &Plan, seed: u64) -> ClusterClassifiers {
     }
 }
 
-/// What U(±√(6/d)), from which W_L starts in the released code, is multiplied by.
+/// Factor of U(±√(6/d)), from which W_L starts in the released code.
 const LABEL_SCALE: f32 = 0.1;
-/// What b_L starts from (released code: U(0, 1)): a negative start saves unlearning thousands of false positives.
+/// Start of b_L (released code: U(0, 1)): a negative one saves unlearning thousands of false positives.
 const LABEL_BIAS: f32 = -4.0;
 
 /// These rows of W_L ~ U(±√(6/d)) times a constant.

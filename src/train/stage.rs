@@ -1,33 +1,27 @@
 //! The loop of steps that both stages share.
 
-use rayon::prelude::*;
-
-use super::head::{Batch, BatchCounts, Head, HeadMut, HeadOptions, LabelState, LossWeights};
-use super::state::{Boundary, EpochSums, Keep, Optimiser, Position, TrainState};
+use super::head::{Head, HeadLoss};
+use super::state::{Boundary, EpochSums, Keep, Position, TrainState};
+use super::step::{StepBuffers, StepJob};
 use super::validation::Validator;
 use super::{TrainingData, recount};
-use crate::communicator::{Communicator, gather, is_told, own_clusters, own_labels};
-use crate::config::{EdgeStart, Plan, Positives, Reduction, StageConfig};
-use crate::encoder::{StepSeed, TrainableEncoder};
+use crate::config::{EdgeStart, Plan, Positives, StagePlan};
+use crate::encoder::StepSeed;
 use crate::error::{Error, Result};
-use crate::events::{Event, Observer, Phase, Steps, emit};
+use crate::events::{Event, Observer, Phase, emit};
 use crate::ids::ClusterId;
 use crate::index::ShortlistOptions;
-use crate::matrix::{CsrMatrix, Matrix};
+use crate::matrix::CsrMatrix;
 use crate::model::Model;
-use crate::optim::{Schedule, StepRates};
+use crate::optim::Schedule;
 use crate::random::Random;
 
 /// Epochs between validations.
 const VALIDATE_EVERY: usize = 2;
-/// A label text is visited once in so many epochs: it costs as much as any text, and there may be as many.
+/// Epochs between two visits of a label text: it costs as much as any text, and there may be as many.
 const LABEL_TEXT_EVERY: usize = 3;
-/// Negatives with a lower shortlist score ŷ are not scored in training: their gradient is at most ŷ.
-const SCORE_FLOOR: f32 = 1e-4;
-/// A negative whose |∂L/∂z| and |∂L/∂log ŷ| are both lower passes no gradient: it is below Adam's noise.
-const GRADIENT_FLOOR: f32 = 1e-3;
 
-/// What a stage works on.
+/// A stage and its inputs.
 pub(super) struct Stage<'a> {
     pub(super) data: TrainingData<'a>,
     pub(super) plan: &'a Plan,
@@ -38,7 +32,7 @@ pub(super) struct Stage<'a> {
     pub(super) observer: &'a dyn Observer,
 }
 
-/// Points that an epoch visits, of so many texts and label texts.
+/// Points that an epoch visits of these numbers of texts and label texts.
 pub(crate) fn points_per_epoch(n_texts: usize, n_label_texts: usize) -> usize {
     n_texts + n_label_texts.div_ceil(LABEL_TEXT_EVERY)
 }
@@ -54,20 +48,20 @@ impl Stage<'_> {
     /// Runs the rest of a stage, from the state's position.
     pub(super) fn run(
         &mut self,
-        config: &StageConfig,
+        config: &StagePlan,
         state: &mut TrainState,
         keep: &mut Keep<'_>,
     ) -> Result<()> {
         let phase = state.position.phase;
         let batch_size = self.plan.config().train.batch_size;
         let n_visited = self.n_visited();
-        let n_batches = n_visited.div_ceil(batch_size);
-        let n_batches = n_batches.min(self.data.max_steps.unwrap_or(usize::MAX));
+        let max_steps = self.data.max_steps.unwrap_or(usize::MAX);
+        let n_batches = n_visited.div_ceil(batch_size).min(max_steps);
         let n_steps = n_batches * config.epochs;
-        let started = emit(self.observer, Event::PhaseStarted { phase, n_steps });
-        agree(self.data.communicator, started)?;
+        emit(self.observer, Event::PhaseStarted { phase, n_steps })?;
         let schedule = Schedule::new(n_steps);
-        let mut head = Head::new(self.plan.counts().n_labels, self.data.communicator);
+        let (n_labels, n_clusters) = (self.plan.counts().n_labels, self.plan.n_clusters());
+        let mut head = Head::new(n_labels, n_clusters, self.data.communicator);
         let mut buffers = StepBuffers::default();
         let mut order = Vec::with_capacity(n_visited);
         let mut emitted = Ok(());
@@ -100,8 +94,8 @@ impl Stage<'_> {
 
     /// Whether A starts again before this epoch. Not before the last, so that its weights have two epochs to learn in; other
     /// choices were not measured.
-    fn recounts(&self, phase: Phase, epoch: usize, config: &StageConfig) -> bool {
-        let start = self.plan.config().index.start;
+    fn recounts(&self, phase: Phase, epoch: usize, config: &StagePlan) -> bool {
+        let start = self.plan.recipe().edge_start;
         phase == Phase::Stage2
             && start == EdgeStart::Recounts
             && epoch > 0
@@ -115,7 +109,7 @@ impl Stage<'_> {
         state: &mut TrainState,
         keep: &mut Keep<'_>,
     ) -> Result<()> {
-        let emitted = agree(self.data.communicator, std::mem::replace(emitted, Ok(())));
+        let emitted = std::mem::replace(emitted, Ok(()));
         match &emitted {
             Ok(()) => keep(state, Boundary::Step)?,
             Err(Error::Stopped) => keep(state, Boundary::Stop)?,
@@ -127,18 +121,8 @@ impl Stage<'_> {
     /// The strongest cluster of every label.
     fn parents(&self, model: &Model) -> Vec<Option<ClusterId>> {
         let parents = model.adjacency.parents();
-        if self.data.communicator.n_processes() == 1 {
-            return parents;
-        }
-        let own = own_labels(parents.len(), self.data.communicator);
-        // 0 is no parent.
-        let own = parents[own].iter();
-        let own: Vec<u32> = own
-            .map(|parent| parent.map_or(0, |cluster| cluster.0 + 1))
-            .collect();
-        let all = gather(self.data.communicator, &own).concat();
-        let parent = |parent: u32| parent.checked_sub(1).map(ClusterId);
-        all.into_iter().map(parent).collect()
+        let own = parents[self.data.own_labels()].to_vec();
+        self.data.communicator.gather(own)
     }
 
     /// Points to train on that are texts, and those that are label texts.
@@ -167,7 +151,7 @@ impl Stage<'_> {
     fn next_step(
         &self,
         rows: &[u32],
-        config: &StageConfig,
+        config: &StagePlan,
         schedule: &Schedule,
         state: &mut TrainState,
         head: &mut Head,
@@ -180,20 +164,12 @@ impl Stage<'_> {
         };
         let job = StepJob {
             rows,
-            parents: &state.parents,
-            lambda: self.plan.config().loss.lambda,
-            rates: schedule.rates(step, &config.rates, &self.plan.config().optim),
+            rates: schedule.rates(step, &config.rates, self.plan.recipe()),
             seed,
-            steps: (step + 1, schedule.n_steps()),
+            n_done: step + 1,
+            n_steps: schedule.n_steps(),
         };
-        let loss = self.step(
-            &job,
-            &mut state.model,
-            state.encoder.as_mut(),
-            &mut state.optimiser,
-            head,
-            buffers,
-        );
+        let loss = self.step(&job, state, head, buffers);
         let step = step + 1;
         state.position.step = step;
         if !loss.is_finite() {
@@ -209,7 +185,7 @@ impl Stage<'_> {
     }
 
     /// Emits the events of a finished epoch, and validates if that is due.
-    fn end_epoch(&self, epoch: usize, config: &StageConfig, state: &mut TrainState) -> Result<()> {
+    fn end_epoch(&self, epoch: usize, config: &StagePlan, state: &mut TrainState) -> Result<()> {
         let Position {
             phase, step, sums, ..
         } = state.position;
@@ -226,15 +202,13 @@ impl Stage<'_> {
         let is_last = epoch + 1 == config.epochs;
         let is_due = is_last || (epoch + 1).is_multiple_of(VALIDATE_EVERY);
         if let Some(validation) = self.data.validation.filter(|_| is_due) {
-            let encoder = state.encoder.as_encoder();
-            let options = self.shortlist_options(0.0);
-            let ranker = Validator {
-                options,
+            let validator = Validator {
+                options: self.shortlist_options(0.0),
                 communicator: self.data.communicator,
                 model: &state.model,
-                encoder,
+                encoder: state.encoder.as_encoder(),
             };
-            let event = ranker.validate(phase, epoch + 1, validation);
+            let event = validator.validate(phase, epoch + 1, validation);
             state.history.push(event.clone());
             emitted = emitted.and(emit(self.observer, event));
         }
@@ -246,196 +220,18 @@ impl Stage<'_> {
             beam_size: self.plan.beam_size(),
             shortlist_size: self.plan.shortlist_size(),
             score_floor,
-            keeps_positives: self.plan.config().loss.positives == Positives::All,
+            keeps_positives: self.plan.recipe().positives == Positives::All,
         }
-    }
-
-    /// One step; returns the mean loss per point.
-    fn step(
-        &self,
-        job: &StepJob<'_>,
-        model: &mut Model,
-        encoder: &mut dyn TrainableEncoder,
-        optimiser: &mut Optimiser,
-        head: &mut Head,
-        buffers: &mut StepBuffers,
-    ) -> f64 {
-        let config = self.plan.config();
-        encoder.forward(
-            self.data.points,
-            job.rows,
-            job.seed,
-            &mut buffers.embeddings,
-        );
-        buffers.drop_out(config.encoder.dropout, job.seed);
-
-        let weights =
-            |counts: &BatchCounts| loss_weights(config.loss.reduction, job.lambda, counts);
-        let options = HeadOptions {
-            shortlist: self.shortlist_options(SCORE_FLOOR),
-            gradient_floor: GRADIENT_FLOOR,
-            weights: &weights,
-        };
-        let batch = Batch {
-            embeddings: &buffers.embeddings,
-            labels: self.labels,
-            rows: job.rows,
-            parents: job.parents,
-        };
-        let parts = HeadMut {
-            clusters: &model.clusters,
-            adjacency: &model.adjacency,
-            classifiers: &mut model.classifiers,
-        };
-        let mut label_state = match &mut optimiser.waiting.labels {
-            None => LabelState::Apply(&mut optimiser.labels, job.rates),
-            Some(waiting) => LabelState::Collect(waiting),
-        };
-        buffers.loss = head.step(
-            parts,
-            batch,
-            &options,
-            &mut label_state,
-            optimiser.edges.as_mut(),
-        );
-
-        buffers.undo_drop_out(&mut head.gradients.embeddings);
-        encoder.backward(self.data.points, job.rows, &head.gradients.embeddings);
-        optimiser.update_encoder(encoder, &job.rates);
-        let is_due = job.is_due(config.optim.update_every);
-        let own = own_clusters(model.clusters.n_clusters(), self.data.communicator);
-        optimiser.update_clusters(
-            &mut model.clusters,
-            &head.gradients,
-            is_due,
-            &job.rates,
-            &own,
-        );
-        if is_due {
-            if let Some(waiting) = &mut optimiser.waiting.labels {
-                waiting.apply(&mut model.classifiers, &mut optimiser.labels, job.rates);
-            }
-            if let Some(edges) = &mut optimiser.edges {
-                edges.apply(&mut model.adjacency, &job.rates, self.data.communicator);
-            }
-        }
-        let n_points = job.rows.len() as f64;
-        (buffers.loss.classification + f64::from(job.lambda) * buffers.loss.shortlist) / n_points
-    }
-}
-
-/// One step's points and rates.
-struct StepJob<'a> {
-    rows: &'a [u32],
-    parents: &'a [Option<ClusterId>],
-    lambda: f32,
-    rates: StepRates,
-    seed: StepSeed,
-    /// Steps done in the stage, this one counted, and steps of the stage.
-    steps: (usize, usize),
-}
-
-impl StepJob<'_> {
-    /// Whether a group that is updated every so many steps is updated in this one; the last step updates all.
-    fn is_due(&self, every: usize) -> bool {
-        let (done, all) = self.steps;
-        done % every == 0 || done == all
-    }
-}
-
-fn loss_weights(reduction: Reduction, lambda: f32, counts: &BatchCounts) -> LossWeights {
-    let share = |count: usize| 1.0 / count.max(1) as f32;
-    match reduction {
-        Reduction::Sum => LossWeights {
-            classification: share(counts.n_points),
-            shortlist: lambda * share(counts.n_points),
-        },
-        Reduction::Mean => LossWeights {
-            classification: share(counts.n_pairs),
-            shortlist: lambda * share(counts.n_positives),
-        },
     }
 }
 
 fn diverged(step: usize, what: String) -> Error {
-    let remedy = "lower stage1.rates and stage2.rates, or raise loss.lambda".into();
+    let remedy = "lower rates, or raise train.lambda".into();
     Error::Diverged { step, what, remedy }
 }
 
-/// Buffers of a step outside the head.
-#[derive(Default)]
-struct StepBuffers {
-    /// φ, after dropout.
-    embeddings: Matrix,
-    /// What dropout multiplied each entry by.
-    mask: Matrix,
-    loss: super::head::HeadLoss,
-}
-
-impl StepBuffers {
-    fn drop_out(&mut self, dropout: f32, seed: StepSeed) {
-        let dim = self.embeddings.n_cols();
-        self.mask.reshape(self.embeddings.n_rows(), dim);
-        let scale = 1.0 / (1.0 - dropout);
-        let threshold = (dropout * 65536.0) as u64;
-        let rows = self
-            .embeddings
-            .values_mut()
-            .par_chunks_mut(dim)
-            .zip(self.mask.values_mut().par_chunks_mut(dim));
-        rows.enumerate().for_each(|(point, (row, mask))| {
-            let mut random = Random::new(seed.seed, "dropout", seed.step << 16 | point as u64);
-            // Four draws of 16 bits from each random number.
-            for (values, mask) in row.chunks_mut(4).zip(mask.chunks_mut(4)) {
-                let mut bits = random.u64();
-                for (value, mask) in values.iter_mut().zip(mask) {
-                    *mask = if bits & 0xFFFF < threshold {
-                        0.0
-                    } else {
-                        scale
-                    };
-                    *value *= *mask;
-                    bits >>= 16;
-                }
-            }
-        });
-    }
-
-    fn undo_drop_out(&self, gradient: &mut Matrix) {
-        for (gradient, mask) in gradient.values_mut().iter_mut().zip(self.mask.values()) {
-            *gradient *= mask;
-        }
-    }
-}
-
-/// Stops all processes if the first is to stop: it alone has somebody who can ask for it.
-pub(crate) fn agree(communicator: &dyn Communicator, emitted: Result<()>) -> Result<()> {
-    match emitted {
-        Ok(()) | Err(Error::Stopped) => {
-            if is_told(communicator, emitted.is_err()) {
-                return Err(Error::Stopped);
-            }
-            Ok(())
-        }
-        // What is wrong with the numbers is wrong on all processes.
-        Err(error) => Err(error),
-    }
-}
-
-/// Starts a phase of which this process does so many steps; all processes go on, or none.
-pub(crate) fn start_together<'a>(
-    phase: Phase,
-    n_steps: usize,
-    observer: &'a dyn Observer,
-    communicator: &dyn Communicator,
-) -> Result<Steps<'a>> {
-    let started = emit(observer, Event::PhaseStarted { phase, n_steps });
-    agree(communicator, started)?;
-    Ok(Steps::new(phase, observer))
-}
-
 impl EpochSums {
-    fn add(&mut self, loss: &super::head::HeadLoss, mean: f64) {
+    fn add(&mut self, loss: &HeadLoss, mean: f64) {
         self.classification += loss.classification;
         self.shortlist += loss.shortlist;
         self.total += mean * loss.counts.n_points as f64;

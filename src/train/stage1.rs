@@ -1,4 +1,4 @@
-//! From the end of a training to what its model keeps of stage 1.
+//! The part of stage 1 that a model keeps, taken at the end of its training.
 
 use super::{TrainState, fixed_edges};
 use crate::classifiers::LabelClassifiers;
@@ -9,15 +9,14 @@ use crate::index::{Adjacency, ClusterClassifiers};
 use crate::matrix::Matrix;
 use crate::model::{Model, Stage1, Stage1Model};
 
-/// What the model of a finished training keeps of stage 1.
+/// The part of stage 1 that the model of a finished training keeps.
 pub(super) fn take_stage1(
     state: &mut TrainState,
     plan: &Plan,
     origin: &EncoderOrigin,
 ) -> Result<Stage1> {
     let edges = fixed_edges(&state.clustering, &state.model.numbering)?;
-    let copies = std::mem::take(&mut state.stage1);
-    let mut copies = copies.into_iter();
+    let mut copies = std::mem::take(&mut state.stage1).into_iter();
     let mut next = || copies.next().unwrap_or_default();
     // The order of `TrainState::parameters`: W_L, b_L, W_C, b_C, the encoder.
     let (label_weights, label_bias) = (next(), next());

@@ -4,12 +4,14 @@
 //! state of every random stream. A [`TrainState`] that is stored and restored continues as if nothing had happened.
 //! Buffers of a single step are not here.
 
+use std::ops::Range;
+
 use super::cluster_order;
 use super::head::{EdgeState, LabelGradients, LabelMoments};
 use crate::classifiers::LabelClassifiers;
 use crate::clustering::Clustering;
-use crate::communicator::{Communicator, gather_all, own_clusters, own_labels, shares_clusters};
-use crate::config::{Config, OptimConfig, Plan};
+use crate::communicator::Communicator;
+use crate::config::{Plan, Recipe};
 use crate::encoder::{EncoderOrigin, Parameter, TrainableEncoder};
 use crate::error::Result;
 use crate::events::{Event, Phase};
@@ -80,7 +82,7 @@ pub(crate) struct EpochSums {
     pub recent: f64,
 }
 
-/// Which boundary a training has come to.
+/// The boundary that a training has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Boundary {
     /// Between two steps.
@@ -94,7 +96,7 @@ pub(crate) enum Boundary {
 /// Called at every boundary with the state, which it may store.
 pub(crate) type Keep<'a> = dyn FnMut(&mut TrainState, Boundary) -> Result<()> + 'a;
 
-/// Which part of an array a process holds.
+/// The part of an array that a process holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spread {
     /// All of it.
@@ -148,7 +150,7 @@ pub(crate) struct StateParts {
 }
 
 impl TrainState {
-    /// The state that was stored: `fill` fills each of its [`TrainState::arrays`].
+    /// The state that was stored, of these labels: `fill` fills each of its [`TrainState::arrays`].
     ///
     /// # Errors
     /// Whatever `fill` returns.
@@ -156,10 +158,9 @@ impl TrainState {
         plan: &Plan,
         origin: &EncoderOrigin,
         parts: StateParts,
-        communicator: &dyn Communicator,
+        labels: Range<usize>,
         fill: &mut dyn FnMut(NamedArray<'_>) -> Result<()>,
     ) -> Result<Self> {
-        let labels = own_labels(plan.counts().n_labels, communicator);
         let (n_labels, n_clusters) = (labels.len(), plan.n_clusters());
         let dim = plan.config().encoder.dim;
         let model = Model {
@@ -177,7 +178,7 @@ impl TrainState {
             numbering: cluster_order(&parts.clustering)?,
         };
         let mut encoder = origin.encoder(plan);
-        let optimiser = Optimiser::new(&model, encoder.as_mut(), &plan.config().optim);
+        let optimiser = Optimiser::new(&model, encoder.as_mut(), plan.recipe());
         let mut state = TrainState {
             clustering: parts.clustering,
             model,
@@ -226,21 +227,22 @@ impl TrainState {
     }
 
     /// Begins a stage: the moments of AdamW start from zero.
-    pub(super) fn enter(&mut self, phase: Phase, config: &Config) {
+    pub(super) fn enter(&mut self, phase: Phase, recipe: &Recipe) {
         self.position = Position::start_of(phase);
         self.parents.clear();
-        self.optimiser = Optimiser::new(&self.model, self.encoder.as_mut(), &config.optim);
+        self.optimiser = Optimiser::new(&self.model, self.encoder.as_mut(), recipe);
     }
 
     /// Brings W_C and b_C up to date on this process, where processes share the clusters.
     pub(super) fn gather_clusters(&mut self, communicator: &dyn Communicator) {
         let clusters = &mut self.model.clusters;
         let n_clusters = clusters.n_clusters();
-        gather_rows(clusters.weights.values_mut(), n_clusters, communicator);
-        gather_rows(&mut clusters.bias, n_clusters, communicator);
+        for values in [clusters.weights.values_mut(), &mut clusters.bias] {
+            communicator.refresh_clusters(n_clusters, values);
+        }
     }
 
-    /// Brings what is stored of clusters up to date on this process, where processes share them.
+    /// Brings all that is stored of clusters up to date on this process, where processes share them.
     pub(crate) fn gather_cluster_state(&mut self, communicator: &dyn Communicator) {
         self.gather_clusters(communicator);
         let n_clusters = self.model.clusters.n_clusters();
@@ -258,7 +260,7 @@ impl TrainState {
             &mut waiting.cluster_weights,
             &mut waiting.cluster_bias,
         ] {
-            gather_rows(values, n_clusters, communicator);
+            communicator.refresh_clusters(n_clusters, values);
         }
     }
 
@@ -283,17 +285,6 @@ impl TrainState {
     }
 }
 
-/// Gathers the rows of clusters that other processes own. values: C×any
-fn gather_rows(values: &mut [f32], n_clusters: usize, communicator: &dyn Communicator) {
-    if communicator.n_processes() == 1 || !shares_clusters(n_clusters) {
-        return;
-    }
-    let own = own_clusters(n_clusters, communicator);
-    let n_columns = values.len() / n_clusters;
-    let own = own[0].start * n_columns..own[own.len() - 1].end * n_columns;
-    values.copy_from_slice(&gather_all(communicator, values[own].to_vec()));
-}
-
 /// AdamW's state of everything.
 pub(super) struct Optimiser {
     pub(super) labels: LabelMoments,
@@ -313,13 +304,13 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    fn new(model: &Model, config: &OptimConfig) -> Self {
+    fn new(model: &Model, recipe: &Recipe) -> Self {
         let (n_labels, dim) = (
             model.classifiers.n_labels(),
             model.classifiers.weights.n_cols(),
         );
         let mut waiting = Waiting::default();
-        if config.update_every > 1 {
+        if recipe.update_every > 1 {
             waiting.labels = Some(LabelGradients::new(n_labels, dim));
             waiting.cluster_weights = vec![0.0; model.clusters.n_clusters() * dim];
             waiting.cluster_bias = vec![0.0; model.clusters.n_clusters()];
@@ -349,18 +340,14 @@ impl Waiting {
 }
 
 impl Optimiser {
-    pub(super) fn new(
-        model: &Model,
-        encoder: &mut dyn TrainableEncoder,
-        config: &OptimConfig,
-    ) -> Self {
+    pub(super) fn new(model: &Model, encoder: &mut dyn TrainableEncoder, recipe: &Recipe) -> Self {
         let (n_labels, dim) = (
             model.classifiers.n_labels(),
             model.classifiers.weights.n_cols(),
         );
         let n_clusters = model.clusters.n_clusters();
         Optimiser {
-            labels: LabelMoments::new(n_labels, dim, config.second_moments),
+            labels: LabelMoments::new(n_labels, dim, recipe.second_moments),
             edges: model
                 .adjacency
                 .weights()
@@ -370,9 +357,9 @@ impl Optimiser {
             encoder: encoder
                 .parameters()
                 .iter()
-                .map(|parameter| Moments::for_parameter(parameter, config.second_moments))
+                .map(|parameter| Moments::for_parameter(parameter, recipe.second_moments))
                 .collect(),
-            waiting: Waiting::new(model, config),
+            waiting: Waiting::new(model, recipe),
         }
     }
 

@@ -1,12 +1,14 @@
-//! Updates of the encoder, and of W_C at once or after its gradients have been added up over some steps.
+//! Updates of the encoder, and of the head at once or after its gradients have been added up over some steps.
 
 use std::ops::Range;
 
 use super::head::HeadGradients;
 use super::state::Optimiser;
+use crate::communicator::Communicator;
 use crate::encoder::TrainableEncoder;
 use crate::index::ClusterClassifiers;
 use crate::kernels::Kernels;
+use crate::model::Model;
 use crate::optim::{StepRates, update_parameter};
 
 impl Optimiser {
@@ -16,20 +18,35 @@ impl Optimiser {
         parameters.for_each(|(parameter, moments)| update_parameter(parameter, moments, rates));
     }
 
-    /// Adds up the gradients of these ranges of W_C and b_C, and updates them if that is due.
+    /// Updates W_L where its gradients were added up, and A.
+    pub(super) fn update_waiting(
+        &mut self,
+        model: &mut Model,
+        rates: &StepRates,
+        communicator: &dyn Communicator,
+    ) {
+        if let Some(waiting) = &mut self.waiting.labels {
+            waiting.apply(&mut model.classifiers, &mut self.labels, *rates);
+        }
+        if let Some(edges) = &mut self.edges {
+            edges.apply(&mut model.adjacency, rates, communicator);
+        }
+    }
+
+    /// Adds up the gradients of W_C and b_C, and updates them if that is due.
     pub(super) fn update_clusters(
         &mut self,
         clusters: &mut ClusterClassifiers,
         gradients: &HeadGradients,
         is_due: bool,
         rates: &StepRates,
-        ranges: &[Range<usize>],
     ) {
         let dim = clusters.weights.n_cols();
-        let of_weights = ranges
+        let ranges = &gradients.cluster_ranges[..];
+        let of_weights: Vec<Range<usize>> = ranges
             .iter()
-            .map(|range| range.start * dim..range.end * dim);
-        let of_weights: Vec<Range<usize>> = of_weights.collect();
+            .map(|range| range.start * dim..range.end * dim)
+            .collect();
         let parts = [
             (
                 clusters.weights.values_mut(),

@@ -3,20 +3,21 @@
 use rayon::prelude::*;
 
 use super::ValidationPoints;
-use super::head::cut_together;
-use crate::communicator::{Communicator, gather, own_labels};
+use crate::communicator::Communicator;
 use crate::encoder::Encoder;
-use crate::events::{Event, POINTS_PER_EVENT, Phase};
-use crate::ids::{LabelId, LabelRow, Scored};
-use crate::index::{ShortlistOptions, Shortlister, descending_key};
+use crate::events::{Event, Phase};
+use crate::ids::{LabelRow, Scored};
+use crate::index::{Path, ShortlistOptions, Shortlister, descending_key};
 use crate::matrix::{Matrix, top_k};
 use crate::metrics::{MetricsBuilder, MetricsOptions};
-use crate::model::{Model, RankScratch};
+use crate::model::Model;
 
 /// Labels predicted per point.
 const N_PREDICTED: usize = 100;
+/// Points predicted at once: their shortlists are held together.
+const BLOCK: usize = 256;
 
-/// What predicts: a model of which each process has its labels.
+/// A model in training that predicts, with the rows of W_L that the process owns.
 pub(super) struct Validator<'a> {
     pub(super) options: ShortlistOptions,
     pub(super) communicator: &'a dyn Communicator,
@@ -34,15 +35,11 @@ impl Validator<'_> {
     ) -> Event {
         let rows: Vec<u32> = (0..validation.labels.n_rows() as u32).collect();
         let mut metrics = MetricsBuilder::new(MetricsOptions::default());
-        for rows in rows.chunks(POINTS_PER_EVENT) {
+        for rows in rows.chunks(BLOCK) {
             let mut embeddings = Matrix::default();
             self.encoder
                 .encode(validation.points, rows, &mut embeddings);
-            let ranked = match self.communicator.n_processes() {
-                1 => self.process(&embeddings),
-                _ => self.rank_together(&embeddings),
-            };
-            for (&row, ranked) in rows.iter().zip(&ranked) {
+            for (&row, ranked) in rows.iter().zip(&self.rank(&embeddings)) {
                 metrics.push(validation.labels.row(row as usize).0, ranked);
             }
         }
@@ -57,71 +54,56 @@ impl Validator<'_> {
         }
     }
 
-    fn process(&self, embeddings: &Matrix) -> Vec<Vec<Scored>> {
-        let (model, options) = (self.model, &self.options);
-        let embeddings = embeddings.values().par_chunks(embeddings.n_cols());
-        let process = |scratch: &mut RankScratch, embedding: &[f32]| {
-            model.rank(embedding, options, N_PREDICTED, scratch)
+    /// The best labels of each embedding by p = σ(w·φ + b)·ŷ: the shortlist, cut at K, scored and ranked.
+    fn rank(&self, embeddings: &Matrix) -> Vec<Vec<Scored>> {
+        let shortlists = self.shortlists(embeddings);
+        let key = |path: &Path| descending_key(path.score, path.row.0);
+        let keys = || {
+            let lists = shortlists.iter();
+            lists.map(|paths| paths.iter().map(key).collect()).collect()
         };
-        let ranked = embeddings.map_init(|| RankScratch::new(model), process);
-        ranked.collect()
+        let best = self
+            .communicator
+            .best_of_all(self.options.shortlist_size, keys);
+        let own = shortlists.par_iter().enumerate().map(|(point, paths)| {
+            let kept = paths.iter().filter(|path| best.contains(point, key(path)));
+            best_of(
+                kept.map(|path| self.score(path, embeddings.row(point)))
+                    .collect(),
+            )
+        });
+        let joined = self.communicator.join_lists(own.collect());
+        joined.into_iter().map(best_of).collect()
     }
 
-    /// As `process`: each process scores those of its labels that are among the K best of all, and the best are merged.
-    fn rank_together(&self, embeddings: &Matrix) -> Vec<Vec<Scored>> {
-        let Model {
-            clusters,
-            adjacency,
-            classifiers,
-            numbering,
-        } = self.model;
+    /// The own labels among the shortlist of each embedding.
+    fn shortlists(&self, embeddings: &Matrix) -> Vec<Vec<Path>> {
+        let (clusters, adjacency) = (&self.model.clusters, &self.model.adjacency);
         let n_labels = adjacency.edges().n_labels();
-        let first_row = own_labels(n_labels, self.communicator).start as u32;
+        let scratch = || (Shortlister::new(n_labels), vec![0.0; clusters.n_clusters()]);
         let embeddings = embeddings.values().par_chunks(embeddings.n_cols());
-        let searched = embeddings.clone().map_init(
-            || (Shortlister::new(n_labels), vec![0.0; clusters.n_clusters()]),
-            |(searcher, probabilities), embedding| {
+        embeddings
+            .map_init(scratch, |(searcher, probabilities), embedding| {
                 clusters.probabilities_of_one(embedding, probabilities);
                 searcher.search(clusters, adjacency, probabilities, &self.options);
                 searcher.paths.clone()
-            },
-        );
-        let paths: Vec<_> = searched.collect();
-        let key = |path: &crate::index::Path| descending_key(path.score, path.row.0);
-        let keys: Vec<Vec<u64>> = paths.iter().map(|p| p.iter().map(key).collect()).collect();
-        let first_out = cut_together(self.communicator, keys, self.options.shortlist_size);
-        let best = embeddings.zip(&paths).zip(&first_out);
-        let best = best.map(|((embedding, paths), first_out)| {
-            let kept = paths.iter();
-            let kept = kept.filter(|path| first_out.is_none_or(|out| out < key(path)));
-            let scored = kept.map(|path| Scored {
-                label: numbering.label(path.row),
-                score: path.score * classifiers.score(LabelRow(path.row.0 - first_row), embedding),
-            });
-            best_of(scored.collect())
-        });
-        let best: Vec<Vec<Scored>> = best.collect();
+            })
+            .collect()
+    }
 
-        let lengths: Vec<u32> = best.iter().map(|list| list.len() as u32).collect();
-        let lengths = gather(self.communicator, &lengths);
-        let flat = best.iter().flatten();
-        let flat: Vec<[u32; 2]> = flat
-            .map(|scored| [scored.label.0, scored.score.to_bits()])
-            .collect();
-        let told = gather(self.communicator, &flat);
-        let mut told: Vec<_> = told.iter().map(|list| list.iter()).collect();
-        let merged = (0..best.len()).map(|point| {
-            let mut all = Vec::new();
-            for (from, lengths) in told.iter_mut().zip(&lengths) {
-                let list = from.by_ref().take(lengths[point] as usize);
-                all.extend(list.map(|&[label, score]| Scored {
-                    label: LabelId(label),
-                    score: f32::from_bits(score),
-                }));
-            }
-            best_of(all)
-        });
-        merged.collect()
+    fn score(&self, path: &Path, embedding: &[f32]) -> Scored {
+        let Model {
+            adjacency,
+            classifiers,
+            numbering,
+            ..
+        } = self.model;
+        let own = self.communicator.own_labels(adjacency.edges().n_labels());
+        let row = LabelRow(path.row.0 - own.start as u32);
+        Scored {
+            label: numbering.label(path.row),
+            score: path.score * classifiers.score(row, embedding),
+        }
     }
 }
 

@@ -1,20 +1,19 @@
 //! How much memory a training will take, before anything large is allocated.
 //!
-//! Every part counts its own bytes; this file alone adds them up. Clustering, training, the ranker and the judge do not
+//! Every part counts its own bytes; this file alone adds them up. Clustering, training, the ranker and the final scorer do not
 //! overlap, so only the largest of them counts. What is freed is taken to be gone, which holds where the allocator returns it
 //! to the system, as the command line asks it to. `docs/performance.md` compares the sum with measured peaks.
 
+use crate::candidates::{Examples, MAX_ADDED};
 use crate::classifiers::{CoarseRows, LabelClassifiers};
 use crate::clustering;
-use crate::config::{CalibrationKind, EdgeStart, IndexMode, Plan, RankerNegatives};
+use crate::config::{EdgeStart, FinalScoreKind, IndexMode, Plan, RankerNegatives};
 use crate::data::HoldOut;
 use crate::encoder::{BagEncoder, EncoderSizes};
 use crate::events::POINTS_PER_EVENT;
 use crate::features::{Pairs, Vectorizer};
 use crate::index::{Adjacency, ClusterClassifiers};
-use crate::judge::Examples;
 use crate::neighbours::Neighbours;
-use crate::predict::Member;
 use crate::ranker::{CandidateLists, Ranker};
 use crate::train;
 
@@ -37,8 +36,8 @@ pub struct MemoryEstimate {
     pub step: usize,
     /// Candidates, embeddings and weights while the ranker is trained, when the moments are gone.
     pub ranker: usize,
-    /// Evidence on the candidates of held-out points, and the points by their words, while the judge is fitted.
-    pub judge: usize,
+    /// Features of the candidates of held-out points, and the points by their words, while final scorers are fitted.
+    pub final_scorer: usize,
     /// Finished members of an ensemble.
     pub members: usize,
 }
@@ -48,8 +47,8 @@ impl MemoryEstimate {
     pub fn total(&self) -> usize {
         let training = self.parameters + self.moments + self.step;
         let ranker = self.parameters + self.ranker;
-        let judge = self.parameters + self.judge;
-        let largest = training.max(self.clustering).max(ranker).max(judge);
+        let final_scorer = self.parameters + self.final_scorer;
+        let largest = training.max(self.clustering).max(ranker).max(final_scorer);
         let parts = self.program + self.data + self.features + largest;
         parts.saturating_add(self.members)
     }
@@ -85,77 +84,154 @@ pub(super) struct DataSizes {
 
 /// Adds up all parts.
 pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
-    let config = plan.config();
-    let counts = plan.counts();
-    let (n_labels, n_words) = (counts.n_labels, counts.n_features);
-    let (n_clusters, dim) = (plan.n_clusters(), config.encoder.dim);
-    let n_edges = match config.index.mode {
-        IndexMode::Fixed | IndexMode::Ova => n_labels,
-        IndexMode::Learned => (n_clusters * plan.kappa()).max(n_labels),
-    };
-    let batch_words = plan.batch_size() * sizes.words_per_point;
-    let bag = || BagEncoder::sizes(n_words, &config.encoder, batch_words);
-    let encoder = sizes.transformer.unwrap_or_else(bag);
+    Estimator::new(plan, sizes).estimate()
+}
 
-    // Of what belongs to labels and edges a process has its share.
-    let own_labels = n_labels.div_ceil(sizes.n_processes);
-    let own_edges = n_edges.div_ceil(sizes.n_processes);
-    let head =
-        LabelClassifiers::n_bytes(own_labels, dim) + ClusterClassifiers::n_bytes(n_clusters, dim);
-    let encoder_bytes = 4 * encoder.n_parameters;
-    // Stage 1 is kept beside the rest where that is asked for; a pretrained encoder is kept as it was.
-    let n_kept = usize::from(config.train.keep_stage1);
-    let n_encoders = 1 + n_kept + usize::from(sizes.transformer.is_some());
-    let parameters =
-        (1 + n_kept) * head + n_encoders * encoder_bytes + Adjacency::n_bytes(own_edges);
+/// The sizes that several parts depend on.
+struct Estimator<'a> {
+    plan: &'a Plan,
+    sizes: &'a DataSizes,
+    encoder: EncoderSizes,
+    n_edges: usize,
+    /// Of what belongs to labels and edges a process has its share.
+    own_labels: usize,
+    own_edges: usize,
+}
 
-    let is_transformer = sizes.transformer.is_some();
-    let shared_words = if is_transformer { 0 } else { n_words };
-    let trained = train::ParameterCounts {
-        n_labels: own_labels,
-        n_clusters,
-        dim,
-        n_edges: own_edges,
-        n_encoder: encoder.n_trained,
-        shared_words,
-    };
-    let moments = trained.moment_bytes(config.optim.second_moments);
-    let step = train::StepSizes {
-        batch_size: plan.batch_size(),
-        shortlist_size: plan.shortlist_size(),
-        n_labels,
-        n_words,
-        n_threads: sizes.n_threads,
-        n_processes: sizes.n_processes,
-        n_encoder: encoder.n_step,
-    };
-    let step = step.n_bytes(&trained);
-    let matches = train::match_bytes(counts.n_points, plan.beam_size());
-    let matches = match (config.index.mode, config.index.start) {
-        (IndexMode::Fixed | IndexMode::Ova, _) => 0,
-        // Beside the moments, with the edges that follow from them.
-        (IndexMode::Learned, EdgeStart::Recounts) => matches + Adjacency::n_bytes(n_edges),
-        // They are gone before the moments of stage 2 are there.
-        (IndexMode::Learned, EdgeStart::Counts | EdgeStart::Random) => {
-            matches.saturating_sub(moments)
+/// The ranker while it is trained, and afterwards.
+#[derive(Default)]
+struct RankerBytes {
+    training: usize,
+    weights: usize,
+}
+
+impl<'a> Estimator<'a> {
+    fn new(plan: &'a Plan, sizes: &'a DataSizes) -> Self {
+        let config = plan.config();
+        let counts = plan.counts();
+        let n_edges = match config.index.mode {
+            IndexMode::Fixed | IndexMode::Ova => counts.n_labels,
+            IndexMode::Learned => (plan.n_clusters() * plan.kappa()).max(counts.n_labels),
+        };
+        let batch_words = plan.batch_size() * sizes.words_per_point;
+        let bag = || BagEncoder::sizes(counts.n_features, &config.encoder, batch_words);
+        Estimator {
+            plan,
+            sizes,
+            encoder: sizes.transformer.unwrap_or_else(bag),
+            n_edges,
+            own_labels: counts.n_labels.div_ceil(sizes.n_processes),
+            own_edges: n_edges.div_ceil(sizes.n_processes),
         }
-    };
-    let step = step.max(matches);
+    }
 
-    let clustering = clustering::n_bytes(
-        sizes.n_centroid_entries,
-        sizes.n_label_entries,
-        n_words,
-        sizes.n_threads,
-    );
-    let coarse = CoarseRows::n_bytes(own_labels, dim);
-    let (mut ranker, mut ranker_weights) = (0, 0);
-    if config.ranker.enabled {
-        let ranker_dim = if config.ranker.use_embedding { dim } else { 0 };
+    fn estimate(&self) -> MemoryEstimate {
+        let (config, counts, sizes) = (self.plan.config(), self.plan.counts(), self.sizes);
+        let trained = self.trained();
+        let moments = trained.moment_bytes(self.plan.recipe().second_moments);
+        let parameters = self.parameters();
+        let ranker = self.ranker();
+        // Y, its renumbered copy, and the rows of it that are not held out.
+        let n_label_copies = 2 + usize::from(self.plan.recipe().final_score.is_fitted());
+        MemoryEstimate {
+            program: PROGRAM,
+            // 48 bytes per label for names and counts, 32 per point for offsets.
+            data: sizes.n_text_bytes
+                + n_label_copies * 8 * sizes.n_label_entries
+                + 32 * sizes.n_points
+                + 48 * counts.n_labels,
+            features: 8 * (sizes.n_feature_entries + sizes.n_pair_entries)
+                + 8 * sizes.n_points
+                + Vectorizer::n_bytes(counts.n_features)
+                + Pairs::n_bytes(counts.n_pairs)
+                + 4 * self.encoder.n_embedded,
+            clustering: clustering::n_bytes(
+                sizes.n_centroid_entries,
+                sizes.n_label_entries,
+                counts.n_features,
+                sizes.n_threads,
+            ),
+            parameters,
+            moments,
+            step: self.step(&trained).max(self.matches(moments)),
+            ranker: ranker.training,
+            final_scorer: self.final_scorer(ranker.weights),
+            members: (parameters + self.coarse() + ranker.weights)
+                .saturating_mul(config.ensemble.members - 1),
+        }
+    }
+
+    fn parameters(&self) -> usize {
+        let config = self.plan.config();
+        let dim = config.encoder.dim;
+        let head = LabelClassifiers::n_bytes(self.own_labels, dim)
+            + ClusterClassifiers::n_bytes(self.plan.n_clusters(), dim);
+        // Stage 1 is kept beside the rest where that is asked for; a pretrained encoder is kept as it was.
+        let n_kept = usize::from(config.train.keep_stage1);
+        let n_encoders = 1 + n_kept + usize::from(self.sizes.transformer.is_some());
+        (1 + n_kept) * head
+            + n_encoders * 4 * self.encoder.n_parameters
+            + Adjacency::n_bytes(self.own_edges)
+    }
+
+    /// The parameters that a training changes.
+    fn trained(&self) -> train::ParameterCounts {
+        let n_words = self.plan.counts().n_features;
+        let is_transformer = self.sizes.transformer.is_some();
+        train::ParameterCounts {
+            n_labels: self.own_labels,
+            n_clusters: self.plan.n_clusters(),
+            dim: self.plan.config().encoder.dim,
+            n_edges: self.own_edges,
+            n_encoder: self.encoder.n_trained,
+            shared_words: if is_transformer { 0 } else { n_words },
+        }
+    }
+
+    fn step(&self, trained: &train::ParameterCounts) -> usize {
+        let step = train::StepSizes {
+            batch_size: self.plan.batch_size(),
+            shortlist_size: self.plan.shortlist_size(),
+            n_labels: self.plan.counts().n_labels,
+            n_words: self.plan.counts().n_features,
+            n_threads: self.sizes.n_threads,
+            n_processes: self.sizes.n_processes,
+            n_encoder: self.encoder.n_step,
+        };
+        step.n_bytes(trained)
+    }
+
+    /// The clusters of all points, while A is counted.
+    fn matches(&self, moments: usize) -> usize {
+        let index = &self.plan.config().index;
+        let matches = train::match_bytes(self.plan.counts().n_points, self.plan.beam_size());
+        match (index.mode, self.plan.recipe().edge_start) {
+            (IndexMode::Fixed | IndexMode::Ova, _) => 0,
+            // Beside the moments, with the edges that follow from them.
+            (IndexMode::Learned, EdgeStart::Recounts) => matches + Adjacency::n_bytes(self.n_edges),
+            // They are gone before the moments of stage 2 are there.
+            (IndexMode::Learned, EdgeStart::Counts | EdgeStart::Random) => {
+                matches.saturating_sub(moments)
+            }
+        }
+    }
+
+    fn coarse(&self) -> usize {
+        CoarseRows::n_bytes(self.own_labels, self.plan.config().encoder.dim)
+    }
+
+    fn ranker(&self) -> RankerBytes {
+        let (sizes, counts) = (self.sizes, self.plan.counts());
+        let (config, recipe) = (&self.plan.config().ranker, self.plan.recipe());
+        if !config.enabled {
+            return RankerBytes::default();
+        }
+        let dim = self.plan.config().encoder.dim;
+        let dim = if recipe.ranker_embedding { dim } else { 0 };
         // About as many terms keep a weight as the points of a label have words.
-        let of_labels = Ranker::n_bytes(n_labels, sizes.n_centroid_entries, ranker_dim);
-        let n_candidates = config.ranker.n_candidates.min(n_labels) * counts.n_points;
-        let (negatives, of_clusters) = match config.ranker.negatives {
+        let of_labels = Ranker::n_bytes(counts.n_labels, sizes.n_centroid_entries, dim);
+        let n_candidates = config.n_candidates.min(counts.n_labels) * counts.n_points;
+        let (negatives, of_clusters) = match recipe.ranker_negatives {
             // Clusters have between half as many weights as labels, and as many.
             RankerNegatives::Clusters => (
                 Ranker::n_point_bytes(sizes.n_label_entries),
@@ -163,8 +239,8 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
             ),
             RankerNegatives::Candidates => (CandidateLists::n_bytes(n_candidates), 0),
         };
-        ranker_weights = of_labels + of_clusters;
-        let mut embeddings = 4 * counts.n_points * ranker_dim;
+        let weights = of_labels + of_clusters;
+        let mut embeddings = 4 * counts.n_points * dim;
         if sizes.n_processes > 1 {
             // While they are gathered, a process's own are there twice.
             embeddings += embeddings.div_ceil(sizes.n_processes);
@@ -176,39 +252,24 @@ pub(super) fn estimate(plan: &Plan, sizes: &DataSizes) -> MemoryEstimate {
             0 => 0,
             n_pairs => 8 * (sizes.n_feature_entries + n_pairs) / 2,
         };
-        ranker = coarse + negatives + embeddings + terms + own_weights + ranker_weights;
+        RankerBytes {
+            training: self.coarse() + negatives + embeddings + terms + own_weights + weights,
+            weights,
+        }
     }
-    let mut judge = 0;
-    if config.calibration.enabled && config.calibration.kind == CalibrationKind::Judge {
-        let most = n_labels.min(config.ranker.n_candidates + Member::MAX_BROUGHT);
-        let n_points = HoldOut::most_points(counts.n_points, &config.calibration.hold_out);
+
+    fn final_scorer(&self, ranker_weights: usize) -> usize {
+        let (config, counts, sizes) = (self.plan.config(), self.plan.counts(), self.sizes);
+        if self.plan.recipe().final_score != FinalScoreKind::Boosted {
+            return 0;
+        }
+        let most = counts.n_labels.min(config.ranker.n_candidates + MAX_ADDED);
+        let n_points = HoldOut::most_points(counts.n_points, &config.hold_out);
         // Half of the entries are a copy.
         let neighbours = Neighbours::n_bytes(sizes.n_feature_entries / 2, sizes.n_label_entries);
         let examples = Examples::n_bytes(n_points * most);
-        let heard = Examples::n_heard_bytes(n_points.min(POINTS_PER_EVENT) * most);
-        judge = coarse + ranker_weights + examples + heard + neighbours;
-    }
-    // Y, its renumbered copy, and the rows of it that are not held out.
-    let n_label_copies = 2 + usize::from(config.calibration.enabled);
-    MemoryEstimate {
-        program: PROGRAM,
-        // 48 bytes per label for names and counts, 32 per point for offsets.
-        data: sizes.n_text_bytes
-            + n_label_copies * 8 * sizes.n_label_entries
-            + 32 * sizes.n_points
-            + 48 * n_labels,
-        features: 8 * (sizes.n_feature_entries + sizes.n_pair_entries)
-            + 8 * sizes.n_points
-            + Vectorizer::n_bytes(n_words)
-            + Pairs::n_bytes(counts.n_pairs)
-            + 4 * encoder.n_embedded,
-        clustering,
-        parameters,
-        moments,
-        step,
-        ranker,
-        judge,
-        members: (parameters + coarse + ranker_weights).saturating_mul(config.ensemble.members - 1),
+        let unadded = Examples::n_feature_bytes(n_points.min(POINTS_PER_EVENT) * most);
+        self.coarse() + ranker_weights + examples + unadded + neighbours
     }
 }
 
@@ -245,7 +306,7 @@ mod tests {
 
     #[test]
     fn parameters_are_counted_to_the_byte() {
-        let plan = plan(&["encoder.dim=10", "optim.second_moments=coordinate"]);
+        let plan = plan(&["encoder.dim=10", "ablation.second_moments=coordinate"]);
         let found = estimate(&plan, &SIZES);
         let n_edges = plan.n_clusters() * plan.kappa();
         let n_values = 40_000 * 10 + (30_000 + plan.n_clusters()) * 11;
@@ -255,7 +316,7 @@ mod tests {
 
     #[test]
     fn ranks_share_what_grows_with_labels() {
-        let plan = plan(&["ranker.enabled=false", "calibration.enabled=false"]);
+        let plan = plan(&["ranker.enabled=false", "final_score.kind=product"]);
         let of = |n_processes| {
             estimate(
                 &plan,
@@ -274,8 +335,8 @@ mod tests {
 
     #[test]
     fn the_keys_that_advice_names_lower_the_estimate() {
-        // Without the ranker and the judge, which may outweigh a step.
-        let without = ["ranker.enabled=false", "calibration.enabled=false"];
+        // Without the ranker and the final scorer, which may outweigh a step.
+        let without = ["ranker.enabled=false", "final_score.kind=product"];
         let whole = estimate(&plan(&without), &SIZES).total();
         for assignment in [
             "encoder.dim=64",

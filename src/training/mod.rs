@@ -1,15 +1,18 @@
 //! From a data set to a predictor: prepare, hold out, train the members, calibrate, train again on all points.
 //!
 //! [`Trainer`] is the front door. [`PreparedTraining`] knows the plan and the memory it will take before anything is
-//! trained.
+//! trained. `run` is the training itself, `members` that of one member.
 
 mod members;
 mod memory;
 mod prepare;
+mod processes;
 mod recalibrate;
 mod rerank;
+mod run;
 mod split;
 mod transformer;
+mod workload;
 
 #[cfg(test)]
 mod process_tests;
@@ -17,6 +20,7 @@ mod process_tests;
 pub use memory::MemoryEstimate;
 pub use prepare::PreparedTraining;
 pub use recalibrate::{GivenHoldOut, calibrate};
+pub use workload::Workload;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -37,7 +41,7 @@ use crate::store::{Destination, Existing, SnapshotPace, Start};
 /// use elias::{Config, Trainer};
 ///
 /// let predictor = Trainer::new(Config::default())
-///     .validate_on(&test)
+///     .validation(&test)
 ///     .train_to("my-model", &train)?; // interrupted, it can be resumed
 /// # Ok(())
 /// # }
@@ -70,7 +74,7 @@ impl<'a> Trainer<'a> {
     }
 
     /// Predicts this data every few epochs; the metrics go to the observer and into the model's history.
-    pub fn validate_on(mut self, data: &'a Dataset) -> Self {
+    pub fn validation(mut self, data: &'a Dataset) -> Self {
         self.validation = Some(data);
         self
     }

@@ -44,7 +44,7 @@ fn config(settings: &[&str]) -> Config {
         "stage1.epochs=3",
         "stage2.epochs=3",
         "train.batch_size=40",
-        "calibration.hold_out.min_points=10",
+        "hold_out.min_points=10",
     ];
     let settings = small.iter().chain(settings);
     settings.fold(Config::default(), |config, one| {
@@ -97,7 +97,7 @@ fn train_on(
         };
         let silent = |_: &Event| ControlFlow::Continue(());
         let mut trainer = Trainer::new(config.clone())
-            .validate_on(&test)
+            .validation(&test)
             .communicator(communicator)
             .resume();
         if communicator.process() == 0 {
@@ -123,64 +123,67 @@ fn assert_trained(outcomes: Vec<Result<()>>) {
 }
 
 #[track_caller]
-fn check_ranks(settings: &[&str], all_ranks: &[usize]) {
-    check_ranks_on(&data(400), settings, all_ranks);
+fn check_processes(settings: &[&str], counts: &[usize]) {
+    check_processes_on(&data(400), settings, counts);
 }
 
 #[track_caller]
-fn check_ranks_on(points: &Dataset, settings: &[&str], all_ranks: &[usize]) {
+fn check_processes_on(points: &Dataset, settings: &[&str], counts: &[usize]) {
     let config = config(settings);
     let directory = tempfile::tempdir().unwrap();
     let alone = directory.path().join("alone");
     assert_trained(train_on(points, &alone, 1, &config, None));
     let expected = contents(&alone);
-    for &n_processes in all_ranks {
+    for &n_processes in counts {
         let model = directory.path().join(format!("of-{n_processes}"));
         assert_trained(train_on(points, &model, n_processes, &config, None));
         let found = contents(&model);
         let names: Vec<_> = found.keys().collect();
         assert_eq!(names, expected.keys().collect::<Vec<_>>(), "{n_processes}");
-        assert!(found == expected, "{n_processes} communicator");
+        assert!(found == expected, "{n_processes} processes");
     }
 }
 
 #[test]
-fn any_number_of_ranks_gives_the_same_bytes() {
-    check_ranks(&[], &[2, 3, 4, 16]);
+fn any_number_of_processes_gives_the_same_bytes() {
+    check_processes(&[], &[2, 3, 4, 16]);
 }
 
 #[test]
 fn so_do_other_settings() {
-    check_ranks(
+    check_processes(
         &[
-            "optim.update_every=3",
-            "loss.reduction=mean",
-            "optim.second_moments=coordinate",
+            "ablation.update_every=3",
+            "ablation.reduction=mean",
+            "ablation.second_moments=coordinate",
             "train.label_precision=half",
-            "clustering.warmup_epochs=1",
+            "ablation.warmup_epochs=1",
         ],
         &[2, 4],
     );
-    check_ranks(&["index.mode=ova", "ensemble.members=2"], &[2, 4]);
+    check_processes(&["index.mode=ova", "ensemble.members=2"], &[2, 4]);
 }
 
 #[test]
-fn so_do_clusters_that_ranks_share() {
+fn so_do_clusters_that_processes_share() {
     let many = "index.n_clusters=40";
     const { assert!(MIN_SHARED_CLUSTERS <= 40) };
-    check_ranks(&[many], &[2, 3, 4, 16]);
-    check_ranks(
-        &[many, "optim.update_every=3", "clustering.warmup_epochs=1"],
+    check_processes(&[many], &[2, 3, 4, 16]);
+    check_processes(
+        &[many, "ablation.update_every=3", "ablation.warmup_epochs=1"],
         &[2, 4],
     );
 }
 
 #[test]
 fn so_does_a_ranker_that_asks_the_network() {
-    let settings = ["ranker.negatives=candidates", "ranker.use_embedding=true"];
+    let settings = [
+        "ablation.ranker_negatives=candidates",
+        "ablation.ranker_embedding=true",
+    ];
     assert!(config(&settings).ranker.enabled);
-    check_ranks(&settings, &[2, 3, 4, 16]);
-    check_ranks(&["ranker.use_embedding=true"], &[2]);
+    check_processes(&settings, &[2, 3, 4, 16]);
+    check_processes(&["ablation.ranker_embedding=true"], &[2]);
 }
 
 #[test]
@@ -190,16 +193,16 @@ fn so_does_one_whose_last_chunk_is_a_single_point() {
     for n_points in [385, 386] {
         let settings = [
             "encoder.residual=true",
-            "ranker.use_embedding=true",
-            "ranker.negatives=candidates",
-            "calibration.enabled=false",
+            "ablation.ranker_embedding=true",
+            "ablation.ranker_negatives=candidates",
+            "final_score.kind=product",
         ];
-        check_ranks_on(&data(n_points), &settings, &[2, 4]);
+        check_processes_on(&data(n_points), &settings, &[2, 4]);
     }
 }
 
 #[test]
-fn a_stopped_training_is_resumed_by_another_number_of_ranks() {
+fn a_stopped_training_is_resumed_by_another_number_of_processes() {
     check_resumed(
         &[],
         &[
@@ -212,9 +215,9 @@ fn a_stopped_training_is_resumed_by_another_number_of_ranks() {
 }
 
 #[test]
-fn so_is_one_whose_ranks_share_clusters() {
+fn so_is_one_whose_processes_share_clusters() {
     check_resumed(
-        &["index.n_clusters=40", "optim.update_every=3"],
+        &["index.n_clusters=40", "ablation.update_every=3"],
         &[
             (4, 1, (Phase::Stage1, 5)),
             (3, 2, (Phase::Stage2, 7)),
@@ -227,7 +230,7 @@ fn so_is_one_whose_ranks_share_clusters() {
 fn so_is_one_that_was_stopped_while_the_ranker_was_trained() {
     // Of 60 labels process 0 has trained 15, 30 or all when it is asked.
     check_resumed(
-        &["ranker.use_embedding=true"],
+        &["ablation.ranker_embedding=true"],
         &[
             (4, 2, (Phase::Ranker, 15)),
             (2, 1, (Phase::Ranker, 30)),
@@ -238,12 +241,12 @@ fn so_is_one_that_was_stopped_while_the_ranker_was_trained() {
 }
 
 #[test]
-fn a_stop_that_is_asked_of_another_rank_than_the_first_does_not_count() {
+fn a_stop_that_is_asked_of_another_process_than_the_first_does_not_count() {
     let settings = [
         "stage1.epochs=1",
         "stage2.epochs=1",
         "train.batch_size=200",
-        "calibration.enabled=false",
+        "final_score.kind=product",
     ];
     // Enough points that a process takes more than one block of them.
     let (config, points, test) = (config(&settings), data(2100), data(90));
@@ -261,7 +264,7 @@ fn a_stop_that_is_asked_of_another_rank_than_the_first_does_not_count() {
             ControlFlow::Break(())
         };
         let trainer = Trainer::new(config.clone()).communicator(communicator);
-        let trainer = trainer.observer(&observer).validate_on(&test);
+        let trainer = trainer.observer(&observer).validation(&test);
         trainer.train_to(&model, &points).map(|_| ())
     });
     assert_trained(trained);
@@ -289,7 +292,18 @@ fn check_resumed(settings: &[&str], cases: &[(usize, usize, (Phase, usize))]) {
 }
 
 #[test]
-fn what_ranks_cannot_do_is_said() {
+fn a_finished_training_is_loaded_by_every_process() {
+    let config = config(&["stage1.epochs=1", "stage2.epochs=1"]);
+    let directory = tempfile::tempdir().unwrap();
+    let model = directory.path().join("model");
+    assert_trained(train(&model, 2, &config, None));
+    let expected = contents(&model);
+    assert_trained(train(&model, 3, &config, None));
+    assert!(contents(&model) == expected);
+}
+
+#[test]
+fn what_processes_cannot_do_is_said() {
     let data = data(400);
     let problems = |settings: &[&str], n_processes| -> Vec<String> {
         let config = config(settings);
@@ -299,7 +313,7 @@ fn what_ranks_cannot_do_is_said() {
         })
     };
     for (settings, n_processes, expected) in [
-        (&[][..], 17, "17 communicator"),
+        (&[][..], 17, "17 processes"),
         (&["train.keep_stage1=true"], 2, "train.keep_stage1"),
         (&[], 2, "directory"),
     ] {

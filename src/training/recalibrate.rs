@@ -4,18 +4,16 @@
 //! near duplicates of training points do not calibrate; without an index of the training points in the model, only
 //! the training data as a whole is recognised.
 
-use super::rerank::N_SEEN;
+use super::rerank::{N_SEEN, SeenAnswers};
 use super::split::HeldOut;
-use crate::calibration::Isotonic;
 use crate::data::{DataSummary, Dataset};
 use crate::error::{Error, Result};
 use crate::events::Event;
 use crate::features::PointSet;
-use crate::ids::Scored;
 use crate::neighbours::NeighbourScratch;
-use crate::predict::{EnsembleCalibration, Level, Predictor, Query, Verdict};
+use crate::predict::{EnsembleCalibration, Level, Predictor, Query};
 
-/// What became of points that were given to calibrate on.
+/// The use of points that were given to calibrate on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GivenHoldOut {
     /// Points given.
@@ -30,7 +28,7 @@ pub struct GivenHoldOut {
 ///
 /// # Errors
 /// [`Error::CannotTrain`] if the data is the model's training data, numbers its labels in another way, or has fewer
-/// usable points than `calibration.hold_out.min_points`; [`Error::CannotPredict`] if the model cannot answer it.
+/// usable points than `hold_out.min_points`; [`Error::CannotPredict`] if the model cannot answer it.
 pub fn calibrate(predictor: &mut Predictor, data: &Dataset) -> Result<GivenHoldOut> {
     let known = predictor.labels().names();
     let given = data.label_set().names();
@@ -46,13 +44,14 @@ pub fn calibrate(predictor: &mut Predictor, data: &Dataset) -> Result<GivenHoldO
     }
     let points = predictor.featurizer().points(data)?;
     let nearest = nearest_training_points(predictor, &points)?;
-    let config = &predictor.plan().config().calibration.hold_out;
-    let held_out = HeldOut::given(&points, data.labels(), &nearest, config.near_duplicates);
+    let plan = predictor.plan();
+    let near_duplicates = plan.recipe().near_duplicates;
+    let held_out = HeldOut::given(&points, data.labels(), &nearest, near_duplicates);
     let given = GivenHoldOut {
         n_points: data.n_points(),
         n_used: held_out.points().len(),
     };
-    let n_needed = config.min_points.max(1);
+    let n_needed = plan.config().hold_out.min_points.max(1);
     if given.n_used < n_needed {
         return Err(Error::CannotTrain(format!(
             "found {} of {} points to calibrate on that have labels and are no near duplicates of training points, \
@@ -68,7 +67,7 @@ pub fn calibrate(predictor: &mut Predictor, data: &Dataset) -> Result<GivenHoldO
 /// The cosine of each point with the training point nearest to it; 0 where the model does not hold them.
 fn nearest_training_points(predictor: &Predictor, points: &PointSet) -> Result<Vec<f32>> {
     let mut nearest = vec![0.0; points.len()];
-    let Some(neighbours) = predictor.witnesses().neighbours else {
+    let Some(neighbours) = predictor.knowledge().neighbours else {
         return Ok(nearest);
     };
     let (mut scratch, mut votes) = (NeighbourScratch::default(), Vec::new());
@@ -85,27 +84,17 @@ fn fit(predictor: &Predictor, held_out: &HeldOut<'_>) -> Result<(EnsembleCalibra
         level: Level::Ensemble,
     };
     let answers = predictor.rank_points(held_out.points().points(), query)?;
-    let (mut scores, mut relevant) = (Vec::new(), Vec::new());
-    let mut n_right = 0;
+    let mut seen = SeenAnswers::default();
     for (point, answers) in answers.iter().enumerate() {
-        let is_relevant = |scored: &Scored| held_out.has(point, scored.label);
-        n_right += usize::from(answers.first().is_some_and(is_relevant));
-        scores.extend(answers.iter().map(|scored| scored.score));
-        relevant.extend(answers.iter().map(is_relevant));
+        seen.push(answers, |label| held_out.has(point, label));
     }
-    let verdicts = predictor.members().iter().map(|member| &member.verdict);
-    // Without a verdict, the score is p·q.
-    let highest = verdicts
-        .map(|verdict| verdict.as_ref().map_or(1.0, Verdict::highest_score))
-        .fold(0.0, f32::max);
+    let scorers = predictor
+        .members()
+        .iter()
+        .map(|member| &member.final_scorer);
     let calibration = EnsembleCalibration {
-        frequencies: predictor.witnesses().frequencies.to_vec(),
-        probabilities: Isotonic::fit(&scores, &relevant, highest)?,
+        frequencies: predictor.knowledge().frequencies.to_vec(),
+        probabilities: seen.fit(scorers)?,
     };
-    let n_points = answers.len();
-    let event = Event::CalibrationReady {
-        n_points,
-        precision_at_1: 100.0 * n_right as f64 / n_points.max(1) as f64,
-    };
-    Ok((calibration, event))
+    Ok((calibration, seen.event()))
 }

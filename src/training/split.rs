@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::config::Config;
+use crate::config::{Config, Recipe};
 use crate::data::{Alone, HoldOut};
 use crate::events::Event;
 use crate::features::PointSet;
@@ -23,6 +23,15 @@ pub(super) struct LabelledPoints<'a> {
 
 /// Points that train nothing before calibration is done.
 pub(super) struct HeldOut<'a>(LabelledPoints<'a>);
+
+/// Which time the members are trained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pass {
+    /// On the points that are not held out.
+    First,
+    /// On all points, once calibration is done.
+    Again,
+}
 
 /// The training data, divided.
 pub(super) struct TrainingSplit<'a> {
@@ -52,14 +61,13 @@ impl<'a> TrainingSplit<'a> {
             refits: false,
             skipped: None,
         };
-        if !config.calibration.enabled {
+        let recipe = Recipe::of(config);
+        if !recipe.final_score.is_fitted() {
             return split;
         }
-        let hold_out = &config.calibration.hold_out;
         let LabelledPoints { points, labels, .. } = &split.train;
-        let seed = config.train.seed;
-        let chosen = HoldOut::choose(&points.features, labels, hold_out, Alone::EveryOther, seed);
-        let (n_points, n_needed) = (chosen.held_out.len(), hold_out.min_points.max(1));
+        let chosen = HoldOut::choose(&points.features, labels, config, Alone::EveryOther);
+        let (n_points, n_needed) = (chosen.held_out.len(), config.hold_out.min_points.max(1));
         if n_points < n_needed {
             split.skipped = Some(Event::CalibrationSkipped { n_points, n_needed });
             return split;
@@ -67,7 +75,7 @@ impl<'a> TrainingSplit<'a> {
         let train = split.train.select(&chosen.train);
         split.held_out = Some(HeldOut(split.train.select(&chosen.held_out)));
         split.all = Some(std::mem::replace(&mut split.train, train));
-        split.refits = config.calibration.refit;
+        split.refits = recipe.refit;
         split
     }
 
@@ -90,14 +98,21 @@ impl<'a> TrainingSplit<'a> {
         self.all.as_ref().unwrap_or(&self.train)
     }
 
-    /// The points to train on again once calibration is done.
-    pub(super) fn again(&self) -> Option<&LabelledPoints<'a>> {
-        self.all.as_ref().filter(|_| self.refits)
+    /// The points that members are trained on in a pass.
+    pub(super) fn points(&self, pass: Pass) -> &LabelledPoints<'a> {
+        match pass {
+            Pass::First => &self.train,
+            Pass::Again => self.all(),
+        }
     }
 
     /// The points that the final members are trained on.
     pub(super) fn final_points(&self) -> &LabelledPoints<'a> {
-        self.again().unwrap_or(&self.train)
+        self.points(if self.refits {
+            Pass::Again
+        } else {
+            Pass::First
+        })
     }
 }
 

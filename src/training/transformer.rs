@@ -35,7 +35,7 @@ pub(super) fn prepare(config: &mut Config) -> Result<PreparedTransformer> {
         });
     };
     let files = Pretrained::read(directory.as_ref())?;
-    let encoder = TransformerEncoder::from_pretrained(&files, &config.encoder, config.train.seed)?;
+    let encoder = TransformerEncoder::from_pretrained(&files, config)?;
     let pieces = WordPieces::new(&files.tokenizer, config.encoder.max_len)
         .map_err(|error| files.bad_tokenizer(error.to_string()))?;
     let (n_ids, n_words) = (pieces.n_ids(), encoder.shape().n_words);

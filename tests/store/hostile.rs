@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 /// The paper's calibration.
-const TREE: &str = "calibration.kind=tree";
+const TREE: &str = "final_score.kind=tree";
 
 fn sha256(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
@@ -31,7 +31,7 @@ fn forge(directory: &Path, manifest: &Value) {
     fs::write(directory.join("manifest.json"), text).unwrap();
 }
 
-/// The name of the file whose name begins so.
+/// The name of the file that begins with `stem`.
 fn file(directory: &Path, stem: &str) -> String {
     let names = contents(directory);
     let found = names.keys().find(|name| name.starts_with(stem));
@@ -81,7 +81,7 @@ fn check_replaced(stem: &str, change: impl FnOnce(&mut Vec<u8>), expected: &str)
     check(Predictor::load(directory.path()), expected);
 }
 
-/// Where the values of a tensor begin in a file.
+/// The offset of a tensor's values in a file.
 fn tensor_start(bytes: &[u8], name: &str) -> usize {
     let header_len = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
     let header: Value = serde_json::from_slice(&bytes[8..8 + header_len]).unwrap();
@@ -302,8 +302,10 @@ fn tensors_of_the_wrong_shape_or_kind_are_refused() {
     check_replaced("classifiers-0", huge_header, "safetensors header");
     let edit = |from: &'static str, to: &'static str| {
         move |bytes: &mut Vec<u8>| {
-            let at = bytes.windows(from.len()).position(|w| w == from.as_bytes());
-            let at = at.unwrap();
+            let at = bytes
+                .windows(from.len())
+                .position(|w| w == from.as_bytes())
+                .unwrap();
             bytes[at..at + to.len()].copy_from_slice(to.as_bytes());
         }
     };

@@ -1,4 +1,4 @@
-//! Models on disk: what is saved is what is loaded, and damaged files are refused.
+//! Models on disk: a loaded model is the one that was saved, and damaged files are refused.
 
 mod hostile;
 mod read_only;
@@ -20,7 +20,7 @@ use crate::random::Random;
 
 const N_LABELS: usize = 24;
 
-/// Texts whose words tell their labels.
+/// Texts whose words determine their labels.
 fn texts_and_labels(n_points: usize) -> (Texts, CsrMatrix) {
     let mut texts = Texts::default();
     let mut labels = CsrBuilder::default();
@@ -58,11 +58,10 @@ fn dataset(n_points: usize) -> Dataset {
 
 fn config() -> Config {
     let toml = "
-        [calibration]
+        [ablation]
+        ranker_embedding = true
+        [hold_out]
         refit = false
-        [ranker]
-        use_embedding = true
-        [calibration.hold_out]
         n_points = 6
         near_duplicates = 2.0
         min_points = 5

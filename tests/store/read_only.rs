@@ -1,7 +1,7 @@
 //! Places that cannot be written: reported with their path, and left as they were.
 //!
-//! Permissions do not bind the superuser, so the place is one that nobody can write to: below a file. What a file
-//! system that is mounted read-only does is tested with the command line, which can have one of its own.
+//! Permissions do not bind the superuser, so the place is one that nobody can write to: below a file. A
+//! file system that is mounted read-only is tested with the command line, which can have one of its own.
 
 use super::*;
 use elias::{Error, Event};

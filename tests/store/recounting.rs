@@ -16,7 +16,7 @@ fn a_training_stopped_while_edges_are_counted_again_ends_in_the_same_bytes() {
         });
         how(Trainer::new(config).observer(observer)).train_to(directory, &dataset(120))
     };
-    let again = "index.start=recounts";
+    let again = "ablation.edge_start=recounts";
     let model = temporary();
     let n_counted = Mutex::new(0);
     // Stops at this time that edges are counted again.
@@ -50,7 +50,13 @@ fn a_training_stopped_while_edges_are_counted_again_ends_in_the_same_bytes() {
         assert_eq!(contents(directory.path()), expected);
     }
     let once = temporary();
-    train(once.path(), "index.start=counts", from_the_start, &ignore).unwrap();
+    train(
+        once.path(),
+        "ablation.edge_start=counts",
+        from_the_start,
+        &ignore,
+    )
+    .unwrap();
     let weights = |name: &String| name.ends_with(".safetensors");
     let differs = expected
         .iter()

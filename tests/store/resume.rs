@@ -10,7 +10,7 @@ use crate::on_threads;
 use elias::tools::{describe, verify};
 use elias::{Error, Event, Observer, Phase, Result};
 
-/// How to train into a directory.
+/// A way to train into a directory.
 pub(super) type How = for<'a> fn(Trainer<'a>) -> Trainer<'a>;
 
 /// From the start, with the usual checkpoints: none in so short a training, but at a stop.
@@ -35,23 +35,23 @@ pub(super) fn ignore(_: &Event) -> ControlFlow<()> {
 
 /// Gradients wait for several steps and stage 1 is kept, so that a snapshot must hold them.
 pub(super) fn waiting_config() -> Config {
-    let settings = ["optim.update_every=3", "train.keep_stage1=true"].iter();
+    let settings = ["ablation.update_every=3", "train.keep_stage1=true"].iter();
     settings.fold(config(), |config, one| config.with_value(one).unwrap())
 }
 
 fn train_to(directory: &Path, how: How, observer: &dyn Observer) -> Result<Predictor> {
     let validation = dataset(40);
-    let trainer = Trainer::new(waiting_config()).validate_on(&validation);
+    let trainer = Trainer::new(waiting_config()).validation(&validation);
     how(trainer.observer(observer)).train_to(directory, &dataset(120))
 }
 
-/// Whether an event is a step of one of the two stages: all else that has steps is done again as a whole.
+/// Whether an event is a step of one of the two stages; other phases are repeated as a whole.
 pub(super) fn is_step(event: &Event) -> bool {
     let stages = [Phase::Stage1, Phase::Stage2];
     matches!(event, Event::Step { phase, .. } if stages.contains(phase))
 }
 
-/// What a training that nobody interrupts leaves.
+/// The files of a training that is not interrupted.
 fn uninterrupted() -> BTreeMap<String, Vec<u8>> {
     let directory = temporary();
     train_to(directory.path(), from_the_start, &ignore).unwrap();
@@ -75,7 +75,7 @@ pub(super) fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-/// What is on the disk at every event of a training: what `kill -9` would leave then.
+/// The files on disk at every event of a training, as `kill -9` would leave them.
 fn killed_at_every_event() -> (tempfile::TempDir, Vec<(Event, PathBuf)>) {
     let place = temporary();
     let directory = place.path().join("model");
@@ -174,9 +174,9 @@ fn a_torn_last_write_leads_back_to_the_snapshot_before() {
                         damage(&path, fs::read(&path).unwrap());
                     }
                 }
-                let is_told = Mutex::new(false);
+                let is_reported = Mutex::new(false);
                 let observer = |event: &Event| {
-                    *is_told.lock().unwrap() |= *event == Event::CheckpointsDamaged;
+                    *is_reported.lock().unwrap() |= *event == Event::CheckpointsDamaged;
                     ControlFlow::Continue(())
                 };
                 train_to(&directory, resuming, &observer).unwrap();
@@ -184,7 +184,7 @@ fn a_torn_last_write_leads_back_to_the_snapshot_before() {
                     contents(&directory) == expected,
                     "{ending}, {n_slots} slots"
                 );
-                assert_eq!(*is_told.lock().unwrap(), n_slots == 2, "{ending}");
+                assert_eq!(*is_reported.lock().unwrap(), n_slots == 2, "{ending}");
                 n_tried += 1;
             }
         }
@@ -204,7 +204,7 @@ fn a_training_stopped_on_request_goes_on_with_the_next_step() {
                 } if (*of, *step) == (phase, last) => ControlFlow::Break(()),
                 _ => ControlFlow::Continue(()),
             };
-            // Nothing is due by time: what is kept is kept because of the stop.
+            // No checkpoint is due by time: this one is written because of the stop.
             let error = train_to(directory.path(), from_the_start, &stop);
             assert!(matches!(error.err().unwrap(), Error::Stopped));
             let steps = Mutex::new(Vec::new());
@@ -261,7 +261,7 @@ fn what_changed_since_the_interruption_is_named() {
         let validation = n_validation.map(dataset);
         let mut trainer = Trainer::new(config).resume();
         if let Some(validation) = &validation {
-            trainer = trainer.validate_on(validation);
+            trainer = trainer.validation(validation);
         }
         let error = trainer
             .train_to(directory.path(), &dataset(n_points))
@@ -400,7 +400,7 @@ fn a_snapshot_that_cannot_be_written_leaves_the_one_before() {
 #[test]
 fn an_ensemble_killed_at_any_time_keeps_its_finished_members_and_ends_in_the_same_bytes() {
     let two = config().with_value("ensemble.members=2").unwrap();
-    let two = two.with_value("calibration.refit=true").unwrap();
+    let two = two.with_value("hold_out.refit=true").unwrap();
     let train_two = |directory: &Path, how: How, observer: &dyn Observer| {
         let trainer = how(Trainer::new(two.clone()).observer(observer));
         trainer.train_to(directory, &dataset(120)).unwrap();

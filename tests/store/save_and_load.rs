@@ -1,6 +1,7 @@
-//! What is saved is what is loaded.
+//! Saving and loading a model.
 
 use super::*;
+use elias::config::FinalScoreKind;
 use elias::tools::{FileState, check_files, describe, verify};
 use elias::{Error, Event, Level, Query};
 
@@ -90,7 +91,7 @@ fn a_model_of_features_and_one_without_a_learned_index_survive() {
 fn the_manifest_alone_tells_what_the_model_is() {
     let data = dataset(120);
     let validation = dataset(40);
-    let predictor = Trainer::new(config()).validate_on(&validation).train(&data);
+    let predictor = Trainer::new(config()).validation(&validation).train(&data);
     let predictor = predictor.unwrap();
     let directory = temporary();
     predictor.save(directory.path()).unwrap();
@@ -110,9 +111,9 @@ fn the_manifest_alone_tells_what_the_model_is() {
 #[test]
 fn history_and_data_summary_travel_with_the_model() {
     let (data, validation) = (dataset(120), dataset(40));
-    let two = ["ensemble.members=2", "calibration.refit=true"].iter();
+    let two = ["ensemble.members=2", "hold_out.refit=true"].iter();
     let two = two.fold(config(), |config, one| config.with_value(one).unwrap());
-    let trained = Trainer::new(two).validate_on(&validation).train(&data);
+    let trained = Trainer::new(two).validation(&validation).train(&data);
     let trained = trained.unwrap();
     assert_eq!(trained.training_data(), &DataSummary::of(&data));
     let has = |wanted: fn(&Event) -> bool| trained.history().iter().any(wanted);
@@ -181,7 +182,7 @@ fn a_data_summary_tells_data_sets_apart() {
 fn a_model_without_ranker_and_calibration_loads_from_a_manifest_that_knows_of_neither() {
     let data = dataset(120);
     let mut plain = config().with_value("ranker.enabled=false").unwrap();
-    plain.calibration.enabled = false;
+    plain.final_score.kind = Some(FinalScoreKind::Product);
     let predictor = Trainer::new(plain).train(&data).unwrap();
     let directory = tempfile::tempdir().unwrap();
     predictor.save(directory.path()).unwrap();
@@ -229,9 +230,12 @@ fn every_file_is_told_apart_by_how_it_is_damaged() {
     assert_eq!(state(longer), &FileState::WrongSize { found: n_longer });
     assert!(matches!(state(flipped), FileState::WrongHash { found } if found.len() == 64));
     assert!(matches!(state(folder), FileState::Unreadable(_)));
-    let n_whole = damaged.files.values();
-    let n_whole = n_whole.filter(|file| file.state == FileState::Whole);
-    assert_eq!(n_whole.count(), names.len() - 4);
+    let n_whole = damaged
+        .files
+        .values()
+        .filter(|file| file.state == FileState::Whole)
+        .count();
+    assert_eq!(n_whole, names.len() - 4);
 
     fs::write(path("manifest.json"), "{}").unwrap();
     assert!(check_files(directory.path()).is_err());

@@ -7,7 +7,7 @@ use super::resume::{How, at_every_step, copy_folder, from_the_start, ignore, is_
 use super::*;
 use elias::{Event, Observer};
 
-/// Trains with these settings, keeps what is on the disk at every third event, and resumes from each.
+/// Trains with these settings, keeps the files at every third event, and resumes from each.
 #[track_caller]
 fn check(settings: &[&str]) {
     let config = settings.iter().fold(config(), |config, setting| {
@@ -15,9 +15,10 @@ fn check(settings: &[&str]) {
     });
     let (data, validation) = (dataset(120), dataset(40));
     let train_to = |config: &Config, directory: &Path, how: How, observer: &dyn Observer| {
-        let trainer = Trainer::new(config.clone()).validate_on(&validation);
-        let trainer = how(trainer.observer(observer));
-        trainer.train_to(directory, &data).unwrap();
+        let trainer = Trainer::new(config.clone())
+            .validation(&validation)
+            .observer(observer);
+        how(trainer).train_to(directory, &data).unwrap();
         contents(directory)
     };
     let place = temporary();
@@ -60,10 +61,10 @@ fn check(settings: &[&str]) {
 
 #[test]
 fn a_warm_up_of_the_clustering_survives() {
-    check(&["clustering.warmup_epochs=1"]);
+    check(&["ablation.warmup_epochs=1"]);
 }
 
 #[test]
 fn gradients_that_wait_survive() {
-    check(&["optim.update_every=3", "clustering.warmup_epochs=1"]);
+    check(&["ablation.update_every=3", "ablation.warmup_epochs=1"]);
 }

@@ -17,16 +17,18 @@ fn pretrained(directory: &Path) {
     let special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"].map(String::from);
     let words = |stem: &'static str, n: usize| (0..n).map(move |at| format!("{stem}{at}"));
     let labels = words("word", N_LABELS).chain(words("both", N_LABELS));
-    let pieces = special.into_iter().chain(labels).chain(words("noise", 50));
-    let pieces: Vec<String> = pieces.collect();
+    let pieces: Vec<String> = special
+        .into_iter()
+        .chain(labels)
+        .chain(words("noise", 50))
+        .collect();
     fs::write(directory.join("vocab.txt"), pieces.join("\n")).unwrap();
 }
 
 fn transformer_config(pretrained: &Path, more: &[&str]) -> Config {
     let path = format!("encoder.pretrained={}", pretrained.display());
     let common = ["encoder.kind=transformer", &path, "encoder.max_len=16"];
-    let rates = ["stage1.rates.encoder=0.001", "stage2.rates.encoder=0.001"];
-    let all = common.iter().chain(&rates).chain(more);
+    let all = common.iter().chain(&["rates.encoder=0.001"]).chain(more);
     all.fold(config(), |config, one| config.with_value(one).unwrap())
 }
 
@@ -35,7 +37,7 @@ fn train_to(config: &Config, directory: &Path) -> Result<Predictor> {
     trainer.train_to(directory, &dataset(120))
 }
 
-/// Trains that many steps; then it is stopped.
+/// Trains this many steps and stops.
 fn train_steps_to(config: &Config, directory: &Path, n_steps: usize) -> Result<Predictor> {
     let n_left = AtomicUsize::new(n_steps);
     let stop = |event: &Event| {
@@ -54,7 +56,7 @@ fn train_steps_to(config: &Config, directory: &Path, n_steps: usize) -> Result<P
 fn a_model_with_a_transformer_is_the_same_on_any_number_of_threads_and_after_any_interruption() {
     for more in [
         &["encoder.projection=10"][..],
-        &["encoder.trained_layers=1", "encoder.pooling=cls"],
+        &["encoder.trained_layers=1", "ablation.pooling=cls"],
         &["encoder.trained_layers=0", "encoder.projection=24"],
     ] {
         let (given, place) = (temporary(), temporary());
@@ -114,10 +116,10 @@ fn what_a_transformer_cannot_use_is_an_error_before_training() {
         trained.err().unwrap().to_string()
     };
     let (_, labels) = texts_and_labels(20);
-    let features = labels.clone();
-    let features = Dataset::new(None, Some(features), labels, label_names(), None).unwrap();
+    let features = Some(labels.clone());
+    let without_texts = Dataset::new(None, features, labels, label_names(), None).unwrap();
     let config = transformer_config(given.path(), &[]);
-    let found = error(config.clone(), &features);
+    let found = error(config.clone(), &without_texts);
     assert!(found.contains("a transformer reads texts"), "{found}");
     let nowhere = config.with_value("encoder.pretrained=nowhere").unwrap();
     let found = error(nowhere, &dataset(20));

@@ -36,12 +36,12 @@ fn check_answers(directory: &Path) {
 #[test]
 fn a_model_of_version_1_keeps_loading_and_answers_as_it_did() {
     let trees = ["ranker-1", "tree-1", "calibration", "vocabulary"];
-    let judges = ["judge-1", "neighbours", "names", "pairs"];
+    let boosted = ["judge-1", "neighbours", "names", "pairs"];
     for (name, stems) in [
         // Without coarse rows and powers of p and q.
         ("model-v1", trees),
         ("model-v1-coarse", trees),
-        ("model-v1-judge", judges),
+        ("model-v1-judge", boosted),
     ] {
         let directory = fixture(name);
         check_answers(&directory);

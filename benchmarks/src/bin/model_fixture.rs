@@ -21,7 +21,7 @@ const N_LABELS: usize = 24;
 /// Every part that a model can have: two members, learned edges, a residual block, rankers over words, pairs and
 /// embeddings, neighbours, names, judges.
 const CONFIG: &str = "
-    [calibration.hold_out]
+    [hold_out]
     n_points = 12
     near_duplicates = 2.0
     min_points = 5
@@ -36,8 +36,8 @@ const CONFIG: &str = "
     n_clusters = 4
     beam_size = 2
     shortlist_size = 12
-    [ranker]
-    use_embedding = true
+    [ablation]
+    ranker_embedding = true
     [train]
     batch_size = 16
     label_texts = 'on'

@@ -20,7 +20,7 @@ use crate::{models, reading};
 ///
 /// For each answer: the clusters on its paths with their scores, the edge scores, the relevance σ(w·φ) from its
 /// classifier, the ranker's part with its strongest words, what similar training points and the label's name say, and
-/// what the judge made of it all. Then the training points with the most similar words; --train shows their texts.
+/// the part of each in the final score. Then the training points with the most similar words; --train shows their texts.
 #[derive(Args)]
 pub(crate) struct Explain {
     /// The model
@@ -235,15 +235,15 @@ fn write_member(out: &mut impl Write, member: &MemberExplanation) -> io::Result<
             writeln!(out, "   words: {}", shorten(&words.join(", "), 70))?;
         }
     }
-    if let Some(judge) = &member.judge {
+    if let Some(sources) = &member.sources {
         writeln!(
             out,
-            "   judge {:.3}; without network {:.3}, ranker {:.3}, votes {:.3}, names {:.3}",
-            judge.score,
-            judge.without_network,
-            judge.without_ranker,
-            judge.without_neighbours,
-            judge.without_names
+            "   score {:.3}; without network {:.3}, ranker {:.3}, votes {:.3}, names {:.3}",
+            sources.score,
+            sources.without_network,
+            sources.without_ranker,
+            sources.without_neighbours,
+            sources.without_names
         )?;
     }
     match member.score {

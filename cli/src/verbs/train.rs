@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use elias::config::{DataCounts, EncoderKind, LabelTexts};
+use elias::config::{EncoderKind, FinalScoreKind, LabelTexts};
 use elias::data::{LabelFile, Part, read_label_file};
 use elias::tools::{self, MemoryEstimate};
 use elias::{Config, Trainer};
 
 use crate::measuring::Measurement;
-use crate::ranks::Process;
+use crate::processes::Process;
 use crate::settings::Settings;
 use crate::ui::console::{Console, Misuse};
 use crate::ui::interrupt::{Interrupt, unless_stopped};
@@ -41,7 +41,7 @@ pub(crate) struct Train {
     /// Number of models in the ensemble
     #[arg(long, value_name = "N", hide_short_help = true)]
     members: Option<usize>,
-    /// Re-process the answers with a sparse ranker
+    /// Re-rank the answers with a sparse ranker
     #[arg(long, value_name = "on|off", hide_short_help = true)]
     ranker: Option<Switch>,
     /// Calibrate scores on held-out training points
@@ -119,7 +119,7 @@ impl Train {
             trainer = trainer.communicator(communicator);
         }
         if let Some(test) = &test {
-            trainer = trainer.validate_on(test);
+            trainer = trainer.validation(test);
         }
         if self.resume {
             trainer = trainer.resume();
@@ -142,7 +142,7 @@ impl Train {
             return Ok(());
         };
         console.info(plan::summary(prepared.plan(), &estimate));
-        if prepared.learns_label_texts() {
+        if prepared.workload().learns_label_texts {
             console
                 .info("labels are learned from their names, too; --label-text off turns that off");
         }
@@ -189,26 +189,26 @@ impl Train {
             config.ranker.enabled = switch == Switch::On;
         }
         if let Some(switch) = self.calibration {
-            config.calibration.enabled = switch == Switch::On;
+            config.final_score.kind = match switch {
+                Switch::On => None,
+                Switch::Off => Some(FinalScoreKind::Product),
+            };
         }
         if let Some(switch) = self.neighbours {
-            config.calibration.neighbours = switch == Switch::On;
+            config.final_score.neighbours = Some(switch == Switch::On);
         }
         match (self.label_text, &self.labels) {
-            (Some(Switch::Off), _) => config.train.label_texts = LabelTexts::Off,
+            (Some(Switch::Off), _) => config.train.label_texts = Some(LabelTexts::Off),
             // Who gives texts wants them used.
-            (Some(Switch::On), _) | (None, Some(_)) => config.train.label_texts = LabelTexts::On,
+            (Some(Switch::On), _) | (None, Some(_)) => {
+                config.train.label_texts = Some(LabelTexts::On)
+            }
             (None, None) => {}
         }
         // Invalid values are reported before any data is read.
-        let smallest = DataCounts {
-            n_points: 1,
-            n_labels: 1,
-            n_features: 1,
-            n_pairs: 0,
-        };
-        let resolved = config.resolve(smallest);
-        resolved.map_err(|error| Misuse(error.to_string()))?;
+        config
+            .validate()
+            .map_err(|error| Misuse(error.to_string()))?;
         Ok(config)
     }
 
@@ -228,8 +228,7 @@ impl Train {
             let mut config = self.settings.config()?;
             if config.encoder.kind == EncoderKind::Transformer {
                 let default = Config::default();
-                config.stage1.rates.encoder = default.stage1.rates.encoder;
-                config.stage2.rates.encoder = default.stage2.rates.encoder;
+                config.rates.encoder = default.rates.encoder;
                 config.encoder = default.encoder;
             }
             return Ok(config);

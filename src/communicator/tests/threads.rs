@@ -6,13 +6,13 @@ use std::sync::{Mutex, PoisonError};
 use crate::communicator::Communicator;
 
 /// One thread of several, with a channel from and to each.
-pub(crate) struct ThreadRank {
+pub(crate) struct ThreadProcess {
     process: usize,
     to: Vec<Sender<Vec<u8>>>,
     from: Mutex<Vec<Receiver<Vec<u8>>>>,
 }
 
-impl Communicator for ThreadRank {
+impl Communicator for ThreadProcess {
     fn process(&self) -> usize {
         self.process
     }
@@ -52,17 +52,17 @@ pub(crate) fn run<T: Send>(
         }
         all.push((process, from));
     }
-    let communicator = all
+    let processes = all
         .into_iter()
         .zip(to)
-        .map(|((process, from), to)| ThreadRank {
+        .map(|((process, from), to)| ThreadProcess {
             process,
             to,
             from: Mutex::new(from),
         });
     std::thread::scope(|scope| {
         let work = &work;
-        let threads: Vec<_> = communicator
+        let threads: Vec<_> = processes
             .map(|process| scope.spawn(move || crate::on_threads(2, || work(&process))))
             .collect();
         let join = threads.into_iter().map(|thread| thread.join());

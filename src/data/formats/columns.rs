@@ -1,18 +1,18 @@
-//! Which columns of a table hold the text, the labels and the id of a point.
+//! The columns of a table that hold the text, the labels and the id of a point.
 //!
 //! Names are compared without surrounding spaces and without regard to ASCII case. The text is the column `text`, or
 //! else the columns `title`, `abstract`, `content` and `description`, as many as there are, joined by a space. Labels
 //! are the first of `labels`, `subjects`, `subject_uris`, `tags` and `categories` that exists. The id is the column
 //! `id`. Columns named by the caller take the place of these.
 
-/// Which columns of a CSV or TSV file to read, where the header does not use the usual names.
+/// Columns of a CSV or TSV file to read, where the header does not use the usual names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Columns<'a> {
     /// The columns of the text, joined by a space in this order; the usual ones if empty.
     pub text: &'a [String],
     /// The column of the labels.
     pub labels: Option<&'a str>,
-    /// What separates labels; if not given, a cell holds a JSON list, URIs in angle brackets, or names separated by
+    /// The separator of labels; if not given, a cell holds a JSON list, URIs in angle brackets, or names separated by
     /// `;` or `|`.
     pub label_separator: Option<char>,
 }
@@ -43,12 +43,12 @@ pub(in crate::data) struct ColumnPositions {
     pub(in crate::data) are_labels_uris: bool,
 }
 
-/// What is wrong with a header or a row.
+/// An error in a header or a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::data) struct Problem {
-    /// What was found.
+    /// A phrase for what was found.
     pub(in crate::data) found: String,
-    /// What was expected, and the remedy.
+    /// A phrase for what was expected, and the remedy.
     pub(in crate::data) expected: String,
 }
 
@@ -74,10 +74,12 @@ pub(in crate::data) fn find_columns(
     })
 }
 
-/// How many columns have one of the usual names.
+/// Number of columns with one of the usual names.
 pub(in crate::data) fn n_usual_names(header: &[&str]) -> usize {
-    let usual = [TEXT, ID].into_iter().chain(TEXT_PARTS).chain(LABELS);
-    usual
+    [TEXT, ID]
+        .into_iter()
+        .chain(TEXT_PARTS)
+        .chain(LABELS)
         .filter(|usual| header.iter().any(|name| is_name(name, usual)))
         .count()
 }
@@ -95,8 +97,9 @@ pub(in crate::data) fn no_labels(header: &[&str]) -> Problem {
 
 fn find_text(header: &[&str], columns: &Columns<'_>) -> Result<Vec<usize>, Problem> {
     if !columns.text.is_empty() {
-        let names = columns.text.iter();
-        return names
+        return columns
+            .text
+            .iter()
             .map(|name| find_named(header, name, "--text-column"))
             .collect();
     }

@@ -62,7 +62,7 @@ pub(in crate::data) fn write(dataset: &Dataset, out: &mut impl Write) -> io::Res
     })
 }
 
-/// Whether the text holds what would be read as a label.
+/// Whether a part of the text would be read as a label.
 pub(in crate::data) fn has_label_word(text: &str) -> bool {
     text.contains(PREFIX)
 }

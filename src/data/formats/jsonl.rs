@@ -24,7 +24,7 @@ pub(in crate::data) fn read(lines: &mut Lines<'_>, builder: &mut Builder) -> Res
             continue;
         }
         let mut json = serde_json::Deserializer::from_str(line.text);
-        Record(builder)
+        RecordSeed(builder)
             .deserialize(&mut json)
             .and_then(|()| json.end())
             .map_err(|error| json_error(&line, &error, EXPECTED))?;
@@ -94,7 +94,7 @@ pub(in crate::data) fn json_error(
     line.malformed(json_problem(line.text, error), expected)
 }
 
-/// What is wrong with a text that is not the JSON it should be.
+/// Describes the error in a text that is not the JSON it should be.
 pub(in crate::data) fn json_problem(text: &str, error: &serde_json::Error) -> String {
     let message = error.to_string();
     // The parser sees one line, so its line number would mislead.
@@ -111,7 +111,7 @@ pub(in crate::data) fn json_problem(text: &str, error: &serde_json::Error) -> St
 
 #[derive(Deserialize)]
 #[serde(field_identifier, rename_all = "lowercase")]
-enum Key {
+enum RecordKey {
     Text,
     Labels,
     Id,
@@ -120,9 +120,9 @@ enum Key {
 }
 
 /// Parses a line straight into the builder, without a copy of its own.
-struct Record<'b>(&'b mut Builder);
+struct RecordSeed<'b>(&'b mut Builder);
 
-impl<'de> DeserializeSeed<'de> for Record<'_> {
+impl<'de> DeserializeSeed<'de> for RecordSeed<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -130,7 +130,7 @@ impl<'de> DeserializeSeed<'de> for Record<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Record<'_> {
+impl<'de> Visitor<'de> for RecordSeed<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -141,10 +141,10 @@ impl<'de> Visitor<'de> for Record<'_> {
         let (mut has_text, mut has_labels, mut has_id) = (false, false, false);
         while let Some(key) = map.next_key()? {
             let (seen, name) = match key {
-                Key::Text => (&mut has_text, "text"),
-                Key::Labels => (&mut has_labels, "labels"),
-                Key::Id => (&mut has_id, "id"),
-                Key::Other => {
+                RecordKey::Text => (&mut has_text, "text"),
+                RecordKey::Labels => (&mut has_labels, "labels"),
+                RecordKey::Id => (&mut has_id, "id"),
+                RecordKey::Other => {
                     map.next_value::<IgnoredAny>()?;
                     continue;
                 }
@@ -153,9 +153,11 @@ impl<'de> Visitor<'de> for Record<'_> {
                 return Err(de::Error::custom(format!("key \"{name}\" twice")));
             }
             match key {
-                Key::Text => map.next_value_seed(Str(|text: &str| self.0.push_text(text)))?,
-                Key::Id => map.next_value_seed(StringOrInteger(|id: &str| self.0.push_id(id)))?,
-                _ => map.next_value_seed(Labels(self.0))?,
+                RecordKey::Text => map.next_value_seed(Str(|text: &str| self.0.push_text(text)))?,
+                RecordKey::Id => {
+                    map.next_value_seed(StringOrInteger(|id: &str| self.0.push_id(id)))?
+                }
+                _ => map.next_value_seed(LabelsSeed(self.0))?,
             }
         }
         if !has_text {
@@ -225,9 +227,9 @@ impl<'de, F: FnMut(&str)> Visitor<'de> for StringOrInteger<F> {
 }
 
 /// Labels as a list of names, or as an object of names and relevances.
-pub(in crate::data) struct Labels<'b>(pub(in crate::data) &'b mut Builder);
+pub(in crate::data) struct LabelsSeed<'b>(pub(in crate::data) &'b mut Builder);
 
-impl<'de> DeserializeSeed<'de> for Labels<'_> {
+impl<'de> DeserializeSeed<'de> for LabelsSeed<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -235,7 +237,7 @@ impl<'de> DeserializeSeed<'de> for Labels<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Labels<'_> {
+impl<'de> Visitor<'de> for LabelsSeed<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

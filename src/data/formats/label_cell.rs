@@ -11,9 +11,9 @@ use serde::de::DeserializeSeed;
 use crate::data::Dataset;
 use crate::data::builder::Builder;
 use crate::data::formats::annif::split_label;
-use crate::data::formats::jsonl::{Labels, json_problem, write_labels};
+use crate::data::formats::jsonl::{LabelsSeed, json_problem, write_labels};
 
-/// What separates labels where a cell does not show it itself.
+/// The separator of labels, where a cell does not show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::data) enum CellStyle {
     /// The cell shows it; see the module documentation.
@@ -27,7 +27,7 @@ pub(in crate::data) enum CellStyle {
 /// Reads the labels of a cell into the builder.
 ///
 /// # Errors
-/// What was found, if the cell starts like JSON and is not.
+/// A phrase for what was found, if the cell starts like JSON and is not.
 pub(in crate::data) fn read_labels(
     cell: &str,
     style: CellStyle,
@@ -40,7 +40,7 @@ pub(in crate::data) fn read_labels(
     }
     if cell.starts_with(['[', '{']) {
         let mut json = serde_json::Deserializer::from_str(cell);
-        return Labels(builder)
+        return LabelsSeed(builder)
             .deserialize(&mut json)
             .and_then(|()| json.end())
             .map_err(|error| json_problem(cell, &error));
@@ -107,11 +107,14 @@ mod tests {
         builder.end_labels();
         let (dataset, _) = builder.finish(Path::new("t"), 0).unwrap();
         let (_, relevances) = dataset.labels().row(0);
-        let names = dataset.label_names(0).zip(relevances);
-        let shown = names.map(|(name, relevance)| match *relevance {
-            1.0 => name.to_owned(),
-            relevance => format!("{name}={relevance}"),
-        });
+        let shown =
+            dataset
+                .label_names(0)
+                .zip(relevances)
+                .map(|(name, relevance)| match *relevance {
+                    1.0 => name.to_owned(),
+                    relevance => format!("{name}={relevance}"),
+                });
         Ok(shown.collect())
     }
 

@@ -18,18 +18,16 @@ pub(in crate::data) fn read(lines: &mut Lines<'_>, builder: &mut Builder) -> Res
         let (first, rest) = split_at_tab(&line, "id<TAB>label label<TAB>text")?;
         // The first line decides whether there are ids; a text may contain tabs.
         let has_ids = *has_ids.get_or_insert(rest.contains('\t'));
-        let (labels, text) = match (has_ids, rest.split_once('\t')) {
-            (false, _) => (first, rest),
-            (true, Some((labels, text))) => {
-                builder.push_id(first);
-                (labels, text)
-            }
-            (true, None) => {
-                return Err(line.malformed(
-                    "2 columns",
-                    "3 as in the first line: id<TAB>label label<TAB>text",
-                ));
-            }
+        let (labels, text) = if !has_ids {
+            (first, rest)
+        } else if let Some((labels, text)) = rest.split_once('\t') {
+            builder.push_id(first);
+            (labels, text)
+        } else {
+            return Err(line.malformed(
+                "2 columns",
+                "3 as in the first line: id<TAB>label label<TAB>text",
+            ));
         };
         for token in labels.split_ascii_whitespace() {
             builder.push_label(&unescape(token), 1.0);

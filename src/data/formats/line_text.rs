@@ -1,4 +1,4 @@
-//! What formats with one line per point share: the split at a tab, and texts that must not break a line.
+//! Shared by formats with one line per point: the split at a tab, and texts that must not break a line.
 //!
 //! In a text a line break, and where the format separates by tabs a tab, becomes a space.
 
@@ -8,7 +8,7 @@ use crate::data::Dataset;
 use crate::data::io::source::{Line, excerpt};
 use crate::error::Result;
 
-/// What is before and after the first tab of a line.
+/// The parts of a line before and after its first tab.
 ///
 /// # Errors
 /// [`crate::Error::Malformed`] with what was expected, if there is no tab.

@@ -17,7 +17,7 @@ pub(in crate::data) enum Number {
 }
 
 impl Number {
-    /// As a count or an index: an integer of at least 0.
+    /// The element as a count or an index: an integer of at least 0.
     pub(in crate::data) fn as_index(self) -> Option<u64> {
         match self {
             Number::Signed(value) => u64::try_from(value).ok(),
@@ -26,7 +26,7 @@ impl Number {
         }
     }
 
-    /// As a value.
+    /// The element as a value.
     pub(in crate::data) fn as_f32(self) -> f32 {
         match self {
             Number::Signed(value) => value as f32,
@@ -55,7 +55,7 @@ struct Header {
     n_elements: u64,
 }
 
-/// Reads a flat array; `convert` returns what an element becomes, or nothing if it is out of range.
+/// Reads a flat array; `convert` maps an element, and returns `None` if it is out of range.
 ///
 /// # Errors
 /// A phrase of what is wrong.
@@ -161,10 +161,12 @@ fn read_header(reader: &mut impl Read) -> Result<Header, String> {
     read.map_err(|error| format!("has no NumPy header: {error}"))?;
     // Longer headers exist for records of many fields only.
     let n_bytes = u32::from_le_bytes(length).min(64 * 1024);
-    let mut text = Vec::new();
-    let read = reader.take(u64::from(n_bytes)).read_to_end(&mut text);
-    read.map_err(|error| format!("has no NumPy header: {error}"))?;
-    let text = String::from_utf8_lossy(&text);
+    let mut bytes = Vec::new();
+    reader
+        .take(u64::from(n_bytes))
+        .read_to_end(&mut bytes)
+        .map_err(|error| format!("has no NumPy header: {error}"))?;
+    let text = String::from_utf8_lossy(&bytes);
     parse_header(&text).ok_or_else(|| {
         format!(
             "has the NumPy header {}, expected a flat array",

@@ -121,8 +121,7 @@ impl UnsortedRows {
                 "is not a SciPy npz file: {error}; expected scipy.sparse.save_npz of a csr_matrix"
             )
         })?;
-        let format = read_bytes(&mut zip, "format")?;
-        let format: String = format
+        let format: String = read_bytes(&mut zip, "format")?
             .iter()
             .filter(|byte| **byte != 0)
             .map(|&byte| char::from(byte))

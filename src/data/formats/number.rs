@@ -1,6 +1,6 @@
 //! Numbers as data files spell them.
 
-/// An unsigned integer that fills the whole text; nothing if it does not or overflows.
+/// An unsigned integer that fills the whole text; `None` if it does not or overflows.
 #[inline]
 pub(in crate::data) fn parse_integer(text: &[u8]) -> Option<u64> {
     if text.is_empty() {

@@ -44,7 +44,7 @@ pub(in crate::data) fn read_labels(
         .filter(|&number| {
             let n_before = of_name.len();
             of_name.intern(names.get(number as usize));
-            n_before < of_name.len()
+            of_name.len() > n_before
         })
         .collect();
     // Which of the two it is shows only at the end, so both readings are kept while both are possible.

@@ -91,7 +91,7 @@ impl<'a> Records<'a> {
         self.record.get(position).unwrap_or_default()
     }
 
-    /// That the record has as many fields as the header.
+    /// Checks that the record has as many fields as the header.
     ///
     /// # Errors
     /// [`Error::Malformed`] with both numbers.
@@ -145,7 +145,7 @@ fn parser(feed: LineFeed<'_>, delimiter: u8) -> csv::Reader<LineFeed<'_>> {
         .from_reader(feed)
 }
 
-/// Where a line ends with respect to quotes.
+/// The state of quoting at the end of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum QuoteState {
     FieldStart,
@@ -161,7 +161,7 @@ struct LineFeed<'a> {
     delimiter: u8,
     /// The current line with its end.
     line: Vec<u8>,
-    /// How much of it the parser has.
+    /// Bytes of it that the parser has read.
     n_read: usize,
     /// The line at which the current record starts, once it is known.
     record_line: Option<usize>,

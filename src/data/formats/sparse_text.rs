@@ -48,7 +48,7 @@ pub(in crate::data) fn check_columns(
     Ok(n_columns as usize)
 }
 
-/// Whether a line is one of the rows that the header declares.
+/// The kind of a line after the header.
 pub(in crate::data) enum RowCheck {
     /// The line is a row.
     Row,
@@ -56,7 +56,7 @@ pub(in crate::data) enum RowCheck {
     Blank,
 }
 
-/// Whether the line is one more of the declared rows.
+/// Checks whether the line is one more of the declared rows.
 ///
 /// # Errors
 /// If there are more rows than declared.
@@ -77,7 +77,7 @@ pub(in crate::data) fn check_row(
     ))
 }
 
-/// That all declared rows were there.
+/// Checks that all declared rows were there.
 pub(in crate::data) fn check_end(
     lines: &Lines<'_>,
     n_rows_read: usize,

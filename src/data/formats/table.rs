@@ -38,10 +38,10 @@ impl<'a> Table<'a> {
         if !records.advance()? {
             return Err(records.bad_file("has only blank lines, expected a header of column names"));
         }
-        let header: Vec<&str> = records.fields().iter().collect();
-        let positions = find_columns(&header, columns)
+        let names: Vec<&str> = records.fields().iter().collect();
+        let positions = find_columns(&names, columns)
             .map_err(|problem| records.malformed(problem.found, problem.expected))?;
-        let header: Vec<String> = header.into_iter().map(str::to_owned).collect();
+        let header: Vec<String> = names.into_iter().map(str::to_owned).collect();
         Ok(Table {
             n_columns: header.len(),
             records,
@@ -148,7 +148,7 @@ pub(in crate::data) fn write(
     writer.flush()
 }
 
-/// What separates the fields of a file of this format that starts with this line.
+/// The separator of fields of a file of this format that starts with this line.
 pub(in crate::data) fn delimiter(format: Format, first_line: &str, columns: &Columns<'_>) -> u8 {
     if format == Format::Tsv {
         return b'\t';

@@ -1,6 +1,6 @@
 //! XC Repository sparse text: header `N D L`, then `l1,l2 f:v f:v …` per point, all numbers from zero.
 //!
-//! A line without labels starts with a space, or directly with a feature. Label names may be in a file beside it.
+//! A line without labels starts with a space, or directly with a feature. Label names may be in a file next to it.
 
 use std::io::{self, Write};
 
@@ -14,14 +14,14 @@ use crate::data::formats::sparse_text::{
 use crate::data::io::source::{Lines, excerpt};
 use crate::error::Result;
 
-/// How many features and labels the header declares.
-pub(in crate::data) struct Shape {
+/// The numbers of features and labels that the header declares.
+pub(in crate::data) struct HeaderCounts {
     pub(in crate::data) n_features: usize,
     pub(in crate::data) n_labels: usize,
 }
 
 /// Reads the whole file into the builder; labels by number.
-pub(in crate::data) fn read(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<Shape> {
+pub(in crate::data) fn read(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<HeaderCounts> {
     let [n_points, n_features, n_labels] = read_header::<3>(lines, "N D L")?;
     let n_features = check_columns(lines, "features", n_features)?;
     let n_labels = check_columns(lines, "labels", n_labels)?;
@@ -60,7 +60,7 @@ pub(in crate::data) fn read(lines: &mut Lines<'_>, builder: &mut Builder) -> Res
             .map_err(|found| line.malformed(found, "finite values"))?;
     }
     check_end(lines, builder.n_points(), n_points)?;
-    Ok(Shape {
+    Ok(HeaderCounts {
         n_features,
         n_labels,
     })

@@ -19,7 +19,7 @@ const EXPECTED: &str =
 
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
-struct Record<'a> {
+struct XcRecord<'a> {
     #[serde(default)]
     uid: Option<Uid>,
     #[serde(borrow, default)]
@@ -44,7 +44,7 @@ pub(in crate::data) fn read(
         if line.text.trim_ascii().is_empty() {
             continue;
         }
-        let record: Record<'_> =
+        let record: XcRecord<'_> =
             serde_json::from_str(line.text).map_err(|error| json_error(&line, &error, EXPECTED))?;
         if record.title.is_none() && record.content.is_none() {
             return Err(line.malformed("neither \"title\" nor \"content\"", EXPECTED));
@@ -95,7 +95,7 @@ pub(in crate::data) fn read_names(lines: &mut Lines<'_>) -> Result<Texts> {
         if line.text.trim_ascii().is_empty() {
             continue;
         }
-        let record: Record<'_> = serde_json::from_str(line.text)
+        let record: XcRecord<'_> = serde_json::from_str(line.text)
             .map_err(|error| json_error(&line, &error, r#"{"uid": "..", "title": ".."}"#))?;
         match record.title.filter(|title| !title.is_empty()) {
             Some(title) => names.push(&title),

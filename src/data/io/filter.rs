@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::data::formats::number::parse_integer;
-use crate::data::io::source::{Progress, Source, excerpt};
+use crate::data::io::source::{ReadProgress, Source, excerpt};
 use crate::error::Result;
 use crate::ids::LabelId;
 
@@ -13,7 +13,7 @@ use crate::ids::LabelId;
 /// [`crate::Error::Malformed`] for a line that is not two numbers.
 pub fn read_filter_pairs(path: &Path) -> Result<Vec<(usize, LabelId)>> {
     let source = Source::open(path)?;
-    let silent = Progress::default();
+    let silent = ReadProgress::default();
     let mut lines = source.lines(&silent)?;
     let mut pairs = Vec::new();
     while let Some(line) = lines.next()? {
@@ -24,8 +24,8 @@ pub fn read_filter_pairs(path: &Path) -> Result<Vec<(usize, LabelId)>> {
         let row = parse_integer(row.as_bytes()).and_then(|row| usize::try_from(row).ok());
         let label = fields
             .next()
-            .and_then(|label| parse_integer(label.as_bytes()));
-        let label = label.and_then(|label| u32::try_from(label).ok());
+            .and_then(|label| parse_integer(label.as_bytes()))
+            .and_then(|label| u32::try_from(label).ok());
         match (row, label, fields.next()) {
             (Some(row), Some(label), None) => pairs.push((row, LabelId(label))),
             _ => return Err(line.malformed(excerpt(line.text), "`row label`, two numbers")),

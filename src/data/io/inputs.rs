@@ -141,20 +141,20 @@ impl Iterator for TextInputs<'_> {
     }
 }
 
-/// What an input is.
-enum Kind {
+/// The kind of an input.
+enum InputKind {
     Plain,
     Json,
-    /// With what separates its fields.
+    /// A table, with the separator of its fields.
     Table(u8),
 }
 
-impl Kind {
+impl InputKind {
     fn open<'a>(self, lines: Lines<'a>, columns: &Columns<'_>) -> Result<InputSource<'a>> {
         let delimiter = match self {
-            Kind::Plain => return Ok(InputSource::Plain(lines)),
-            Kind::Json => return Ok(InputSource::Json(lines)),
-            Kind::Table(delimiter) => delimiter,
+            InputKind::Plain => return Ok(InputSource::Plain(lines)),
+            InputKind::Json => return Ok(InputSource::Json(lines)),
+            InputKind::Table(delimiter) => delimiter,
         };
         let table = Table::open(lines, delimiter, columns).map_err(|error| match error {
             // Without its header no row of a table can be read, so this is final.
@@ -174,19 +174,23 @@ impl Kind {
 }
 
 /// Looks at the first line that is not blank and puts it back; counts the blank lines of plain text before it.
-fn recognise(lines: &mut Lines<'_>, columns: &Columns<'_>, n_blank: &mut usize) -> Result<Kind> {
+fn recognise(
+    lines: &mut Lines<'_>,
+    columns: &Columns<'_>,
+    n_blank: &mut usize,
+) -> Result<InputKind> {
     let ending = by_ending(lines.path());
     let kind = loop {
         let Some(line) = lines.next()? else {
             // Blank lines alone are plain text.
-            return Ok(Kind::Plain);
+            return Ok(InputKind::Plain);
         };
         if line.text.trim_ascii().is_empty() {
             *n_blank += 1;
             continue;
         }
         if line.text.trim_ascii_start().starts_with('{') {
-            break Kind::Json;
+            break InputKind::Json;
         }
         let by_name = columns.are_given().then(|| {
             let is_tsv = line.text.contains('\t');
@@ -194,11 +198,11 @@ fn recognise(lines: &mut Lines<'_>, columns: &Columns<'_>, n_blank: &mut usize) 
         });
         let format = table::recognise_texts(line.text).or(ending).or(by_name);
         break match format {
-            Some(format) => Kind::Table(table::delimiter(format, line.text, columns)),
-            None => Kind::Plain,
+            Some(format) => InputKind::Table(table::delimiter(format, line.text, columns)),
+            None => InputKind::Plain,
         };
     };
-    if !matches!(kind, Kind::Plain) {
+    if !matches!(kind, InputKind::Plain) {
         *n_blank = 0;
     }
     lines.put_back();
@@ -226,7 +230,7 @@ fn next_row(table: &mut Table<'_>) -> Result<Option<TextInput>> {
 
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
-struct Record<'a> {
+struct InputRecord<'a> {
     #[serde(borrow)]
     text: Cow<'a, str>,
     #[serde(default)]
@@ -262,7 +266,7 @@ impl Visitor<'_> for IdVisitor {
 }
 
 fn parse(line: &Line<'_>) -> Result<TextInput> {
-    let record: Record<'_> = serde_json::from_str(line.text)
+    let record: InputRecord<'_> = serde_json::from_str(line.text)
         .map_err(|error| json_error(line, &error, r#"{"text": "..."}, as in the first line"#))?;
     Ok(TextInput {
         id: record.id,
@@ -282,10 +286,10 @@ mod tests {
     use super::*;
 
     fn check(input: &str, expected: &[(Option<&str>, &str)]) {
-        let inputs: Result<Vec<TextInput>> = TextInputs::new("input", input.as_bytes())
+        let inputs: Vec<TextInput> = TextInputs::new("input", input.as_bytes())
             .unwrap()
+            .map(Result::unwrap)
             .collect();
-        let inputs = inputs.unwrap();
         let ids: Vec<Option<String>> = inputs
             .iter()
             .map(|input| input.id.as_ref().map(InputId::to_string))

@@ -1,4 +1,4 @@
-//! Files that say what labels are called: names, synonyms, descriptions.
+//! Files of texts about labels: names, synonyms, descriptions.
 //!
 //! Recognised by their first line: JSON Lines with `label` and `text`, or with `uid`, `title` and `content` (the XC
 //! Repository's `lbl.json`); Annif's vocabularies, `<uri><TAB>name` or CSV with a column `uri` and columns
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use crate::data::formats::jsonl::{Uid, json_error};
 use crate::data::formats::records::Records;
 use crate::data::formats::table::split_header;
-use crate::data::io::source::{Lines, Progress, Source};
+use crate::data::io::source::{Lines, ReadProgress, Source};
 use crate::data::label_texts::words_of_name;
 use crate::data::{LabelSet, Texts};
 use crate::error::{Error, Result};
@@ -20,42 +20,45 @@ use crate::error::{Error, Result};
 const EXPECTED: &str =
     r#"{"label": "..", "text": ".."} or {"uid": "..", "title": "..", "content": ".."}"#;
 
-/// Texts about labels, and how many labels they are about.
+/// Texts about labels, and the number of labels they describe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabelFile {
-    /// One per label: the words of its name, then what the file says of it.
+    /// One text per label: the words of its name, then its texts in the file.
     pub texts: Texts,
-    /// Labels the file says something of.
+    /// Labels that the file mentions.
     pub n_described: usize,
 }
 
-/// Reads what a file says of these labels; labels it does not mention keep their names alone.
+/// Reads the texts of a file about these labels; labels it does not mention keep their names alone.
 ///
 /// # Errors
 /// [`Error::BadFile`] if it mentions none of them; [`Error::Malformed`], [`Error::Io`].
 pub fn read_label_file(path: &Path, labels: &LabelSet) -> Result<LabelFile> {
     let source = Source::open(path)?;
-    let silent = Progress::default();
-    let mut told = Told {
+    let silent = ReadProgress::default();
+    let mut descriptions = Descriptions {
         labels,
         texts: vec![String::new(); labels.len()],
     };
     let mut lines = source.lines(&silent)?;
-    let first = match lines.next()? {
-        Some(line) => line.text.to_owned(),
-        None => String::new(),
-    };
+    let first = lines
+        .next()?
+        .map_or(String::new(), |line| line.text.to_owned());
     lines.put_back();
     if first.trim_start().starts_with('{') {
-        told.read_json(&mut lines)?;
+        descriptions.read_json(&mut lines)?;
     } else if first.starts_with('<') && first.contains('\t') {
-        told.read_vocabulary(&mut lines)?;
+        descriptions.read_vocabulary(&mut lines)?;
     } else if split_header(&first, b',').iter().any(|name| name == "uri") {
-        told.read_table(Records::new(lines, b','))?;
+        descriptions.read_table(Records::new(lines, b','))?;
     } else {
-        told.read_list(&mut lines)?;
+        descriptions.read_list(&mut lines)?;
     }
-    let n_described = told.texts.iter().filter(|text| !text.is_empty()).count();
+    let n_described = descriptions
+        .texts
+        .iter()
+        .filter(|text| !text.is_empty())
+        .count();
     if n_described == 0 {
         return Err(Error::BadFile {
             path: path.into(),
@@ -65,10 +68,10 @@ pub fn read_label_file(path: &Path, labels: &LabelSet) -> Result<LabelFile> {
     }
     let names = labels.names().iter().map(words_of_name);
     let texts = names
-        .zip(&told.texts)
-        .map(|(name, told)| match told.as_str() {
+        .zip(&descriptions.texts)
+        .map(|(name, text)| match text.as_str() {
             "" => name,
-            told => format!("{name} {told}").trim_start().to_owned(),
+            text => format!("{name} {text}").trim_start().to_owned(),
         });
     Ok(LabelFile {
         texts: texts.collect(),
@@ -76,15 +79,15 @@ pub fn read_label_file(path: &Path, labels: &LabelSet) -> Result<LabelFile> {
     })
 }
 
-/// What was read so far.
-struct Told<'a> {
+/// The texts read so far.
+struct Descriptions<'a> {
     labels: &'a LabelSet,
     texts: Vec<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
-struct Record<'a> {
+struct LabelRecord<'a> {
     #[serde(alias = "uid", alias = "uri")]
     label: Option<Uid>,
     #[serde(borrow, default)]
@@ -95,9 +98,9 @@ struct Record<'a> {
     content: Option<Cow<'a, str>>,
 }
 
-impl Told<'_> {
-    /// Notes a text about a label; labels that the data does not have are passed over.
-    fn tell(&mut self, label: &str, text: &str) -> bool {
+impl Descriptions<'_> {
+    /// Adds a text about a label; false if the data does not have the label.
+    fn add(&mut self, label: &str, text: &str) -> bool {
         let Some(label) = self.labels.find(label) else {
             return false;
         };
@@ -115,7 +118,7 @@ impl Told<'_> {
             if line.text.trim_ascii().is_empty() {
                 continue;
             }
-            let record: Record<'_> = serde_json::from_str(line.text)
+            let record: LabelRecord<'_> = serde_json::from_str(line.text)
                 .map_err(|error| json_error(&line, &error, EXPECTED))?;
             if record.label.is_none() && record.title.is_none() {
                 return Err(line.malformed("neither \"label\" nor \"title\"", EXPECTED));
@@ -128,9 +131,9 @@ impl Told<'_> {
                 }
             }
             // The XC Repository's labels are named by their titles.
-            let known = record.label.is_some_and(|label| self.tell(&label.0, &text));
+            let known = record.label.is_some_and(|label| self.add(&label.0, &text));
             if let Some(title) = record.title.as_deref().filter(|_| !known) {
-                self.tell(title, &text);
+                self.add(title, &text);
             }
         }
         Ok(())
@@ -146,7 +149,7 @@ impl Told<'_> {
             };
             let uri = uri.trim();
             let inner = uri.strip_prefix('<').and_then(|uri| uri.strip_suffix('>'));
-            self.tell(inner.unwrap_or(uri), name);
+            self.add(inner.unwrap_or(uri), name);
         }
         Ok(())
     }
@@ -167,7 +170,7 @@ impl Told<'_> {
             records.check_n_fields(header.len())?;
             for &name in &names {
                 let (uri, name) = (records.field(uri).to_owned(), records.field(name));
-                self.tell(&uri, name);
+                self.add(&uri, name);
             }
         }
         Ok(())
@@ -176,7 +179,7 @@ impl Told<'_> {
     fn read_list(&mut self, lines: &mut Lines<'_>) -> Result<()> {
         let mut number = 0;
         while let Some(line) = lines.next()? {
-            self.tell(&number.to_string(), line.text);
+            self.add(&number.to_string(), line.text);
             number += 1;
         }
         Ok(())
@@ -187,7 +190,7 @@ impl Told<'_> {
 mod tests {
     use super::*;
 
-    fn told(labels: &[&str], file: &str) -> Result<Vec<String>> {
+    fn texts_of(labels: &[&str], file: &str) -> Result<Vec<String>> {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("labels");
         std::fs::write(&path, file).unwrap();
@@ -200,22 +203,25 @@ mod tests {
         let pear = ["pear", "", "17"];
         let json = "{\"label\": \"pear\", \"text\": \"a fruit\"}\n{\"label\": 17, \"text\": \"prime\"}\n{\"label\": \"plum\", \"text\": \"no label\"}\n{\"label\": \"pear\", \"text\": \"green\"}\n";
         assert_eq!(
-            told(&pear, json).unwrap(),
+            texts_of(&pear, json).unwrap(),
             ["pear a fruit green", "", "prime"]
         );
         let xc = "{\"uid\": \"B00\", \"title\": \"pear\", \"content\": \"a fruit\"}\n";
-        assert_eq!(told(&pear, xc).unwrap(), ["pear pear a fruit", "", ""]);
+        assert_eq!(texts_of(&pear, xc).unwrap(), ["pear pear a fruit", "", ""]);
         let uris = ["http://x/1", "http://x/2"];
         let tsv = "<http://x/1>\tPear\n<http://x/2>\tPlum\n<http://x/3>\tFig\n";
-        assert_eq!(told(&uris, tsv).unwrap(), ["Pear", "Plum"]);
+        assert_eq!(texts_of(&uris, tsv).unwrap(), ["Pear", "Plum"]);
         let csv = "uri,label_en,label_de\nhttp://x/2,Plum,\"Pflaume, blau\"\n";
-        assert_eq!(told(&uris, csv).unwrap(), ["", "Plum Pflaume, blau"]);
-        assert_eq!(told(&["0", "1"], "Pear\nPlum\n").unwrap(), ["Pear", "Plum"]);
+        assert_eq!(texts_of(&uris, csv).unwrap(), ["", "Plum Pflaume, blau"]);
+        assert_eq!(
+            texts_of(&["0", "1"], "Pear\nPlum\n").unwrap(),
+            ["Pear", "Plum"]
+        );
     }
 
     #[test]
     fn files_about_other_labels_and_broken_ones_are_errors() {
-        let message = |file| told(&["pear"], file).unwrap_err().to_string();
+        let message = |file| texts_of(&["pear"], file).unwrap_err().to_string();
         assert!(
             message("{\"label\": \"fig\", \"text\": \"x\"}\n").contains("no label of the data")
         );

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use crate::data::LabelSet;
 use crate::data::io::sink::Sink;
-use crate::data::io::source::{Progress, Source};
+use crate::data::io::source::{ReadProgress, Source};
 use crate::error::{Error, Result};
 
-/// What stands between the name of a file of numbered predictions and the ending of the file of probabilities.
+/// Part of a file's name between that of the numbered predictions and the ending of the file of probabilities.
 const PROBABILITIES: &str = ".probabilities";
 
 /// The list that belongs to a file of numbered predictions, or to its probabilities: the file's name with
@@ -64,7 +64,7 @@ pub fn write_label_list(path: &Path, labels: &LabelSet) -> Result<()> {
 /// [`Error::BadFile`] if a name occurs twice; [`Error::Malformed`] and [`Error::Io`].
 pub fn read_label_list(path: &Path) -> Result<LabelSet> {
     let source = Source::open(path)?;
-    let silent = Progress::default();
+    let silent = ReadProgress::default();
     let mut lines = source.lines(&silent)?;
     let (mut labels, mut n_lines) = (LabelSet::default(), 0);
     while let Some(line) = lines.next()? {

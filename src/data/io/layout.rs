@@ -1,4 +1,4 @@
-//! Which files make up a part of a data set.
+//! The files that make up a part of a data set.
 //!
 //! A data set is a file or a directory. In a directory a part is found by file names (`train.jsonl.gz`,
 //! `trn_X_Xf.txt`, `X.tst.npz`, …), the format of a single file by its content. Several formats side by side are
@@ -148,12 +148,14 @@ fn locate_in_directory(directory: &Path, options: &ReadOptions<'_>) -> Result<Ve
             Err(error) => last_error = Some((file, error)),
         }
     }
-    match (found.is_empty(), last_error) {
+    match last_error {
         // A file that is there but is not recognised: the format may be forced, otherwise its error counts.
-        (true, Some((file, error))) => match forced.filter(|format| format.is_single_file()) {
-            Some(format) => Ok(vec![single_file(&file, format)]),
-            None => Err(error),
-        },
+        Some((file, error)) if found.is_empty() => {
+            match forced.filter(|format| format.is_single_file()) {
+                Some(format) => Ok(vec![single_file(&file, format)]),
+                None => Err(error),
+            }
+        }
         _ => Ok(found),
     }
 }

@@ -1,4 +1,4 @@
-//! Reading and writing: which file holds what, in which format, line by line and atomically.
+//! Reading and writing: finding files, recognising their format, reading line by line and writing atomically.
 
 pub(super) mod filter;
 mod formula;

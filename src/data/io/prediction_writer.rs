@@ -81,7 +81,7 @@ impl FromStr for PredictionFormat {
 /// `jsonl`, `csv` and `tsv` are written as they come; `npz` and `sparse` start with counts, so the rows are kept until
 /// [`PredictionWriter::finish`].
 pub struct PredictionWriter<'a, W: Write> {
-    out: Output<W>,
+    out: AnswerOutput<W>,
     format: PredictionFormat,
     label_set: &'a LabelSet,
     probability: Option<&'a Probability<'a>>,
@@ -93,18 +93,18 @@ pub struct PredictionWriter<'a, W: Write> {
 /// From a score to the probability that its answer is right.
 pub type Probability<'a> = dyn Fn(f32) -> Option<f32> + 'a;
 
-enum Output<W: Write> {
+enum AnswerOutput<W: Write> {
     Plain(W),
     Csv {
         writer: Box<csv::Writer<W>>,
-        /// How points are named, once the header is written.
-        key: Option<Key>,
+        /// The naming of points, once the header is written.
+        key: Option<PointKey>,
     },
 }
 
-/// How the rows of a CSV file name their point.
+/// The way in which the rows of a CSV file name their point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Key {
+enum PointKey {
     Id,
     Row,
 }
@@ -113,12 +113,12 @@ impl<'a, W: Write> PredictionWriter<'a, W> {
     /// A writer of answers over these labels.
     pub fn new(out: W, format: PredictionFormat, label_set: &'a LabelSet) -> Self {
         let out = if format == PredictionFormat::Csv {
-            Output::Csv {
+            AnswerOutput::Csv {
                 writer: Box::new(csv::Writer::from_writer(out)),
                 key: None,
             }
         } else {
-            Output::Plain(out)
+            AnswerOutput::Plain(out)
         };
         PredictionWriter {
             out,
@@ -155,26 +155,26 @@ impl<'a, W: Write> PredictionWriter<'a, W> {
     /// # Panics
     /// If a label is not in the label set.
     pub fn push(&mut self, id: Option<&InputId>, answers: &[Scored]) -> io::Result<()> {
-        let point = Point {
+        let point = PointAnswers {
             id,
             row: self.n_points,
             answers,
         };
         let (label_set, probability) = (self.label_set, self.probability);
         match &mut self.out {
-            Output::Csv { writer, key } => {
+            AnswerOutput::Csv { writer, key } => {
                 let key = match *key {
                     Some(key) => key,
                     None => *key.insert(write_header(writer, id)?),
                 };
                 point.write_csv(writer, key, label_set, probability)?;
             }
-            Output::Plain(out) => match self.format {
+            AnswerOutput::Plain(out) => match self.format {
                 PredictionFormat::Jsonl => point.write_json(out, label_set, probability)?,
                 PredictionFormat::Tsv => point.write_tsv(out, label_set, probability)?,
                 _ => {
-                    let answers = answers.iter();
                     let mut row: Vec<(u32, f32)> = answers
+                        .iter()
                         .map(|answer| (answer.label.0, answer.score))
                         .collect();
                     keep_highest(&mut row);
@@ -201,8 +201,8 @@ impl<'a, W: Write> PredictionWriter<'a, W> {
     /// Whatever the underlying writer returns.
     pub fn flush(&mut self) -> io::Result<()> {
         match &mut self.out {
-            Output::Plain(out) => out.flush(),
-            Output::Csv { writer, .. } => writer.flush(),
+            AnswerOutput::Plain(out) => out.flush(),
+            AnswerOutput::Csv { writer, .. } => writer.flush(),
         }
     }
 
@@ -212,8 +212,8 @@ impl<'a, W: Write> PredictionWriter<'a, W> {
     /// Whatever the underlying writer returns.
     pub fn finish(self) -> io::Result<W> {
         let mut out = match self.out {
-            Output::Plain(out) => out,
-            Output::Csv { mut writer, key } => {
+            AnswerOutput::Plain(out) => out,
+            AnswerOutput::Csv { mut writer, key } => {
                 if key.is_none() {
                     write_header(&mut writer, None)?;
                 }
@@ -221,8 +221,10 @@ impl<'a, W: Write> PredictionWriter<'a, W> {
             }
         };
         if is_matrix(self.format) {
-            let scores = self.kept.finish(self.label_set.len());
-            let scores = scores.map_err(io::Error::other)?;
+            let scores = self
+                .kept
+                .finish(self.label_set.len())
+                .map_err(io::Error::other)?;
             write_matrix(&mut out, &scores, self.format)?;
             if let (Some(mut out), Some(probability)) =
                 (self.matrix_of_probabilities, self.probability)
@@ -266,23 +268,26 @@ fn probabilities(scores: &CsrMatrix, probability: &Probability<'_>) -> io::Resul
 }
 
 /// Writes the header of a CSV file whose first point has this id.
-fn write_header<W: Write>(writer: &mut csv::Writer<W>, id: Option<&InputId>) -> io::Result<Key> {
+fn write_header<W: Write>(
+    writer: &mut csv::Writer<W>,
+    id: Option<&InputId>,
+) -> io::Result<PointKey> {
     let (key, name) = match id {
-        Some(_) => (Key::Id, "id"),
-        None => (Key::Row, "row"),
+        Some(_) => (PointKey::Id, "id"),
+        None => (PointKey::Row, "row"),
     };
     writer.write_record([name, "rank", "label", "score", "probability"])?;
     Ok(key)
 }
 
 /// A point with its answers.
-struct Point<'p> {
+struct PointAnswers<'p> {
     id: Option<&'p InputId>,
     row: usize,
     answers: &'p [Scored],
 }
 
-impl Point<'_> {
+impl PointAnswers<'_> {
     fn write_json(
         &self,
         out: &mut impl Write,
@@ -318,18 +323,19 @@ impl Point<'_> {
     fn write_csv<W: Write>(
         &self,
         writer: &mut csv::Writer<W>,
-        key: Key,
+        key: PointKey,
         label_set: &LabelSet,
         probability: Option<&Probability<'_>>,
     ) -> io::Result<()> {
         let key = match key {
-            Key::Id => self.id.map_or(String::new(), InputId::to_string),
-            Key::Row => self.row.to_string(),
+            PointKey::Id => self.id.map_or(String::new(), InputId::to_string),
+            PointKey::Row => self.row.to_string(),
         };
         let key = formula::guarded(&key);
         for (answer_idx, answer) in self.answers.iter().enumerate() {
-            let probability = probability.and_then(|of| of(answer.score));
-            let probability = probability.map_or(String::new(), |value| value.to_string());
+            let probability = probability
+                .and_then(|of| of(answer.score))
+                .map_or(String::new(), |value| value.to_string());
             writer.write_record([
                 &*key,
                 &(answer_idx + 1).to_string(),

@@ -1,5 +1,6 @@
 //! Reading predictions: ranked labels with scores for each point, in any format that is written.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
@@ -16,7 +17,7 @@ use crate::data::formats::records::Records;
 use crate::data::formats::sparse_text::{parse_header, read_rows};
 use crate::data::formats::table::split_header;
 use crate::data::io::formula;
-use crate::data::io::source::{Lines, Progress, Source, excerpt, is_stream};
+use crate::data::io::source::{Lines, ReadProgress, Source, excerpt, is_stream};
 use crate::data::{Dataset, LabelSet, Texts};
 use crate::error::{Error, Result};
 use crate::ids::{LabelId, Scored};
@@ -28,11 +29,11 @@ const EXPECTED: &str =
 /// The points and labels that predictions are for.
 #[derive(Clone, Copy, Debug)]
 pub struct PredictionShape<'a> {
-    /// How many points there are.
+    /// Number of points.
     pub n_points: usize,
     /// The labels of the data.
     pub label_set: &'a LabelSet,
-    /// How many of them, counted from the first, the training data has.
+    /// Number of them that the training data has; those are the first ones.
     pub n_trained: usize,
     /// The ids of the points, if they have any.
     pub ids: Option<&'a Texts>,
@@ -53,15 +54,18 @@ impl<'a> PredictionShape<'a> {
 /// Whether predictions name their labels by number, so that they need the list those numbers come from.
 ///
 /// # Errors
-/// As [`read_predictions`].
+/// Those of [`read_predictions`].
 pub fn has_numbered_labels(path: &Path) -> Result<bool> {
     if is_stream(path) {
         return Ok(false);
     }
     let head = Source::file(path).head(4096)?;
-    let first_line = head.split(|&byte| byte == b'\n').next();
-    let first_line = String::from_utf8_lossy(first_line.unwrap_or_default());
-    Ok(head.starts_with(b"PK") || parse_header::<2>(&first_line).is_some())
+    Ok(head.starts_with(b"PK") || parse_header::<2>(&first_line(&head)).is_some())
+}
+
+fn first_line(head: &[u8]) -> Cow<'_, str> {
+    let end = memchr::memchr(b'\n', head).unwrap_or(head.len());
+    String::from_utf8_lossy(&head[..end])
 }
 
 /// Reads predictions: JSON Lines, CSV or TSV as [`crate::data::PredictionWriter`] writes them, a SciPy CSR npz, or
@@ -77,10 +81,9 @@ pub fn has_numbered_labels(path: &Path) -> Result<bool> {
 pub fn read_predictions(path: &Path, shape: &PredictionShape<'_>) -> Result<Vec<Vec<Scored>>> {
     let source = Source::open(path)?;
     let head = source.head(4096)?;
-    let silent = Progress::default();
+    let silent = ReadProgress::default();
     let start = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head);
-    let first_line = start.split(|&byte| byte == b'\n').next();
-    let first_line = String::from_utf8_lossy(first_line.unwrap_or_default());
+    let first_line = first_line(&start);
     let mut rows = Vec::new();
     let mut n_columns = None;
     if start.starts_with(b"PK") {
@@ -145,7 +148,7 @@ fn check_shape(
 }
 
 /// Collects answers that come one by one, by the key of their point.
-struct Answers<'a> {
+struct AnswerCollector<'a> {
     n_points: usize,
     /// The point of an id; `None` if several have it.
     by_id: Option<HashMap<&'a str, Option<usize>>>,
@@ -153,7 +156,7 @@ struct Answers<'a> {
     rows: Vec<Vec<(u32, f32)>>,
 }
 
-impl<'a> Answers<'a> {
+impl<'a> AnswerCollector<'a> {
     fn new(shape: &PredictionShape<'a>) -> Self {
         let by_id = shape.ids.map(|ids| {
             let mut by_id = HashMap::with_capacity(ids.len());
@@ -165,7 +168,7 @@ impl<'a> Answers<'a> {
             }
             by_id
         });
-        Answers {
+        AnswerCollector {
             n_points: shape.n_points,
             by_id,
             label_set: shape.label_set.clone(),
@@ -219,7 +222,7 @@ impl<'a> Answers<'a> {
     }
 }
 
-/// Where a CSV file of answers has what.
+/// The columns of a CSV file of answers.
 struct AnswerColumns {
     id: Option<usize>,
     row: Option<usize>,
@@ -254,7 +257,7 @@ fn read_csv(lines: Lines<'_>, shape: &PredictionShape<'_>) -> Result<Vec<Vec<Sco
     let n_columns = records.fields().len();
     let columns = AnswerColumns::find(records.fields())
         .map_err(|problem| records.malformed(problem.found, problem.expected))?;
-    let mut answers = Answers::new(shape);
+    let mut answers = AnswerCollector::new(shape);
     while records.advance()? {
         records.check_n_fields(n_columns)?;
         let by_id = columns.id.filter(|_| shape.ids.is_some());
@@ -264,11 +267,11 @@ fn read_csv(lines: Lines<'_>, shape: &PredictionShape<'_>) -> Result<Vec<Vec<Sco
             (None, None, id) => {
                 answers.point_of_id(&formula::plain(records.field(id.unwrap_or_default())))
             }
-        };
-        let point = point.map_err(|problem| records.malformed(problem.found, problem.expected))?;
-        let score = records.field(columns.score);
-        let score = parse_finite(score.trim_ascii()).ok_or_else(|| {
-            records.malformed(format!("score {}", excerpt(score)), "a finite number")
+        }
+        .map_err(|problem| records.malformed(problem.found, problem.expected))?;
+        let field = records.field(columns.score);
+        let score = parse_finite(field.trim_ascii()).ok_or_else(|| {
+            records.malformed(format!("score {}", excerpt(field)), "a finite number")
         })?;
         answers.push(point, &formula::plain(records.field(columns.label)), score);
     }
@@ -276,7 +279,7 @@ fn read_csv(lines: Lines<'_>, shape: &PredictionShape<'_>) -> Result<Vec<Vec<Sco
 }
 
 fn read_tsv(lines: &mut Lines<'_>, shape: &PredictionShape<'_>) -> Result<Vec<Vec<Scored>>> {
-    let mut answers = Answers::new(shape);
+    let mut answers = AnswerCollector::new(shape);
     while let Some(line) = lines.next()? {
         if line.text.is_empty() {
             continue;
@@ -327,7 +330,7 @@ fn read_json(
         if line.text.trim_ascii().is_empty() {
             continue;
         }
-        let record: Record =
+        let record: PredictionRecord =
             serde_json::from_str(line.text).map_err(|error| json_error(&line, &error, EXPECTED))?;
         let mut row = Vec::with_capacity(record.labels.0.len());
         for (name, score) in record.labels.0 {
@@ -343,7 +346,7 @@ fn read_json(
 
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
-struct Record {
+struct PredictionRecord {
     labels: Named,
 }
 

@@ -18,7 +18,7 @@ const TOKENIZER: &str = "tokenizer.json";
 /// The word pieces alone, one per line.
 const VOCABULARY: &str = "vocab.txt";
 
-/// What a directory of a pretrained transformer holds.
+/// The contents of a directory of a pretrained transformer.
 #[derive(Clone, Debug)]
 pub struct Pretrained {
     directory: PathBuf,
@@ -26,11 +26,11 @@ pub struct Pretrained {
     pub config: String,
     /// `model.safetensors`.
     pub weights: Vec<u8>,
-    /// How texts become word pieces.
+    /// The source of the tokeniser.
     pub tokenizer: TokenizerSource,
 }
 
-/// How texts become word pieces.
+/// The rules by which texts become word pieces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenizerSource {
     /// `tokenizer.json`.
@@ -131,14 +131,13 @@ fn read_tokenizer(directory: &Path) -> Result<TokenizerSource> {
     if !vocabulary.is_file() {
         return Ok(TokenizerSource::Missing);
     }
-    let settings = directory.join("tokenizer_config.json");
-    let settings = if settings.is_file() {
-        read_text(&settings)?
+    let path = directory.join("tokenizer_config.json");
+    let settings: serde_json::Value = if path.is_file() {
+        serde_json::from_str(&read_text(&path)?).unwrap_or_default()
     } else {
-        String::new()
+        serde_json::Value::default()
     };
     // BERT's own default is to lowercase.
-    let settings: serde_json::Value = serde_json::from_str(&settings).unwrap_or_default();
     let lowercase = settings["do_lower_case"].as_bool().unwrap_or(true);
     Ok(TokenizerSource::Vocabulary(
         read_text(&vocabulary)?,

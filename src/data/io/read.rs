@@ -9,20 +9,20 @@ use crate::data::formats::{
 };
 use crate::data::io::layout::{Layout, locate};
 use crate::data::io::recognise::{first_line, recognise};
-use crate::data::io::source::{Line, Progress, Source};
+use crate::data::io::source::{Line, ReadProgress, Source};
 use crate::data::{Columns, Dataset, Format, LabelSet, Part, Summary, Texts};
 use crate::error::{Error, Result};
 
-/// How to read a data set.
+/// Options for reading a data set.
 #[derive(Clone, Copy, Default)]
 pub struct ReadOptions<'a> {
     /// The format, if it is not to be recognised by content.
     pub format: Option<Format>,
-    /// Which part of a directory; a single file can be read as either.
+    /// The part of a directory; a single file can be read as either.
     pub part: Part,
     /// Labels that are already known: they keep their ids, others are appended.
     pub known_labels: Option<&'a LabelSet>,
-    /// Which columns of a CSV or TSV file to read.
+    /// The columns of a CSV or TSV file to read.
     pub columns: Columns<'a>,
     /// Called with the bytes read so far and in total, as they are on disk.
     pub on_progress: Option<&'a (dyn Fn(u64, u64) + Sync)>,
@@ -43,7 +43,7 @@ pub fn read(path: &Path, options: &ReadOptions<'_>) -> Result<(Dataset, Summary)
         .files()
         .map(|file| Source::file(file).n_bytes())
         .sum();
-    let progress = Progress::new(n_total, options.on_progress);
+    let progress = ReadProgress::new(n_total, options.on_progress);
     let reader = Reader {
         points: Source::file(&layout.points),
         layout: &layout,
@@ -57,7 +57,7 @@ pub fn read(path: &Path, options: &ReadOptions<'_>) -> Result<(Dataset, Summary)
 /// Reads a data set of a single-file format from memory; errors refer to it as `name`.
 ///
 /// # Errors
-/// As [`read`].
+/// Those of [`read`].
 pub fn read_bytes(
     name: &str,
     bytes: &[u8],
@@ -82,7 +82,7 @@ pub fn read_bytes(
         texts: None,
     };
     check_columns(&layout, &options.columns)?;
-    let progress = Progress::new(source.n_bytes(), options.on_progress);
+    let progress = ReadProgress::new(source.n_bytes(), options.on_progress);
     let reader = Reader {
         points: source,
         layout: &layout,
@@ -99,7 +99,7 @@ struct Reader<'a> {
     layout: &'a Layout,
     columns: Columns<'a>,
     builder: Builder,
-    progress: &'a Progress<'a>,
+    progress: &'a ReadProgress<'a>,
 }
 
 impl Reader<'_> {
@@ -283,7 +283,7 @@ impl Reader<'_> {
         }
         let fits = match declared {
             Some(n_labels) => names.len() == n_labels,
-            None => n_seen <= names.len(),
+            None => names.len() >= n_seen,
         };
         if !fits {
             let problem = format!(
@@ -301,7 +301,7 @@ impl Reader<'_> {
     }
 }
 
-/// That columns are named only for a format that has them.
+/// Checks that columns are named only for a format that has them.
 fn check_columns(layout: &Layout, columns: &Columns<'_>) -> Result<()> {
     let format = layout.format;
     if !columns.are_given() || format.has_columns() {
@@ -339,13 +339,13 @@ fn push_labels(builder: &mut Builder, row: impl Iterator<Item = (u32, f32)>) -> 
 /// Drops blank lines after the last name, which many editors leave.
 fn drop_blank_tail(names: &mut Texts, n_names: usize) {
     let is_tail_blank = names.iter().skip(n_names).all(str::is_empty);
-    if n_names < names.len() && is_tail_blank {
+    if names.len() > n_names && is_tail_blank {
         *names = names.iter().take(n_names).collect();
     }
 }
 
 /// Label names, one per line.
-fn read_names(path: &Path, progress: &Progress<'_>) -> Result<Texts> {
+fn read_names(path: &Path, progress: &ReadProgress<'_>) -> Result<Texts> {
     let source = Source::file(path);
     let mut lines = source.lines(progress)?;
     let mut names = Texts::default();

@@ -1,4 +1,4 @@
-//! Which format a file has: by its first lines, and only where these do not show it by the ending of its name.
+//! Recognition of a file's format: by its first lines, and only where these do not show it by the ending of its name.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::data::io::unknown::{foreign_format, is_npz, unknown_format};
 use crate::data::{Columns, Format};
 use crate::error::{Error, Result};
 
-/// How much of a file recognition looks at.
+/// Bytes of a file that recognition looks at.
 const HEAD_BYTES: usize = 64 * 1024;
 
 /// The format of a file.
@@ -30,19 +30,21 @@ pub(in crate::data) fn recognise(source: &Source<'_>, columns: &Columns<'_>) -> 
         return Err(bad_file(problem));
     }
     // Invalid UTF-8 is reported by the reader, which knows the offset.
-    let text = String::from_utf8_lossy(&head);
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    recognise_text(text, columns)
+    let text = String::from_utf8_lossy(without_byte_order_mark(&head));
+    recognise_text(&text, columns)
         .or_else(|| by_ending(source.path()))
-        .ok_or_else(|| bad_file(unknown_format(text)))
+        .ok_or_else(|| bad_file(unknown_format(&text)))
 }
 
 /// The first line of a file that is not blank.
 pub(in crate::data) fn first_line(source: &Source<'_>) -> Result<String> {
     let head = source.head(HEAD_BYTES)?;
-    let text = String::from_utf8_lossy(&head);
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    Ok(lines(text).next().unwrap_or_default().to_owned())
+    let text = String::from_utf8_lossy(without_byte_order_mark(&head));
+    Ok(lines(&text).next().unwrap_or_default().to_owned())
+}
+
+fn without_byte_order_mark(head: &[u8]) -> &[u8] {
+    head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head)
 }
 
 fn lines(text: &str) -> impl Iterator<Item = &str> {
@@ -52,11 +54,11 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
 /// The format of a file named `.csv` or `.tsv`, compressed or not.
 pub(in crate::data) fn by_ending(path: &Path) -> Option<Format> {
     let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
-    let name = name.strip_suffix(".gz").unwrap_or(&name);
-    let name = name.strip_suffix(".zst").unwrap_or(name);
+    let gunzipped = name.strip_suffix(".gz").unwrap_or(&name);
+    let plain = gunzipped.strip_suffix(".zst").unwrap_or(gunzipped);
     [Format::Csv, Format::Tsv]
         .into_iter()
-        .find(|format| name.ends_with(&format!(".{format}")))
+        .find(|format| plain.ends_with(&format!(".{format}")))
 }
 
 fn recognise_text(text: &str, columns: &Columns<'_>) -> Option<Format> {

@@ -16,10 +16,10 @@ use crate::error::{Error, Result};
 pub struct Sink {
     path: PathBuf,
     temporary: Option<PathBuf>,
-    encoder: Option<Encoder>,
+    compressor: Option<Compressor>,
 }
 
-enum Encoder {
+enum Compressor {
     Plain(BufWriter<File>),
     Gzip(GzEncoder<BufWriter<File>>),
     Zstd(zstd::Encoder<'static, BufWriter<File>>),
@@ -53,15 +53,15 @@ impl Sink {
         let mut sink = Sink {
             path: path.to_path_buf(),
             temporary,
-            encoder: None,
+            compressor: None,
         };
         let file = BufWriter::with_capacity(256 * 1024, file.map_err(fail)?);
-        let encoder = match ending {
-            "gz" => Encoder::Gzip(GzEncoder::new(file, flate2::Compression::default())),
-            "zst" => Encoder::Zstd(zstd::Encoder::new(file, 0).map_err(fail)?),
-            _ => Encoder::Plain(file),
+        let compressor = match ending {
+            "gz" => Compressor::Gzip(GzEncoder::new(file, flate2::Compression::default())),
+            "zst" => Compressor::Zstd(zstd::Encoder::new(file, 0).map_err(fail)?),
+            _ => Compressor::Plain(file),
         };
-        sink.encoder = Some(encoder);
+        sink.compressor = Some(compressor);
         Ok(sink)
     }
 
@@ -70,10 +70,10 @@ impl Sink {
     /// # Errors
     /// [`Error::Io`] if it cannot be written or moved.
     pub fn finish(mut self) -> Result<()> {
-        let Some(encoder) = self.encoder.take() else {
+        let Some(compressor) = self.compressor.take() else {
             return Ok(());
         };
-        let finished = encoder.finish().and_then(|()| match &self.temporary {
+        let finished = compressor.finish().and_then(|()| match &self.temporary {
             Some(temporary) => fs::rename(temporary, &self.path),
             None => Ok(()),
         });
@@ -81,12 +81,12 @@ impl Sink {
     }
 }
 
-impl Encoder {
+impl Compressor {
     fn finish(self) -> io::Result<()> {
         let mut file = match self {
-            Encoder::Plain(file) => file,
-            Encoder::Gzip(encoder) => encoder.finish()?,
-            Encoder::Zstd(encoder) => encoder.finish()?,
+            Compressor::Plain(file) => file,
+            Compressor::Gzip(encoder) => encoder.finish()?,
+            Compressor::Zstd(encoder) => encoder.finish()?,
         };
         file.flush()?;
         let is_file = file.get_ref().metadata()?.is_file();
@@ -99,10 +99,10 @@ impl Encoder {
 
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match &mut self.encoder {
-            Some(Encoder::Plain(file)) => file.write(bytes),
-            Some(Encoder::Gzip(encoder)) => encoder.write(bytes),
-            Some(Encoder::Zstd(encoder)) => encoder.write(bytes),
+        match &mut self.compressor {
+            Some(Compressor::Plain(file)) => file.write(bytes),
+            Some(Compressor::Gzip(encoder)) => encoder.write(bytes),
+            Some(Compressor::Zstd(encoder)) => encoder.write(bytes),
             None => Err(io::Error::other("the file is complete")),
         }
     }

@@ -16,10 +16,10 @@ use crate::error::{Error, Result};
 
 const READ_BYTES: usize = 256 * 1024;
 
-/// A longer line is refused: no document is that long, but a binary file is, or a small archive of one endless line.
+/// Upper bound of a line's bytes: no document is that long, but a binary file is, or a small archive of one endless line.
 pub(in crate::data) const MAX_LINE_BYTES: usize = 64 << 20;
 
-/// Where bytes come from.
+/// A source of bytes.
 #[derive(Clone, Debug)]
 pub(in crate::data) struct Source<'a> {
     path: PathBuf,
@@ -80,7 +80,10 @@ impl<'a> Source<'a> {
     }
 
     /// The lines, decompressed.
-    pub(in crate::data) fn lines<'b>(&'b self, progress: &'b Progress<'b>) -> Result<Lines<'b>> {
+    pub(in crate::data) fn lines<'b>(
+        &'b self,
+        progress: &'b ReadProgress<'b>,
+    ) -> Result<Lines<'b>> {
         let raw: Box<dyn Read + 'b> = match &self.bytes {
             Some(bytes) => Box::new(Cursor::new(&bytes[..])),
             // Sources are opened more than once: to recognise their format, then to read them.
@@ -106,7 +109,7 @@ impl<'a> Source<'a> {
     /// # Errors
     /// [`Error::BadFile`] if there is nothing at all.
     pub(in crate::data) fn head(&self, n_bytes: usize) -> Result<Vec<u8>> {
-        let silent = Progress::default();
+        let silent = ReadProgress::default();
         let mut lines = self.lines(&silent)?;
         let mut head = Vec::new();
         let mut chunk = [0u8; 8192];
@@ -134,25 +137,25 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Whether a path leads to a pipe, a socket or a device: what can be read only once.
+/// Whether a path leads to a pipe, a socket or a device, which can be read only once.
 pub(in crate::data) fn is_stream(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
 
 /// Counts the bytes read from all files of a data set and reports them to the caller.
 #[derive(Default)]
-pub(in crate::data) struct Progress<'a> {
+pub(in crate::data) struct ReadProgress<'a> {
     n_total: u64,
     n_done: Cell<u64>,
     report: Option<&'a (dyn Fn(u64, u64) + Sync)>,
 }
 
-impl<'a> Progress<'a> {
+impl<'a> ReadProgress<'a> {
     pub(in crate::data) fn new(
         n_total: u64,
         report: Option<&'a (dyn Fn(u64, u64) + Sync)>,
     ) -> Self {
-        Progress {
+        ReadProgress {
             n_total,
             n_done: Cell::new(0),
             report,
@@ -170,7 +173,7 @@ impl<'a> Progress<'a> {
 
 struct CountingReader<'a> {
     inner: Box<dyn Read + 'a>,
-    progress: &'a Progress<'a>,
+    progress: &'a ReadProgress<'a>,
 }
 
 impl Read for CountingReader<'_> {
@@ -293,7 +296,7 @@ impl<'a> Lines<'a> {
         })
     }
 
-    /// The next line without its end, or nothing at the end of the file.
+    /// The next line without its end; `None` at the end of the file.
     ///
     /// # Errors
     /// If the file cannot be read or decompressed, or the line is too long or not UTF-8. After
@@ -301,8 +304,8 @@ impl<'a> Lines<'a> {
     pub(in crate::data) fn next(&mut self) -> Result<Option<Line<'_>>> {
         let line = self.next_with_end()?;
         Ok(line.map(|line| {
-            let text = line.text.strip_suffix('\n').unwrap_or(line.text);
-            let text = text.strip_suffix('\r').unwrap_or(text);
+            let before_feed = line.text.strip_suffix('\n').unwrap_or(line.text);
+            let text = before_feed.strip_suffix('\r').unwrap_or(before_feed);
             Line { text, ..line }
         }))
     }
@@ -310,7 +313,7 @@ impl<'a> Lines<'a> {
     /// The next line with its end, for formats in which a line break can be part of a value.
     ///
     /// # Errors
-    /// As [`Lines::next`].
+    /// Those of [`Lines::next`].
     pub(in crate::data) fn next_with_end(&mut self) -> Result<Option<Line<'_>>> {
         let Some(range) = self.next_range()? else {
             return Ok(None);

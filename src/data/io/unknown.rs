@@ -1,4 +1,4 @@
-//! Files in no format that is read: what they are, and the way out.
+//! Errors for files in an unsupported format: what the file is, and how to convert it.
 //!
 //! Files of other programs are recognised by their first bytes. For any other file the error shows its first line
 //! and an example of the nearest format, which is the one with the same separator: CSV for commas, TSV for tabs,
@@ -8,7 +8,7 @@ use crate::data::Format;
 use crate::data::formats::number::{parse_finite, parse_integer};
 use crate::data::io::source::excerpt;
 
-/// First bytes of files of other programs, what they are, and how to get from there to a format that is read.
+/// First bytes of files of other programs, their names, and how to convert them to a supported format.
 const FOREIGN: [(&[u8], &str, &str); 10] = [
     (
         b"PAR1",
@@ -55,7 +55,7 @@ pub(in crate::data) fn is_npz(head: &[u8]) -> bool {
     first_zip_entry(head).is_some_and(|name| name.ends_with(b".npy"))
 }
 
-/// What is wrong with a file of another program and what to do, if it is one.
+/// The error for a file of another program, with the remedy; `None` if it is not such a file.
 pub(in crate::data) fn foreign_format(head: &[u8]) -> Option<String> {
     let problem =
         |what: &str, remedy: &str| Some(format!("is {what}, which is not read: {remedy}"));
@@ -103,7 +103,7 @@ fn first_zip_entry(head: &[u8]) -> Option<&[u8]> {
     Some(&name[..n_bytes.min(name.len())])
 }
 
-/// What is wrong with a text in no known format, with an example of the nearest one.
+/// The error for a text in no known format, with an example of the nearest one.
 pub(in crate::data) fn unknown_format(text: &str) -> String {
     let mut lines = text.lines().filter(|line| !line.trim_ascii().is_empty());
     let Some(first) = lines.next() else {

@@ -1,7 +1,7 @@
 //! Writing a data set in any format, and reporting what the format could not hold.
 //!
-//! What a format cannot hold is left out and reported as a [`ConversionLoss`]; where leaving it out would make the result wrong
-//! (label names that would be read as others), writing is refused.
+//! Parts that a format cannot hold are left out and reported as a [`ConversionLoss`]; where leaving them out would make
+//! the result wrong (label names that would be read as others), writing is refused.
 
 use std::fmt;
 use std::fs;
@@ -28,13 +28,13 @@ pub enum ConversionLoss {
     Texts,
     /// The sparse features.
     Features,
-    /// That many relevances other than 1.
+    /// Relevances other than 1, and their number.
     Relevances(usize),
-    /// That many labels without a point.
+    /// Labels without a point, and their number.
     UnusedLabels(usize),
-    /// The line breaks, tabs or label prefixes in that many texts, replaced by others.
+    /// Line breaks, tabs or label prefixes, replaced by others, and the number of texts.
     ChangedTexts(usize),
-    /// Nothing for this library, but other readers will split that many label names at their spaces.
+    /// Number of label names that other readers will split at their spaces; nothing is lost for this library.
     SpacedNames(usize),
 }
 
@@ -62,12 +62,12 @@ impl fmt::Display for ConversionLoss {
     }
 }
 
-/// What was written.
+/// The result of writing a data set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Written {
     /// The files.
     pub files: Vec<PathBuf>,
-    /// What they do not hold.
+    /// Parts of the data set that they do not hold.
     pub losses: Vec<ConversionLoss>,
 }
 
@@ -81,8 +81,9 @@ pub struct Written {
 /// [`Error::BadFile`] if the format needs what the data set lacks or cannot tell its label names apart,
 /// [`Error::Io`] if a file cannot be written.
 pub fn write(dataset: &Dataset, format: Format, path: &Path, part: Part) -> Result<Written> {
-    let losses = check(dataset, format, path)?;
-    let mut writer = Writer {
+    check(dataset, format, path)?;
+    let losses = losses(dataset, format);
+    let mut writer = DatasetWriter {
         dataset,
         files: Vec::new(),
     };
@@ -110,12 +111,12 @@ pub fn write(dataset: &Dataset, format: Format, path: &Path, part: Part) -> Resu
     })
 }
 
-struct Writer<'a> {
+struct DatasetWriter<'a> {
     dataset: &'a Dataset,
     files: Vec<PathBuf>,
 }
 
-impl Writer<'_> {
+impl DatasetWriter<'_> {
     fn write_single(&mut self, format: Format, path: &Path, names: &Path) -> Result<()> {
         let dataset = self.dataset;
         match format {
@@ -214,24 +215,23 @@ impl Writer<'_> {
     }
 }
 
-/// What will be lost.
+/// Checks that the result would not be wrong.
 ///
 /// # Errors
-/// [`Error::BadFile`] if the result would be wrong.
-fn check(dataset: &Dataset, format: Format, path: &Path) -> Result<Vec<ConversionLoss>> {
+/// [`Error::BadFile`] if it would.
+fn check(dataset: &Dataset, format: Format, path: &Path) -> Result<()> {
     let refuse = |problem: String| {
         Err(Error::BadFile {
             path: path.to_path_buf(),
             problem,
         })
     };
-    let holds_both = format == Format::Pecos;
     if format.needs_features() && dataset.features().is_none() {
         return refuse(format!(
             "{format} holds sparse features, the data set has texts only: compute tf-idf features first"
         ));
     }
-    if !format.needs_features() && !holds_both && dataset.texts().is_none() {
+    if !holds_features(format) && dataset.texts().is_none() {
         return refuse(format!(
             "{format} holds texts, the data set has sparse features only: choose xc, xc-split or pecos"
         ));
@@ -247,33 +247,28 @@ fn check(dataset: &Dataset, format: Format, path: &Path) -> Result<Vec<Conversio
             "{format} cannot hold the label name {name:?}: rename it, or choose jsonl"
         ));
     }
+    Ok(())
+}
+
+/// The parts of the data set that will be lost.
+fn losses(dataset: &Dataset, format: Format) -> Vec<ConversionLoss> {
     let mut losses = Vec::new();
-    let holds_ids = matches!(
-        format,
-        Format::Jsonl | Format::Csv | Format::Tsv | Format::XcJson | Format::LibMultiLabel
-    );
-    if dataset.ids().is_some() && !holds_ids {
+    if dataset.ids().is_some() && !holds_ids(format) {
         losses.push(ConversionLoss::Ids);
     }
     if dataset.texts().is_some() && format.needs_features() {
         losses.push(ConversionLoss::Texts);
     }
-    if dataset.features().is_some() && !format.needs_features() && !holds_both {
+    if dataset.features().is_some() && !holds_features(format) {
         losses.push(ConversionLoss::Features);
     }
-    let holds_relevances = matches!(
-        format,
-        Format::Jsonl
-            | Format::Csv
-            | Format::Tsv
-            | Format::XcJson
-            | Format::XcSplit
-            | Format::Pecos
-            | Format::Text2Text
-    );
-    let relevances = dataset.labels().values().iter();
-    let n_weighted = relevances.filter(|relevance| **relevance != 1.0).count();
-    if n_weighted > 0 && !holds_relevances {
+    let n_weighted = dataset
+        .labels()
+        .values()
+        .iter()
+        .filter(|relevance| **relevance != 1.0)
+        .count();
+    if n_weighted > 0 && !holds_relevances(format) {
         losses.push(ConversionLoss::Relevances(n_weighted));
     }
     let n_unused = n_unused_labels(dataset);
@@ -284,17 +279,43 @@ fn check(dataset: &Dataset, format: Format, path: &Path) -> Result<Vec<Conversio
     if n_changed > 0 {
         losses.push(ConversionLoss::ChangedTexts(n_changed));
     }
-    let names = dataset.label_set().names().iter();
-    let n_spaced = names
+    let n_spaced = dataset
+        .label_set()
+        .names()
+        .iter()
         .filter(|name| name.contains(char::is_whitespace))
         .count();
     if n_spaced > 0 && format == Format::Annif {
         losses.push(ConversionLoss::SpacedNames(n_spaced));
     }
-    Ok(losses)
+    losses
 }
 
-/// Whether labels appear only by name in their points, so that a label without a point is lost.
+fn holds_features(format: Format) -> bool {
+    format.needs_features() || format == Format::Pecos
+}
+
+fn holds_ids(format: Format) -> bool {
+    matches!(
+        format,
+        Format::Jsonl | Format::Csv | Format::Tsv | Format::XcJson | Format::LibMultiLabel
+    )
+}
+
+fn holds_relevances(format: Format) -> bool {
+    matches!(
+        format,
+        Format::Jsonl
+            | Format::Csv
+            | Format::Tsv
+            | Format::XcJson
+            | Format::XcSplit
+            | Format::Pecos
+            | Format::Text2Text
+    )
+}
+
+/// Whether labels appear only by name in their points: a label without a point is lost.
 fn names_only(format: Format) -> bool {
     matches!(
         format,

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use super::dropout::{Dropout, Site};
 use super::layer::{LayerStep, drop_rows, norm_backward};
 use super::shape::Shape;
-use super::shard::{Shard, Sums, Tape, pack};
+use super::shard::{GradientSums, Shard, Tape, pack};
 use super::weights::{Layer, Weight, Weights};
 use crate::encoder::Parameter;
 use crate::kernels::Kernels;
@@ -223,7 +223,7 @@ impl Body {
         pass.shards_mut().par_iter_mut().for_each(|shard| {
             let mut state = std::mem::take(&mut shard.deltas.state);
             drop_rows(dropout, Site::Embedding, shard, &mut state);
-            let Sums {
+            let GradientSums {
                 output_gamma: d_gamma,
                 output_beta: d_beta,
                 ..
@@ -280,9 +280,12 @@ impl Body {
             let dense = std::iter::once(positions).chain(types).chain(norm);
             parameters.extend(dense.flat_map(|weight| weight.parameters(1.0)));
         }
-        let layers = layers[self.first_trained..].iter_mut();
-        let weights = layers.flat_map(Layer::all_mut);
-        parameters.extend(weights.flat_map(|weight| weight.parameters(1.0)));
+        let trained = layers[self.first_trained..].iter_mut();
+        parameters.extend(
+            trained
+                .flat_map(Layer::all_mut)
+                .flat_map(|weight| weight.parameters(1.0)),
+        );
         parameters
     }
 }
@@ -302,8 +305,7 @@ impl TransformerPass {
             *by_word = Groups::new(n_words);
         }
         by_word.group((0u32..).zip(shards).flat_map(|(shard_idx, shard)| {
-            let tokens = shard.tokens.iter().zip(0u32..);
-            tokens.map(move |(&word, token)| (word, (shard_idx, token)))
+            (shard.tokens.iter().zip(0u32..)).map(move |(&word, token)| (word, (shard_idx, token)))
         }));
         word_gradients.resize(by_word.keys().len() * h, 0.0);
         let by_word = &*by_word;

@@ -6,7 +6,7 @@
 use crate::encoder::StepSeed;
 use crate::random::Random;
 
-/// Where in the network values are dropped.
+/// A place in the network at which values are dropped.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Site {
     /// The sum of the embeddings, after its norm.
@@ -37,7 +37,7 @@ pub(super) struct Dropout {
 }
 
 impl Dropout {
-    /// Nothing is dropped.
+    /// No dropout.
     pub(super) const NONE: Dropout = Dropout {
         share: 0.0,
         seed: StepSeed { seed: 0, step: 0 },

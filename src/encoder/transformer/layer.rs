@@ -11,8 +11,8 @@
 use super::attention::Heads;
 use super::dropout::{Dropout, RowKey, Site};
 use super::shape::Shape;
-use super::shard::{NormTape, Shard, Sums, Tape};
-use super::weights::{Layer, Norm};
+use super::shard::{GradientSums, NormTape, Shard, Tape};
+use super::weights::{Layer, LayerNorm};
 use crate::kernels::{Kernels, Normed};
 use crate::matrix::Output;
 
@@ -91,7 +91,7 @@ impl Layer {
         sums.clear(step.shape);
         let (kernels, inner) = (Kernels::detect(), step.shape.inner);
 
-        let Sums {
+        let GradientSums {
             output_gamma,
             output_beta,
             ..
@@ -120,7 +120,7 @@ impl Layer {
         }
         self.inner.backward(&deltas.inner, state, Output::Add);
 
-        let Sums {
+        let GradientSums {
             attention_gamma,
             attention_beta,
             ..
@@ -157,7 +157,7 @@ impl Layer {
 struct Residual<'a> {
     input: &'a [f32],
     bias: &'a [f32],
-    norm: &'a Norm,
+    norm: &'a LayerNorm,
     dropout: Dropout,
     site: Site,
 }
@@ -185,7 +185,7 @@ impl Residual<'_> {
 
 /// Through a layer norm, one row per token; adds to the sums for γ and β.
 pub(super) fn norm_backward(
-    norm: &Norm,
+    norm: &LayerNorm,
     tape: &NormTape,
     deltas: &mut [f32],
     d_gamma: &mut [f32],

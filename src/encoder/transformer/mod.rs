@@ -17,7 +17,7 @@ mod weights;
 
 pub(crate) use shape::{Architecture, Shape};
 
-use crate::config::EncoderConfig;
+use crate::config::{Config, EncoderConfig, Pooling, Recipe};
 use crate::data::Pretrained;
 use crate::encoder::{
     Encoder, EncoderSizes, NamedTensor, Parameter, StepSeed, TakeTensor, TrainableEncoder,
@@ -33,15 +33,15 @@ use body::{Body, TransformerPass};
 use dropout::Dropout;
 use weights::{Linear, Weight, Weights};
 
-/// Tokens embedded at once in inference.
+/// Tokens per batch in inference.
 const INFER_TOKENS: usize = 4096;
 
-/// Texts a thread embeds at once while others do the same.
+/// Texts per thread embedded at once.
 const TASK_TEXTS: usize = 64;
 
 /// Share of hidden values and attention weights dropped in training, as BERT was trained with.
 const LAYER_DROPOUT: f32 = 0.1;
-/// What the encoder's learning rate is multiplied by for the projection, which starts untrained.
+/// Factor of the encoder's learning rate for the projection, which starts untrained.
 const PROJECTION_RATE: f32 = 10.0;
 
 /// A pretrained transformer with its pooling.
@@ -50,6 +50,7 @@ pub(crate) struct TransformerEncoder {
     body: Body,
     projection: Option<Linear>,
     config: EncoderConfig,
+    pooling: Pooling,
     layer_dropout: f32,
     /// `config.json`, saved with the model.
     json: String,
@@ -68,14 +69,10 @@ impl TransformerEncoder {
     ///
     /// # Errors
     /// [`crate::Error::BadFile`] with what was found and what is supported.
-    pub(crate) fn from_pretrained(
-        files: &Pretrained,
-        config: &EncoderConfig,
-        seed: u64,
-    ) -> Result<Self> {
+    pub(crate) fn from_pretrained(files: &Pretrained, config: &Config) -> Result<Self> {
         let shape = read::read_shape(files)?;
-        if config.max_len > shape.n_positions {
-            let (found, most) = (config.max_len, shape.n_positions);
+        if config.encoder.max_len > shape.n_positions {
+            let (found, most) = (config.encoder.max_len, shape.n_positions);
             let problem = format!("it has {most} positions, encoder.max_len is {found}: lower it");
             return Err(files.bad_config(problem));
         }
@@ -85,12 +82,12 @@ impl TransformerEncoder {
             weights,
             config,
             &files.config,
-            seed,
+            config.train.seed,
         ))
     }
 
     /// A transformer with random weights, to measure its speed.
-    pub(crate) fn random(shape: &Shape, config: &EncoderConfig, seed: u64) -> Self {
+    pub(crate) fn random(shape: &Shape, config: &Config, seed: u64) -> Self {
         let weights = Weights::random(shape, seed);
         TransformerEncoder::assemble(shape.clone(), weights, config, "", seed)
     }
@@ -101,7 +98,7 @@ impl TransformerEncoder {
     /// Whatever `take` returns; [`crate::Error::Config`] if `json` is not that of a supported transformer.
     pub(crate) fn from_tensors(
         json: &str,
-        config: &EncoderConfig,
+        config: &Config,
         take: &mut TakeTensor<'_>,
     ) -> Result<Self> {
         let shape = Shape::from_json(json).map_err(|problem| crate::Error::Config {
@@ -110,7 +107,7 @@ impl TransformerEncoder {
             expected: "that of a supported transformer".into(),
         })?;
         let weights = Weights::new(&shape, take)?;
-        let projection = match config.projection {
+        let projection = match config.encoder.projection {
             None => None,
             Some(dim) => Some(Linear::take(
                 &["projection".into()],
@@ -124,23 +121,18 @@ impl TransformerEncoder {
         Ok(encoder)
     }
 
-    fn assemble(
-        shape: Shape,
-        weights: Weights,
-        config: &EncoderConfig,
-        json: &str,
-        seed: u64,
-    ) -> Self {
-        let projection = config.projection.map(|dim| {
+    fn assemble(shape: Shape, weights: Weights, config: &Config, json: &str, seed: u64) -> Self {
+        let projection = config.encoder.projection.map(|dim| {
             let mut projection = random_projection(dim, shape.hidden, seed);
             projection.weight.train();
             projection.bias.train();
             projection
         });
         TransformerEncoder {
-            body: Body::new(shape, weights, config.trained_layers),
+            body: Body::new(shape, weights, config.encoder.trained_layers),
             projection,
-            config: config.clone(),
+            config: config.encoder.clone(),
+            pooling: Recipe::of(config).pooling,
             layer_dropout: LAYER_DROPOUT,
             json: json.into(),
             pass: TransformerPass::default(),
@@ -159,8 +151,10 @@ impl TransformerEncoder {
     /// The memory for steps of `n_texts` texts of `n_tokens` tokens, and for embedding texts on `n_threads` threads.
     pub(crate) fn sizes(&self, n_texts: usize, n_tokens: usize, n_threads: usize) -> EncoderSizes {
         let shape = &self.body.shape;
-        let projection = self.projection.as_ref();
-        let projection = projection.map_or(0, |p| p.weight.values.values().len());
+        let projection = self
+            .projection
+            .as_ref()
+            .map_or(0, |p| p.weight.values.values().len());
         let n_layers = self.config.trained_layers.unwrap_or(shape.n_layers);
         let layers = n_layers.min(shape.n_layers) * shape.n_layer_parameters();
         let n_parameters = shape.n_parameters() + projection;
@@ -216,12 +210,13 @@ impl TransformerEncoder {
                     n_tokens <= INFER_TOKENS
                 });
                 let n_rows = more.count().max(1);
-                let texts = rows[n_done..][..n_rows].iter();
-                let texts = texts.map(|&row| self.tokens(points, row));
+                let texts = rows[n_done..][..n_rows]
+                    .iter()
+                    .map(|&row| self.tokens(points, row));
                 pass.pack(texts, self.config.max_len);
                 let last = self.body.infer(pass);
                 chunk.reshape(n_rows, h);
-                pooling::pool(self.config.pooling, pass.shards(), last, &mut chunk);
+                pooling::pool(self.pooling, pass.shards(), last, &mut chunk);
                 out.values_mut()[n_done * h..][..n_rows * h].copy_from_slice(chunk.values());
                 n_done += n_rows;
             }
@@ -284,7 +279,7 @@ impl TrainableEncoder for TransformerEncoder {
             pass.pack(texts, self.config.max_len);
             let last = self.body.forward(&mut pass, self.dropout(step));
             pooled.reshape(rows.len(), self.body.shape.hidden);
-            pooling::pool(self.config.pooling, pass.shards(), last, &mut pooled);
+            pooling::pool(self.pooling, pass.shards(), last, &mut pooled);
             self.pass = pass;
         }
         self.project(&pooled, out);
@@ -310,7 +305,7 @@ impl TrainableEncoder for TransformerEncoder {
             shards
                 .iter_mut()
                 .for_each(|shard| shard.resize_deltas(shape));
-            pooling::pool_backward(self.config.pooling, shards, &d_pooled);
+            pooling::pool_backward(self.pooling, shards, &d_pooled);
             self.body.backward(&mut pass, self.dropout(self.step));
             self.pass = pass;
         }
@@ -330,8 +325,7 @@ impl TrainableEncoder for TransformerEncoder {
     }
 
     fn tensors(&self) -> Vec<NamedTensor<'_>> {
-        let projection = self.projection.iter();
-        let projection = projection.flat_map(|p| [&p.weight, &p.bias]);
+        let projection = self.projection.iter().flat_map(|p| [&p.weight, &p.bias]);
         let weights = self.body.weights.all().chain(projection);
         weights.flat_map(Weight::tensors).collect()
     }
@@ -350,8 +344,9 @@ fn random_projection(dim: usize, hidden: usize, seed: u64) -> Linear {
         if n_rows > 1 && dim == hidden {
             (0..dim).for_each(|at| matrix.row_mut(at)[at] = 1.0);
         } else if n_rows > 1 {
-            let values = matrix.values_mut().iter_mut();
-            values.for_each(|value| *value = scale * random.normal());
+            for value in matrix.values_mut() {
+                *value = scale * random.normal();
+            }
         }
         Ok(matrix)
     };

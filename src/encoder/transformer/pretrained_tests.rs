@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use crate::config::{Config, EncoderConfig};
+use crate::config::Config;
 use crate::data::Pretrained;
 use crate::encoder::{Encoder, Gradient, Points, StepSeed, TrainableEncoder, TransformerEncoder};
 use crate::features::{TokenRows, WordPieces};
@@ -14,15 +14,15 @@ use safetensors::tensor::{Dtype, TensorView};
 
 use crate::goldens;
 
-fn config(assignments: &[&str]) -> EncoderConfig {
+fn config(assignments: &[&str]) -> Config {
     let set = |config: Config, one: &&str| config.with_value(one).unwrap();
     let config = Config::default().with_value("encoder.max_len=32").unwrap();
-    assignments.iter().fold(config, set).encoder
+    assignments.iter().fold(config, set)
 }
 
-fn load(directory: &Path, config: &EncoderConfig) -> TransformerEncoder {
+fn load(directory: &Path, config: &Config) -> TransformerEncoder {
     let files = Pretrained::read(directory).unwrap();
-    let mut encoder = TransformerEncoder::from_pretrained(&files, config, 0).unwrap();
+    let mut encoder = TransformerEncoder::from_pretrained(&files, config).unwrap();
     encoder.layer_dropout = 0.0;
     encoder
 }
@@ -113,21 +113,21 @@ fn outputs_and_every_gradient_agree_with_pytorch() {
         let golden = Golden::read(&directory.join("golden.safetensors"));
         let tokens = golden.tokens();
         let mean = encode(
-            &load(&directory, &config(&["encoder.pooling=mean"])),
+            &load(&directory, &config(&["ablation.pooling=mean"])),
             &tokens,
         );
         check(&format!("{name}: mean"), mean.values(), golden.get("mean"));
 
-        let mut encoder = load(&directory, &config(&["encoder.pooling=cls"]));
+        let mut encoder = load(&directory, &config(&["ablation.pooling=cls"]));
         let cls = encode(&encoder, &tokens);
         check(&format!("{name}: cls"), cls.values(), golden.get("cls"));
         let rows: Vec<u32> = (0..tokens.n_rows() as u32).collect();
-        let upstream = golden
+        let derivatives = golden
             .get("upstream")
             .iter()
             .map(|&value| value as f32)
             .collect();
-        let upstream = Matrix::from_vec(upstream, cls.n_rows(), cls.n_cols());
+        let upstream = Matrix::from_vec(derivatives, cls.n_rows(), cls.n_cols());
         let step = StepSeed { seed: 0, step: 0 };
         let mut out = Matrix::default();
         with_points(&tokens, |points| {
@@ -178,17 +178,17 @@ fn a_real_model_gives_the_published_tokens_and_vectors() {
     let pieces = WordPieces::new(&files.tokenizer, max_len).unwrap();
     let strings = |key: &str| golden[key].as_array().unwrap().clone();
     let sentences = strings("sentences");
-    let tokens = sentences
+    let tokens: TokenRows = sentences
         .iter()
-        .map(|text| pieces.ids(text.as_str().unwrap()).unwrap());
-    let tokens: TokenRows = tokens.collect();
+        .map(|text| pieces.ids(text.as_str().unwrap()).unwrap())
+        .collect();
     for (row, expected) in strings("input_ids").iter().enumerate() {
         let expected: Vec<u32> = serde_json::from_value(expected.clone()).unwrap();
         assert_eq!(tokens.row(row), expected, "{}", sentences[row]);
     }
     for pooling in ["cls", "mean"] {
         let settings = [
-            format!("encoder.pooling={pooling}"),
+            format!("ablation.pooling={pooling}"),
             format!("encoder.max_len={max_len}"),
         ];
         let settings = settings.each_ref().map(String::as_str);
@@ -262,8 +262,9 @@ fn same(name: &str, tensor: &TensorView<'_>) -> OwnedTensor {
 #[test]
 fn prefixes_older_names_and_unused_tensors_are_accepted() {
     let directory = rewrite(|name, tensor| {
-        let older = name.replace("LayerNorm.weight", "LayerNorm.gamma");
-        let older = older.replace("LayerNorm.bias", "LayerNorm.beta");
+        let older = name
+            .replace("LayerNorm.weight", "LayerNorm.gamma")
+            .replace("LayerNorm.bias", "LayerNorm.beta");
         Some(OwnedTensor {
             name: format!("bert.{older}"),
             ..same(name, tensor)
@@ -313,9 +314,9 @@ fn half_precision_weights_are_read() {
 
 #[test]
 fn invalid_directories_are_errors_that_say_what_is_missing() {
-    let error = |directory: &Path, config: &EncoderConfig| {
+    let error = |directory: &Path, config: &Config| {
         let encoder = Pretrained::read(directory)
-            .and_then(|files| TransformerEncoder::from_pretrained(&files, config, 0));
+            .and_then(|files| TransformerEncoder::from_pretrained(&files, config));
         encoder.expect_err("not a valid transformer").to_string()
     };
     let check = |directory: &Path, expected: &str| {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::shape::{LayerPart, Shape};
 use crate::encoder::NamedTensor;
 
-type Rows = Vec<Vec<f64>>;
+type TokenStates = Vec<Vec<f64>>;
 
 /// A transformer over named tensors.
 pub(super) struct Reference {
@@ -26,7 +26,7 @@ impl Reference {
     }
 
     /// The states of a text's tokens after the last layer.
-    pub(super) fn states(&self, tokens: &[u32]) -> Rows {
+    pub(super) fn states(&self, tokens: &[u32]) -> TokenStates {
         let h = self.shape.hidden;
         let row = |name: &str, row: usize| {
             let name = format!("embeddings.{name}_embeddings.weight");
@@ -44,7 +44,7 @@ impl Reference {
                 .map(|at| parts.iter().map(|part| part[at]).sum())
                 .collect()
         };
-        let sums: Rows = tokens.iter().enumerate().map(sum).collect();
+        let sums: TokenStates = tokens.iter().enumerate().map(sum).collect();
         let mut x = self.norm("embeddings.LayerNorm", &sums);
         for layer_idx in 0..self.shape.n_layers {
             x = self.layer(layer_idx, &x);
@@ -52,7 +52,7 @@ impl Reference {
         x
     }
 
-    fn layer(&self, layer_idx: usize, x: &Rows) -> Rows {
+    fn layer(&self, layer_idx: usize, x: &TokenStates) -> TokenStates {
         let name = |part| self.shape.architecture.of_layer(layer_idx, part);
         let [q, k, v] =
             [LayerPart::Query, LayerPart::Key, LayerPart::Value].map(|p| self.linear(&name(p), x));
@@ -82,20 +82,20 @@ impl Reference {
         self.norm(&name(LayerPart::OutputNorm), &outer)
     }
 
-    pub(super) fn linear(&self, name: &str, x: &Rows) -> Rows {
+    pub(super) fn linear(&self, name: &str, x: &TokenStates) -> TokenStates {
         let (weight, bias) = (
             &self.tensors[&format!("{name}.weight")],
             &self.tensors[&format!("{name}.bias")],
         );
         let one = |x: &Vec<f64>| {
-            let rows = weight.chunks_exact(x.len()).zip(bias);
-            rows.map(|(w, b)| b + w.iter().zip(x).map(|(w, x)| w * x).sum::<f64>())
+            (weight.chunks_exact(x.len()).zip(bias))
+                .map(|(w, b)| b + w.iter().zip(x).map(|(w, x)| w * x).sum::<f64>())
                 .collect()
         };
         x.iter().map(one).collect()
     }
 
-    fn norm(&self, name: &str, x: &Rows) -> Rows {
+    fn norm(&self, name: &str, x: &TokenStates) -> TokenStates {
         let (gamma, beta) = (
             &self.tensors[&format!("{name}.weight")],
             &self.tensors[&format!("{name}.bias")],
@@ -105,8 +105,7 @@ impl Reference {
             let mean = x.iter().sum::<f64>() / n;
             let variance = x.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n;
             let root = (variance + f64::from(self.shape.epsilon)).sqrt();
-            let scaled = x.iter().zip(gamma).zip(beta);
-            scaled
+            (x.iter().zip(gamma).zip(beta))
                 .map(|((x, gamma), beta)| gamma * (x - mean) / root + beta)
                 .collect()
         };
@@ -114,7 +113,7 @@ impl Reference {
     }
 }
 
-fn add(x: &Rows, y: &Rows) -> Rows {
+fn add(x: &TokenStates, y: &TokenStates) -> TokenStates {
     let row = |(x, y): (&Vec<f64>, &Vec<f64>)| x.iter().zip(y).map(|(x, y)| x + y).collect();
     x.iter().zip(y).map(row).collect()
 }

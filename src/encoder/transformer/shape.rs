@@ -6,7 +6,7 @@ use serde_json::Value;
 const SUPPORTED: &str =
     "supported are bert (BERT, MiniLM) and distilbert with GELU and absolute positions";
 
-/// How the tensors are named.
+/// A family of transformers, which determines the names of the tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Architecture {
     /// BERT, and models of its shape, such as MiniLM.
@@ -18,7 +18,7 @@ pub(crate) enum Architecture {
 /// The sizes of a transformer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Shape {
-    /// How the tensors are named.
+    /// The family, which determines the names of the tensors.
     pub architecture: Architecture,
     /// V: word pieces.
     pub n_words: usize,

@@ -15,7 +15,7 @@ const ONE_SHARD_TOKENS: usize = 96;
 pub(super) struct Shard {
     /// The texts' places in the batch.
     pub(super) places: Vec<usize>,
-    /// Where the tokens of each text start, and where the last ends.
+    /// First token of each text, and the end of the last text.
     pub(super) starts: Vec<usize>,
     pub(super) tokens: Vec<u32>,
     /// x_0 … x_L, or the last two of them. T×h each
@@ -23,10 +23,10 @@ pub(super) struct Shard {
     pub(super) embedding: NormTape,
     pub(super) tapes: Vec<Tape>,
     pub(super) deltas: Deltas,
-    pub(super) sums: Sums,
+    pub(super) sums: GradientSums,
 }
 
-/// What a layer's forward pass keeps for its backward pass. T tokens, h hidden, A heads
+/// Values of a layer's forward pass that its backward pass needs. T tokens, h hidden, A heads
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tape {
     /// Queries, keys and values, T×3h.
@@ -47,7 +47,7 @@ pub(super) struct Tape {
     pub(super) output: NormTape,
 }
 
-/// What a layer norm keeps for its backward pass.
+/// Values of a layer norm that its backward pass needs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NormTape {
     /// x̂, T×h.
@@ -66,13 +66,13 @@ pub(super) struct Deltas {
     pub(super) attention: Vec<f32>,
     pub(super) inner: Vec<f32>,
     pub(super) outer: Vec<f32>,
-    /// Of one head's attention weights.
+    /// With respect to one head's attention weights.
     pub(super) weights: Vec<f32>,
 }
 
 /// A shard's share of the gradients of biases and norms of a layer.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sums {
+pub(super) struct GradientSums {
     pub(super) qkv: Vec<f32>,
     pub(super) attention: Vec<f32>,
     pub(super) attention_gamma: Vec<f32>,
@@ -98,11 +98,12 @@ impl Shard {
     /// Resizes states and tapes for the tokens.
     pub(super) fn resize(&mut self, shape: &Shape, n_states: usize, n_tapes: usize) {
         let n = self.n_tokens();
-        let n_weights = self
+        let n_pairs: usize = self
             .starts
             .windows(2)
-            .map(|ends| (ends[1] - ends[0]).pow(2));
-        let n_weights = shape.n_heads * n_weights.sum::<usize>();
+            .map(|ends| (ends[1] - ends[0]).pow(2))
+            .sum();
+        let n_weights = shape.n_heads * n_pairs;
         let (h, inner) = (shape.hidden, shape.inner);
         self.states
             .resize_with(n_states.max(self.states.len()), Vec::new);
@@ -144,7 +145,7 @@ impl NormTape {
     }
 }
 
-impl Sums {
+impl GradientSums {
     /// Resets all sums to zero.
     pub(super) fn clear(&mut self, shape: &Shape) {
         let (h, inner) = (shape.hidden, shape.inner);
@@ -173,8 +174,8 @@ pub(super) fn pack<'a>(
     let n_shards = match n_tokens {
         0..=ONE_SHARD_TOKENS => 1,
         _ => n_tokens.div_ceil(SHARD_TOKENS).next_multiple_of(2),
-    };
-    let n_shards = n_shards.min(texts.len().max(1));
+    }
+    .min(texts.len().max(1));
     shards.resize_with(n_shards.max(shards.len()), Shard::default);
     let used = &mut shards[..n_shards];
     for shard in &mut *used {

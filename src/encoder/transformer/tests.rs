@@ -2,7 +2,7 @@
 
 use super::reference::Reference;
 use super::*;
-use crate::config::Pooling;
+use crate::config::{Pooling, Recipe};
 use crate::encoder::Gradient;
 use crate::features::TokenRows;
 use crate::matrix::CsrMatrix;
@@ -28,14 +28,14 @@ fn tiny(architecture: Architecture) -> Shape {
     }
 }
 
-fn config(assignments: &[&str]) -> EncoderConfig {
+fn config(assignments: &[&str]) -> Config {
     let set = |config: crate::config::Config, one: &&str| config.with_value(one).unwrap();
     let defaults = crate::config::Config::default();
-    assignments.iter().fold(defaults, set).encoder
+    assignments.iter().fold(defaults, set)
 }
 
 /// Random weights of a size at which every part of the network matters; without dropout.
-fn encoder(architecture: Architecture, config: &EncoderConfig) -> TransformerEncoder {
+fn encoder(architecture: Architecture, config: &Config) -> TransformerEncoder {
     let mut encoder = TransformerEncoder::random(&tiny(architecture), config, 3);
     encoder.layer_dropout = 0.0;
     let mut random = Random::new(9, "test", 0);
@@ -106,18 +106,18 @@ fn run(encoder: &mut TransformerEncoder, tokens: &TokenRows) -> (f64, Vec<(Strin
 }
 
 /// The same loss by the reference.
-fn reference_loss(reference: &Reference, config: &EncoderConfig, tokens: &TokenRows) -> f64 {
+fn reference_loss(reference: &Reference, config: &Config, tokens: &TokenRows) -> f64 {
     let mut random = Random::new(2, "upstream", 0);
     let mut loss = 0.0;
     for text in 0..tokens.n_rows() {
         let states = reference.states(tokens.row(text));
-        let pooled: Vec<f64> = match config.pooling {
+        let pooled: Vec<f64> = match Recipe::of(config).pooling {
             Pooling::Cls => states[0].clone(),
             Pooling::Mean => (0..states[0].len())
                 .map(|c| states.iter().map(|s| s[c]).sum::<f64>() / states.len() as f64)
                 .collect(),
         };
-        let embedding = match config.projection {
+        let embedding = match config.encoder.projection {
             None => pooled,
             Some(_) => reference.linear("projection", &vec![pooled]).remove(0),
         };
@@ -135,9 +135,9 @@ fn every_gradient_agrees_with_finite_differences_of_the_reference() {
     for (architecture, settings) in [
         (
             Architecture::Bert,
-            &["encoder.pooling=mean", "encoder.projection=5"][..],
+            &["ablation.pooling=mean", "encoder.projection=5"][..],
         ),
-        (Architecture::DistilBert, &["encoder.pooling=cls"]),
+        (Architecture::DistilBert, &["ablation.pooling=cls"]),
     ] {
         let config = config(settings);
         let mut encoder = encoder(architecture, &config);

@@ -27,7 +27,7 @@ pub(super) struct Linear {
 
 /// γ and β of a layer norm.
 #[derive(Clone, Debug)]
-pub(super) struct Norm {
+pub(super) struct LayerNorm {
     pub(super) gamma: Weight,
     pub(super) beta: Weight,
     pub(super) epsilon: f32,
@@ -39,10 +39,10 @@ pub(super) struct Layer {
     /// Queries, keys and values in one product.
     pub(super) qkv: Linear,
     pub(super) attention: Linear,
-    pub(super) attention_norm: Norm,
+    pub(super) attention_norm: LayerNorm,
     pub(super) inner: Linear,
     pub(super) outer: Linear,
-    pub(super) output_norm: Norm,
+    pub(super) output_norm: LayerNorm,
 }
 
 /// All weights.
@@ -52,7 +52,7 @@ pub(super) struct Weights {
     pub(super) words: Weight,
     pub(super) positions: Weight,
     pub(super) types: Option<Weight>,
-    pub(super) norm: Norm,
+    pub(super) norm: LayerNorm,
     pub(super) layers: Vec<Layer>,
 }
 
@@ -74,7 +74,7 @@ impl Weights {
                 0 => None,
                 n_types => Some(table("token_type", n_types)?),
             },
-            norm: Norm::take("embeddings.LayerNorm".into(), shape, take)?,
+            norm: LayerNorm::take("embeddings.LayerNorm".into(), shape, take)?,
             layers: (0..shape.n_layers)
                 .map(|layer_idx| Layer::take(layer_idx, shape, take))
                 .collect::<Result<_>>()?,
@@ -131,18 +131,21 @@ impl Layer {
         Ok(Layer {
             qkv: Linear::take(&qkv, h, h, take)?,
             attention: Linear::take(&[name(LayerPart::Attention)], h, h, take)?,
-            attention_norm: Norm::take(name(LayerPart::AttentionNorm), shape, take)?,
+            attention_norm: LayerNorm::take(name(LayerPart::AttentionNorm), shape, take)?,
             inner: Linear::take(&[name(LayerPart::Inner)], inner, h, take)?,
             outer: Linear::take(&[name(LayerPart::Outer)], h, inner, take)?,
-            output_norm: Norm::take(name(LayerPart::OutputNorm), shape, take)?,
+            output_norm: LayerNorm::take(name(LayerPart::OutputNorm), shape, take)?,
         })
     }
 
     fn all(&self) -> impl Iterator<Item = &Weight> {
-        let linear = [&self.qkv, &self.attention, &self.inner, &self.outer];
-        let linear = linear.into_iter().flat_map(|l| [&l.weight, &l.bias]);
-        let norms = [&self.attention_norm, &self.output_norm];
-        linear.chain(norms.into_iter().flat_map(|n| [&n.gamma, &n.beta]))
+        let linear = [&self.qkv, &self.attention, &self.inner, &self.outer]
+            .into_iter()
+            .flat_map(|l| [&l.weight, &l.bias]);
+        let norms = [&self.attention_norm, &self.output_norm]
+            .into_iter()
+            .flat_map(|n| [&n.gamma, &n.beta]);
+        linear.chain(norms)
     }
 
     /// Every weight, in the order of [`Layer::all`].
@@ -155,10 +158,13 @@ impl Layer {
             outer,
             output_norm,
         } = self;
-        let linear = [qkv, attention, inner, outer].into_iter();
-        let linear = linear.flat_map(|l| [&mut l.weight, &mut l.bias]);
-        let norms = [attention_norm, output_norm].into_iter();
-        linear.chain(norms.flat_map(|n| [&mut n.gamma, &mut n.beta]))
+        let linear = [qkv, attention, inner, outer]
+            .into_iter()
+            .flat_map(|l| [&mut l.weight, &mut l.bias]);
+        let norms = [attention_norm, output_norm]
+            .into_iter()
+            .flat_map(|n| [&mut n.gamma, &mut n.beta]);
+        linear.chain(norms)
     }
 }
 
@@ -203,11 +209,11 @@ impl Linear {
     }
 }
 
-impl Norm {
+impl LayerNorm {
     fn take(name: String, shape: &Shape, take: &mut TakeTensor<'_>) -> Result<Self> {
         let h = shape.hidden;
         let mut one = |what: &str| Weight::take(vec![format!("{name}.{what}")], 1, h, false, take);
-        Ok(Norm {
+        Ok(LayerNorm {
             gamma: one("weight")?,
             beta: one("bias")?,
             epsilon: shape.epsilon,
@@ -263,12 +269,14 @@ impl Weight {
     pub(super) fn tensors(&self) -> impl Iterator<Item = NamedTensor<'_>> {
         let shape = self.tensor_shape();
         let parts = self.values.values().chunks_exact(shape.0 * shape.1);
-        let named = self.names.iter().zip(parts);
-        named.map(move |(name, values)| NamedTensor {
-            name,
-            shape,
-            values,
-        })
+        self.names
+            .iter()
+            .zip(parts)
+            .map(move |(name, values)| NamedTensor {
+                name,
+                shape,
+                values,
+            })
     }
 
     /// Its tensors with their gradients.
@@ -289,7 +297,7 @@ impl Weight {
         })
     }
 
-    /// As a parameter of which only some rows have a gradient.
+    /// This weight as a parameter of which only some rows have a gradient.
     pub(super) fn sparse_parameter<'a>(
         &'a mut self,
         rows: &'a [u32],

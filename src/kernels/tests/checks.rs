@@ -2,7 +2,7 @@
 
 use super::super::{AdamWStep, Kernels, TILE};
 use super::Check;
-use super::inputs::{Inputs, N_ROWS, Unaligned, unaligned};
+use super::inputs::{KernelInputs, N_ROWS, Unaligned, unaligned};
 use super::reference::{Expected, TINY, U, dot, sum};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -68,43 +68,42 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
-fn run_dot(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+fn run_dot(kernels: Kernels, inputs: &KernelInputs) -> Vec<f32> {
     let a = unaligned(inputs, &inputs.row("a"));
     let b = inputs.row("b");
     vec![kernels.dot(a.get(), &b)]
 }
 
-fn expect_dot(inputs: &Inputs) -> Vec<Expected> {
+fn expect_dot(inputs: &KernelInputs) -> Vec<Expected> {
     vec![dot(&inputs.row("a"), &inputs.row("b"))]
 }
 
-fn run_dot_half(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+fn run_dot_half(kernels: Kernels, inputs: &KernelInputs) -> Vec<f32> {
     let a = Unaligned::new(&inputs.half_row(), inputs.offset, half::f16::ONE);
     vec![kernels.dot_half(a.get(), &inputs.row("b"))]
 }
 
-fn expect_dot_half(inputs: &Inputs) -> Vec<Expected> {
+fn expect_dot_half(inputs: &KernelInputs) -> Vec<Expected> {
     let a: Vec<f32> = inputs.half_row().iter().map(|x| x.to_f32()).collect();
     vec![dot(&a, &inputs.row("b"))]
 }
 
 const ALPHA: f32 = -1.7;
 
-fn run_axpy(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+fn run_axpy(kernels: Kernels, inputs: &KernelInputs) -> Vec<f32> {
     let mut y = unaligned(inputs, &inputs.row("y"));
     kernels.axpy(ALPHA, &inputs.row("x"), y.get_mut());
     y.finish()
 }
 
-fn expect_axpy(inputs: &Inputs) -> Vec<Expected> {
+fn expect_axpy(inputs: &KernelInputs) -> Vec<Expected> {
     let (x, y) = (inputs.row("x"), inputs.row("y"));
-    let pairs = x.iter().zip(&y);
-    pairs
+    (x.iter().zip(&y))
         .map(|(&x, &y)| sum([f64::from(y), f64::from(ALPHA) * f64::from(x)]))
         .collect()
 }
 
-fn integers(inputs: &Inputs) -> (Vec<i16>, Vec<i8>) {
+fn integers(inputs: &KernelInputs) -> (Vec<i16>, Vec<i8>) {
     (
         inputs.integers("x", inputs.len, |bits| bits as i16),
         inputs.integers("matrix", N_ROWS * inputs.len, |bits| bits as i8),
@@ -116,7 +115,7 @@ fn halves(value: i64) -> [i64; 2] {
     [value >> 16, value & 0xFFFF]
 }
 
-fn run_integer_dots(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+fn run_integer_dots(kernels: Kernels, inputs: &KernelInputs) -> Vec<f32> {
     let (x, matrix) = integers(inputs);
     let (x, matrix) = (
         Unaligned::new(&x, inputs.offset, 7),
@@ -125,18 +124,20 @@ fn run_integer_dots(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
     let rows = inputs.rows();
     let mut out = Unaligned::new(&vec![7; rows.len()], inputs.offset, 7);
     kernels.integer_dots(x.get(), matrix.get(), &rows, out.get_mut());
-    let out = out.finish().into_iter();
-    out.flat_map(|dot| halves(dot.into()))
+    out.finish()
+        .into_iter()
+        .flat_map(|dot| halves(dot.into()))
         .map(|half| half as f32)
         .collect()
 }
 
-fn expect_integer_dots(inputs: &Inputs) -> Vec<Expected> {
+fn expect_integer_dots(inputs: &KernelInputs) -> Vec<Expected> {
     let (x, matrix) = integers(inputs);
     let dots = inputs.rows().into_iter().map(|row| {
         let row = &matrix[row as usize * x.len()..][..x.len()];
-        let products = x.iter().zip(row);
-        products.map(|(&x, &w)| i64::from(x) * i64::from(w)).sum()
+        (x.iter().zip(row))
+            .map(|(&x, &w)| i64::from(x) * i64::from(w))
+            .sum()
     });
     dots.flat_map(halves)
         .map(|half| Expected::exact(half as f64))
@@ -144,7 +145,7 @@ fn expect_integer_dots(inputs: &Inputs) -> Vec<Expected> {
 }
 
 /// Values of which many lie on the bounds.
-fn searched(inputs: &Inputs) -> Vec<f32> {
+fn searched(inputs: &KernelInputs) -> Vec<f32> {
     let choices = [0.0, -0.0, 0.25, 0.5, 1.0, 2.0, 1e-40, -1e30, 1e30];
     inputs.integers("searched", inputs.len, |bits| choices[bits as usize % 9])
 }
@@ -153,7 +154,7 @@ const FACTORS: [f32; 2] = [0.5, 1.0];
 const RANGES: [std::ops::Range<f32>; 4] = [0.0..0.5, 0.25..f32::INFINITY, 0.5..0.5, -1.0..1e-40];
 
 /// The positions for every factor and range, each list after its length.
-fn run_find_between(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+fn run_find_between(kernels: Kernels, inputs: &KernelInputs) -> Vec<f32> {
     let x = unaligned(inputs, &searched(inputs));
     let mut all = Vec::new();
     for factor in FACTORS {
@@ -167,7 +168,7 @@ fn run_find_between(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
     all
 }
 
-fn expect_find_between(inputs: &Inputs) -> Vec<Expected> {
+fn expect_find_between(inputs: &KernelInputs) -> Vec<Expected> {
     let mut all = Vec::new();
     for factor in FACTORS {
         for range in RANGES {
@@ -186,16 +187,16 @@ fn expect_find_between(inputs: &Inputs) -> Vec<Expected> {
 }
 
 /// One coefficient per row, or one per row and label of a tile.
-fn coefficients(inputs: &Inputs, per_row: usize) -> Vec<f32> {
+fn coefficients(inputs: &KernelInputs, per_row: usize) -> Vec<f32> {
     inputs.values("coefficients", per_row * inputs.rows().len())
 }
 
 /// Entry of the matrix.
-fn entry(inputs: &Inputs, matrix: &[f32], row: u32, column: usize) -> f64 {
+fn entry(inputs: &KernelInputs, matrix: &[f32], row: u32, column: usize) -> f64 {
     f64::from(matrix[row as usize * inputs.len + column])
 }
 
-fn run_sum_rows(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+fn run_sum_rows(kernels: Kernels, inputs: &KernelInputs) -> Vec<f32> {
     let matrix = unaligned(inputs, &inputs.matrix());
     let mut out = unaligned(inputs, &inputs.row("overwritten"));
     let coefficients = coefficients(inputs, 1);
@@ -203,7 +204,7 @@ fn run_sum_rows(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
     out.finish()
 }
 
-fn expect_sum_rows(inputs: &Inputs) -> Vec<Expected> {
+fn expect_sum_rows(inputs: &KernelInputs) -> Vec<Expected> {
     let (coefficients, matrix) = (coefficients(inputs, 1), inputs.matrix());
     let rows = inputs.rows();
     let column = |column: usize| {
@@ -213,7 +214,7 @@ fn expect_sum_rows(inputs: &Inputs) -> Vec<Expected> {
     (0..inputs.len).map(column).collect()
 }
 
-fn run_dot_tile(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+fn run_dot_tile(kernels: Kernels, inputs: &KernelInputs) -> Vec<f32> {
     let matrix = unaligned(inputs, &inputs.matrix());
     let tile = inputs.tile().map(|row| unaligned(inputs, &row));
     let w: [&[f32]; TILE] = std::array::from_fn(|label| tile[label].get());
@@ -223,7 +224,7 @@ fn run_dot_tile(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
     out.finish()
 }
 
-fn expect_dot_tile(inputs: &Inputs) -> Vec<Expected> {
+fn expect_dot_tile(inputs: &KernelInputs) -> Vec<Expected> {
     let (tile, matrix) = (inputs.tile(), inputs.matrix());
     let mut all = Vec::new();
     for row in inputs.rows() {
@@ -233,7 +234,7 @@ fn expect_dot_tile(inputs: &Inputs) -> Vec<Expected> {
     all
 }
 
-fn run_sum_tile(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+fn run_sum_tile(kernels: Kernels, inputs: &KernelInputs) -> Vec<f32> {
     let matrix = unaligned(inputs, &inputs.matrix());
     let mut out = unaligned(inputs, &inputs.values("overwritten", TILE * inputs.len));
     let coefficients = coefficients(inputs, TILE);
@@ -241,7 +242,7 @@ fn run_sum_tile(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
     out.finish()
 }
 
-fn expect_sum_tile(inputs: &Inputs) -> Vec<Expected> {
+fn expect_sum_tile(inputs: &KernelInputs) -> Vec<Expected> {
     let (coefficients, matrix) = (coefficients(inputs, TILE), inputs.matrix());
     let rows = inputs.rows();
     let mut all = Vec::new();
@@ -256,7 +257,7 @@ fn expect_sum_tile(inputs: &Inputs) -> Vec<Expected> {
     all
 }
 
-fn run_add_tile(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+fn run_add_tile(kernels: Kernels, inputs: &KernelInputs) -> Vec<f32> {
     let mut matrix = unaligned(inputs, &inputs.matrix());
     let tile = inputs.tile().map(|row| unaligned(inputs, &row));
     let w: [&[f32]; TILE] = std::array::from_fn(|label| tile[label].get());
@@ -265,7 +266,7 @@ fn run_add_tile(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
     matrix.finish()
 }
 
-fn expect_add_tile(inputs: &Inputs) -> Vec<Expected> {
+fn expect_add_tile(inputs: &KernelInputs) -> Vec<Expected> {
     let (coefficients, matrix, tile) = (coefficients(inputs, TILE), inputs.matrix(), inputs.tile());
     let rows = inputs.rows();
     let mut all = Vec::new();
@@ -295,11 +296,11 @@ const STEP: AdamWStep = AdamWStep {
 };
 
 /// Second moments: never negative.
-fn squares(inputs: &Inputs) -> Vec<f32> {
+fn squares(inputs: &KernelInputs) -> Vec<f32> {
     inputs.row("v").iter().map(|v| v.abs()).collect()
 }
 
-fn run_adamw(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+fn run_adamw(kernels: Kernels, inputs: &KernelInputs) -> Vec<f32> {
     let [mut w, mut m] = ["w", "m"].map(|name| unaligned(inputs, &inputs.row(name)));
     let mut v = unaligned(inputs, &squares(inputs));
     let gradient = inputs.row("gradient");
@@ -307,7 +308,7 @@ fn run_adamw(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
     [w.finish(), m.finish(), v.finish()].concat()
 }
 
-fn expect_adamw(inputs: &Inputs) -> Vec<Expected> {
+fn expect_adamw(inputs: &KernelInputs) -> Vec<Expected> {
     let (beta2, gradient, v) = (
         f64::from(STEP.beta2),
         inputs.row("gradient"),
@@ -331,7 +332,7 @@ fn expect_adamw(inputs: &Inputs) -> Vec<Expected> {
 }
 
 /// The weights and first moments of an update with these denominators √v̂ + ε.
-fn moved(inputs: &Inputs, denominators: impl Iterator<Item = f64>) -> Vec<Expected> {
+fn moved(inputs: &KernelInputs, denominators: impl Iterator<Item = f64>) -> Vec<Expected> {
     let [w, m, gradient] = ["w", "m", "gradient"].map(|name| inputs.row(name));
     let beta1 = f64::from(STEP.beta1);
     let rate = f64::from(STEP.learning_rate);
@@ -354,14 +355,14 @@ fn moved(inputs: &Inputs, denominators: impl Iterator<Item = f64>) -> Vec<Expect
 
 const DENOMINATOR: f32 = 0.3;
 
-fn run_adamw_scaled(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+fn run_adamw_scaled(kernels: Kernels, inputs: &KernelInputs) -> Vec<f32> {
     let [mut w, mut m] = ["w", "m"].map(|name| unaligned(inputs, &inputs.row(name)));
     let gradient = inputs.row("gradient");
     kernels.adamw_scaled(&STEP, DENOMINATOR, w.get_mut(), &gradient, m.get_mut());
     [w.finish(), m.finish()].concat()
 }
 
-fn expect_adamw_scaled(inputs: &Inputs) -> Vec<Expected> {
+fn expect_adamw_scaled(inputs: &KernelInputs) -> Vec<Expected> {
     moved(
         inputs,
         std::iter::repeat_n(f64::from(DENOMINATOR), inputs.len),
@@ -371,21 +372,21 @@ fn expect_adamw_scaled(inputs: &Inputs) -> Vec<Expected> {
 const SHIFT: f32 = 1.5;
 
 /// Exponents from far below the underflow up to 60.
-fn exponents(inputs: &Inputs) -> Vec<f32> {
+fn exponents(inputs: &KernelInputs) -> Vec<f32> {
     let spread = [1.0, 20.0, 60.0];
     let row = inputs.row("x").into_iter().zip(spread.into_iter().cycle());
     row.map(|(x, spread)| (spread * x).min(60.0)).collect()
 }
 
-fn run_exp_sum(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+fn run_exp_sum(kernels: Kernels, inputs: &KernelInputs) -> Vec<f32> {
     let mut x = unaligned(inputs, &exponents(inputs));
     let sum = kernels.exp_sum(x.get_mut(), SHIFT);
     [x.finish(), vec![sum]].concat()
 }
 
-fn expect_exp_sum(inputs: &Inputs) -> Vec<Expected> {
-    let exponents = exponents(inputs).into_iter();
-    let mut all: Vec<Expected> = exponents
+fn expect_exp_sum(inputs: &KernelInputs) -> Vec<Expected> {
+    let mut all: Vec<Expected> = exponents(inputs)
+        .into_iter()
         .map(|x| {
             let exponent = f64::from(x) - f64::from(SHIFT);
             let value = exponent.exp();

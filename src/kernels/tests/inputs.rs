@@ -1,4 +1,4 @@
-//! Inputs for kernels: values of all magnitudes in slices of any length and alignment.
+//! KernelInputs for kernels: values of all magnitudes in slices of any length and alignment.
 
 use half::f16;
 
@@ -15,7 +15,7 @@ pub(super) const OFFSETS: [usize; 3] = [0, 1, 3];
 /// Rows of the matrices; some are used twice, some not at all.
 pub(super) const N_ROWS: usize = 5;
 
-/// How large values are.
+/// The magnitude of values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum MagnitudeRange {
     Zeros,
@@ -23,7 +23,7 @@ pub(super) enum MagnitudeRange {
     /// Ordinary values and zeros of both signs.
     Sparse,
     Denormal,
-    /// So large that products of two of them are still finite.
+    /// Large values, products of two of which are still finite.
     Large,
     /// All of the above.
     Mixed,
@@ -52,17 +52,17 @@ impl MagnitudeRange {
     }
 }
 
-/// What a kernel is run on.
+/// The inputs of a kernel.
 #[derive(Debug)]
-pub(super) struct Inputs {
+pub(super) struct KernelInputs {
     pub(super) len: usize,
     pub(super) offset: usize,
     magnitudes: MagnitudeRange,
 }
 
-impl Inputs {
+impl KernelInputs {
     pub(super) fn new(len: usize, offset: usize, magnitudes: MagnitudeRange) -> Self {
-        Inputs {
+        KernelInputs {
             len,
             offset,
             magnitudes,
@@ -168,6 +168,6 @@ impl<T: Copy + PartialEq + std::fmt::Debug> Unaligned<T> {
 }
 
 /// A copy of a row, at the inputs' offset.
-pub(super) fn unaligned(inputs: &Inputs, values: &[f32]) -> Unaligned<f32> {
+pub(super) fn unaligned(inputs: &KernelInputs, values: &[f32]) -> Unaligned<f32> {
     Unaligned::new(values, inputs.offset, 7.0)
 }

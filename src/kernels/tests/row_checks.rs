@@ -2,7 +2,7 @@
 
 use super::super::{Kernels, NormScale, Normed};
 use super::Check;
-use super::inputs::{Inputs, unaligned};
+use super::inputs::{KernelInputs, unaligned};
 use super::reference::{Expected, TINY, U, erf, sum};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -41,13 +41,13 @@ pub(super) const CHECKS: &[Check] = &[
 const SCALE: f32 = 0.7;
 const EPSILON: f32 = 1e-5;
 
-fn run_softmax(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+fn run_softmax(kernels: Kernels, inputs: &KernelInputs) -> Vec<f32> {
     let mut row = unaligned(inputs, &inputs.row("row"));
     kernels.softmax(row.get_mut(), SCALE);
     row.finish()
 }
 
-fn expect_softmax(inputs: &Inputs) -> Vec<Expected> {
+fn expect_softmax(inputs: &KernelInputs) -> Vec<Expected> {
     let row: Vec<f64> = inputs.row("row").into_iter().map(f64::from).collect();
     let highest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let exponents: Vec<f64> = row
@@ -57,11 +57,11 @@ fn expect_softmax(inputs: &Inputs) -> Vec<Expected> {
     let total: f64 = exponents.iter().map(|e| e.exp()).sum();
     // An error of the exponent is a relative error of its exponential, and of the sum by its share.
     let relative = |exponent: f64| 2e-6 + 3.0 * U * exponent.abs();
-    let of_total: f64 = exponents
+    let of_terms: f64 = exponents
         .iter()
         .map(|&e| e.exp() / total * relative(e))
         .sum();
-    let of_total = of_total + U * row.len() as f64;
+    let of_total = of_terms + U * row.len() as f64;
     let one = |&exponent: &f64| {
         let value = exponent.exp() / total;
         Expected {
@@ -73,19 +73,21 @@ fn expect_softmax(inputs: &Inputs) -> Vec<Expected> {
 }
 
 /// Probabilities: a softmax, in `f32`.
-fn probabilities(inputs: &Inputs) -> Vec<f32> {
-    let expected = expect_softmax(inputs).into_iter();
-    expected.map(|p| p.value as f32).collect()
+fn probabilities(inputs: &KernelInputs) -> Vec<f32> {
+    expect_softmax(inputs)
+        .into_iter()
+        .map(|p| p.value as f32)
+        .collect()
 }
 
-fn run_softmax_backward(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+fn run_softmax_backward(kernels: Kernels, inputs: &KernelInputs) -> Vec<f32> {
     let p = unaligned(inputs, &probabilities(inputs));
     let mut gradient = unaligned(inputs, &inputs.row("gradient"));
     kernels.softmax_backward(p.get(), gradient.get_mut(), SCALE);
     gradient.finish()
 }
 
-fn expect_softmax_backward(inputs: &Inputs) -> Vec<Expected> {
+fn expect_softmax_backward(inputs: &KernelInputs) -> Vec<Expected> {
     let p: Vec<f64> = probabilities(inputs).into_iter().map(f64::from).collect();
     let gradient: Vec<f64> = inputs.row("gradient").into_iter().map(f64::from).collect();
     let mean = sum(p.iter().zip(&gradient).map(|(p, d)| p * d));
@@ -136,7 +138,7 @@ fn norm(row: &[f32]) -> ReferenceNorm {
     }
 }
 
-fn run_layer_norm(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+fn run_layer_norm(kernels: Kernels, inputs: &KernelInputs) -> Vec<f32> {
     if inputs.len == 0 {
         return Vec::new();
     }
@@ -153,14 +155,14 @@ fn run_layer_norm(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
     [row.finish(), out.finish(), vec![inverse]].concat()
 }
 
-fn expect_layer_norm(inputs: &Inputs) -> Vec<Expected> {
+fn expect_layer_norm(inputs: &KernelInputs) -> Vec<Expected> {
     if inputs.len == 0 {
         return Vec::new();
     }
     let [row, gamma, beta] = ["row", "gamma", "beta"].map(|name| inputs.row(name));
     let ReferenceNorm { normed, inverse } = norm(&row);
-    let out = normed.iter().zip(gamma.iter().zip(&beta));
-    let out = out.map(|(normed, (&gamma, &beta))| {
+    let terms = normed.iter().zip(gamma.iter().zip(&beta));
+    let out = terms.map(|(normed, (&gamma, &beta))| {
         let gamma = f64::from(gamma);
         let mut out = sum([gamma * normed.value, f64::from(beta)]);
         out.tolerance += gamma.abs() * normed.tolerance;
@@ -171,13 +173,13 @@ fn expect_layer_norm(inputs: &Inputs) -> Vec<Expected> {
 }
 
 /// x̂ and the inverse, in `f32`.
-fn normed_row(inputs: &Inputs) -> (Vec<f32>, f32) {
+fn normed_row(inputs: &KernelInputs) -> (Vec<f32>, f32) {
     let ReferenceNorm { normed, inverse } = norm(&inputs.row("row"));
     let values = normed.into_iter().map(|x| x.value as f32).collect();
     (values, inverse.value as f32)
 }
 
-fn run_layer_norm_backward(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+fn run_layer_norm_backward(kernels: Kernels, inputs: &KernelInputs) -> Vec<f32> {
     if inputs.len == 0 {
         return Vec::new();
     }
@@ -200,7 +202,7 @@ fn run_layer_norm_backward(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
     [gradient.finish(), d_gamma.finish(), d_beta.finish()].concat()
 }
 
-fn expect_layer_norm_backward(inputs: &Inputs) -> Vec<Expected> {
+fn expect_layer_norm_backward(inputs: &KernelInputs) -> Vec<Expected> {
     if inputs.len == 0 {
         return Vec::new();
     }
@@ -228,20 +230,22 @@ fn expect_layer_norm_backward(inputs: &Inputs) -> Vec<Expected> {
             tolerance: inverse * (of_means + 6.0 * (U * magnitude + TINY)) + TINY,
         }
     });
-    let d_gamma = d_gamma.iter().zip(gradient.iter().zip(&x));
-    let d_gamma = d_gamma.map(|(old, (d, x))| sum([*old, d * x]));
+    let d_gamma = d_gamma
+        .iter()
+        .zip(gradient.iter().zip(&x))
+        .map(|(old, (d, x))| sum([*old, d * x]));
     let d_beta = d_beta.iter().zip(&gradient).map(|(old, d)| sum([*old, *d]));
     d_x.chain(d_gamma).chain(d_beta).collect()
 }
 
-fn run_gelu(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+fn run_gelu(kernels: Kernels, inputs: &KernelInputs) -> Vec<f32> {
     let [mut x, bias, mut out] =
         ["x", "bias", "overwritten"].map(|name| unaligned(inputs, &inputs.row(name)));
     kernels.gelu(x.get_mut(), bias.get(), out.get_mut());
     [x.finish(), out.finish()].concat()
 }
 
-fn expect_gelu(inputs: &Inputs) -> Vec<Expected> {
+fn expect_gelu(inputs: &KernelInputs) -> Vec<Expected> {
     let (x, bias) = (inputs.row("x"), inputs.row("bias"));
     let (mut slopes, mut values) = (Vec::new(), Vec::new());
     for (&x, &bias) in x.iter().zip(&bias) {
@@ -262,22 +266,24 @@ fn expect_gelu(inputs: &Inputs) -> Vec<Expected> {
     [slopes, values].concat()
 }
 
-fn run_multiply_and_sum(kernels: Kernels, inputs: &Inputs) -> Vec<f32> {
+fn run_multiply_and_sum(kernels: Kernels, inputs: &KernelInputs) -> Vec<f32> {
     let [mut x, factors, mut sums] =
         ["x", "factors", "sums"].map(|name| unaligned(inputs, &inputs.row(name)));
     kernels.multiply_and_sum(x.get_mut(), factors.get(), sums.get_mut());
     [x.finish(), sums.finish()].concat()
 }
 
-fn expect_multiply_and_sum(inputs: &Inputs) -> Vec<Expected> {
+fn expect_multiply_and_sum(inputs: &KernelInputs) -> Vec<Expected> {
     let [x, factors, sums] = ["x", "factors", "sums"].map(|name| inputs.row(name));
     let products: Vec<f64> = x
         .iter()
         .zip(&factors)
         .map(|(&x, &factor)| f64::from(x) * f64::from(factor))
         .collect();
-    let new_sums = sums.iter().zip(&products);
-    let new_sums = new_sums.map(|(&old, &product)| sum([f64::from(old), product]));
+    let new_sums = sums
+        .iter()
+        .zip(&products)
+        .map(|(&old, &product)| sum([f64::from(old), product]));
     let products = products.iter().map(|&product| sum([product]));
     products.chain(new_sums).collect()
 }

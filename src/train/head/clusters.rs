@@ -4,15 +4,14 @@ use rayon::prelude::*;
 
 use super::search::ShardBuffers;
 use super::{Batch, Head, SHARD};
-use crate::communicator::sum_in_order;
 use crate::index::{ClusterClassifiers, logit_gradient};
 use crate::matrix::{Matrix, Output, View, product};
 
-/// Clusters a task when ∂L/∂W_C is multiplied out.
+/// Clusters per task when ∂L/∂W_C is multiplied out.
 const CLUSTERS_PER_TASK: usize = 64;
 
 impl Head<'_> {
-    /// ∂L/∂φ from all ranges and from the clusters; ∂L/∂W_C and ∂L/∂b_C.
+    /// ∂L/∂φ from the clusters, ∂L/∂W_C and ∂L/∂b_C.
     pub(super) fn collect_point_gradients(
         &mut self,
         clusters: &ClusterClassifiers,
@@ -27,18 +26,14 @@ impl Head<'_> {
         gradients.embeddings.reshape(n_points, dim);
         self.d_logits.reshape(n_points, n_clusters);
         let (d_slots, n_slots) = (&self.d_slots, self.n_slots);
-        let shards = self.shards.par_iter_mut().enumerate();
-        let shards = shards.zip(
-            gradients
-                .embeddings
-                .values_mut()
-                .par_chunks_mut(SHARD * dim),
-        );
-        let shards = shards.zip(
-            self.d_logits
-                .values_mut()
-                .par_chunks_mut(SHARD * n_clusters),
-        );
+        let d_embeddings = gradients.embeddings.values_mut();
+        let d_logits = self.d_logits.values_mut();
+        let shards = self
+            .shards
+            .par_iter_mut()
+            .enumerate()
+            .zip(d_embeddings.par_chunks_mut(SHARD * dim))
+            .zip(d_logits.par_chunks_mut(SHARD * n_clusters));
         shards.for_each(|(((shard_idx, shard), d_embeddings), d_logits)| {
             let d_slots = &d_slots[shard_idx * SHARD * n_slots..];
             shard.logit_gradients(d_slots, n_slots, clusters.alpha, d_logits);
@@ -52,13 +47,6 @@ impl Head<'_> {
                 Output::Replace,
             );
         });
-        let of_ranges = self.ranges.iter().map(|range| &range.d_embeddings[..]);
-        let of_ranges: Vec<&[f32]> = of_ranges.collect();
-        sum_in_order(
-            self.communicator,
-            &of_ranges,
-            gradients.embeddings.values_mut(),
-        );
 
         gradients.cluster_weights.resize(n_clusters * dim, 0.0);
         gradients.cluster_bias.resize(n_clusters, 0.0);
@@ -80,8 +68,8 @@ pub(super) fn cluster_gradients(
 ) {
     let (n_points, dim) = (embeddings.n_rows(), embeddings.n_cols());
     let n_clusters = bias.len();
-    let tasks = weights.par_chunks_mut(CLUSTERS_PER_TASK * dim);
-    let tasks = tasks
+    let tasks = weights
+        .par_chunks_mut(CLUSTERS_PER_TASK * dim)
         .zip(bias.par_chunks_mut(CLUSTERS_PER_TASK))
         .enumerate();
     tasks.for_each(|(task, (weights, bias))| {

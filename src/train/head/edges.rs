@@ -5,9 +5,10 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::LossWeights;
-use super::labels::{RangeBuffers, take};
+use super::label_state::take;
+use super::labels::RangeBuffers;
 use super::search::ShardBuffers;
-use crate::communicator::{Communicator, N_RANGES, gather, gather_ranges, own_ranges};
+use crate::communicator::Communicator;
 use crate::config::SecondMoments;
 use crate::ids::LabelRow;
 use crate::index::{
@@ -19,7 +20,7 @@ use crate::optim::{RowMoments, StepRates};
 /// Gradients of the learned edges that wait to be applied, and AdamW's state.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct EdgeState {
-    /// ∂L/∂log ŝ(c,ℓ), an edge each; zero outside touched rows.
+    /// ∂L/∂log ŝ(c,ℓ), one per edge; zero outside touched rows.
     pub(crate) gradient: Vec<f32>,
     /// Clusters whose rows have a gradient.
     pub(crate) touched: Vec<bool>,
@@ -74,51 +75,37 @@ impl EdgeState {
 
     /// Updates the touched rows, refreshes their scores and clears their gradients.
     ///
-    /// A process holds the edges into its own labels; what a row's softmax needs of the others is gathered.
+    /// The sums and the highest weight of a row are those of its edges into all labels, of which these may be a part.
     pub(crate) fn apply(
         &mut self,
         adjacency: &mut Adjacency,
         rates: &StepRates,
         communicator: &dyn Communicator,
     ) {
-        let ranges = own_ranges(communicator);
+        let ranges = communicator.own_ranges();
         let (mut rows, beta) = self.touched_rows(adjacency);
-        let totals = rows.par_iter_mut().flat_map_iter(|row| {
+        let passed = rows.par_iter_mut().flat_map_iter(|row| {
             passed_gradients(row.scores, row.gradient, row.segments(ranges.clone()))
         });
-        let totals = gather_ranges(communicator, totals.collect());
+        let totals = communicator.sum_ranges(passed.collect());
 
-        let update = |softmax: &mut Vec<f32>, (row, totals): (&mut EdgeRow<'_>, &[f32])| {
-            let total = totals.iter().sum();
-            edge_gradient(row.weights, *row.norm, total, row.gradient, softmax);
-            *row.n_updates += 1;
-            let step = rates.adamw(rates.edges, *row.n_updates);
-            Kernels::detect().adamw(&step, row.weights, row.gradient, row.m, row.v);
-            row.gradient.fill(0.0);
-            highest(row.weights)
-        };
-        let updated = rows.par_iter_mut().zip(totals.par_chunks(N_RANGES));
-        let tops: Vec<f32> = updated.map_init(Vec::new, update).collect();
-        for (at, row) in rows.iter_mut().enumerate() {
-            row.norm.highest = tops[at];
-        }
-        if communicator.n_processes() > 1 {
-            for tops in gather(communicator, &tops) {
-                for (row, top) in rows.iter_mut().zip(tops) {
-                    row.norm.highest = row.norm.highest.max(top);
-                }
-            }
-        }
+        let updated = rows.par_iter_mut().zip(&totals);
+        let mut tops: Vec<f32> = updated
+            .map_init(Vec::new, |softmax, (row, &total)| {
+                row.update(total, rates, softmax)
+            })
+            .collect();
+        communicator.max(&mut tops);
 
-        let sums = rows.par_iter_mut().flat_map_iter(|row| {
+        let exponentials = rows.par_iter_mut().zip(&tops).flat_map_iter(|(row, &top)| {
+            row.norm.highest = top;
             let segments = row.segments(ranges.clone());
-            exponentials(row.weights, row.norm.highest, segments, row.scores)
+            exponentials(row.weights, top, segments, row.scores)
         });
-        let sums = gather_ranges(communicator, sums.collect());
-        let refreshed = rows.par_iter_mut().zip(sums.par_chunks(N_RANGES));
-        refreshed.for_each(|(row, sums)| {
-            row.norm.sum = sums.iter().sum();
-            *row.best = edge_scores(beta, row.norm.sum, row.scores);
+        let sums = communicator.sum_ranges(exponentials.collect());
+        rows.par_iter_mut().zip(&sums).for_each(|(row, &sum)| {
+            row.norm.sum = sum;
+            *row.best = edge_scores(beta, sum, row.scores);
         });
         self.touched.fill(false);
     }
@@ -160,7 +147,17 @@ impl EdgeState {
 }
 
 impl<'a> EdgeRow<'a> {
-    /// Where its edges into each of these ranges of labels lie.
+    /// Updates the weights, clears the gradient, and returns the highest weight. total: Σ g over the whole row
+    fn update(&mut self, total: f32, rates: &StepRates, softmax: &mut Vec<f32>) -> f32 {
+        edge_gradient(self.weights, *self.norm, total, self.gradient, softmax);
+        *self.n_updates += 1;
+        let step = rates.adamw(rates.edges, *self.n_updates);
+        Kernels::detect().adamw(&step, self.weights, self.gradient, self.m, self.v);
+        self.gradient.fill(0.0);
+        highest(self.weights)
+    }
+
+    /// Positions of its edges into each of these ranges of labels.
     fn segments(&self, ranges: Range<usize>) -> impl Iterator<Item = Range<usize>> + use<'a> {
         segments(self.labels, self.n_labels, ranges)
     }

@@ -4,245 +4,15 @@
 //! A row of W_L is read once, scored against the points that shortlisted it, and its gradient Σ dz·φ, the share
 //! dz·w of each point's dφ, and AdamW follow while the row is in cache.
 
-use rayon::prelude::*;
-
 use super::LossWeights;
+use super::label_state::LabelRows;
 use super::search::{Pair, ShardBuffers};
-use crate::classifiers::LabelClassifiers;
-use crate::communicator::{N_RANGES, labels_of_range};
-use crate::config::SecondMoments;
 use crate::kernels::{Kernels, TILE, prefetch};
 use crate::loss;
 use crate::matrix::{Groups, Matrix};
-use crate::optim::StepRates;
 
-/// What becomes of the gradients of W_L and b_L.
-pub(crate) enum LabelState<'a> {
-    /// They are applied as soon as a row is done.
-    Apply(&'a mut LabelMoments, StepRates),
-    /// They are added up, to be applied by a later step.
-    Collect(&'a mut LabelGradients),
-}
-
-/// AdamW's state of the label classifiers.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct LabelMoments {
-    /// First moments of W_L, L×d.
-    pub(crate) m: Vec<f32>,
-    /// Second moments of W_L: L×d, or one per row.
-    pub(crate) v: Vec<f32>,
-    /// First and second moments of b_L.
-    pub(crate) bias_m: Vec<f32>,
-    pub(crate) bias_v: Vec<f32>,
-    /// Updates of each row so far.
-    pub(crate) n_updates: Vec<u32>,
-}
-
-impl LabelMoments {
-    pub(crate) fn new(n_labels: usize, dim: usize, kind: SecondMoments) -> Self {
-        let n_second = match kind {
-            SecondMoments::Coordinate => dim,
-            SecondMoments::Shared => 1,
-        };
-        LabelMoments {
-            m: vec![0.0; n_labels * dim],
-            v: vec![0.0; n_labels * n_second],
-            bias_m: vec![0.0; n_labels],
-            bias_v: vec![0.0; n_labels],
-            n_updates: vec![0; n_labels],
-        }
-    }
-}
-
-/// Gradients of the label classifiers that wait to be applied.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct LabelGradients {
-    pub(crate) weights: Vec<f32>,
-    pub(crate) bias: Vec<f32>,
-    pub(crate) touched: Vec<bool>,
-}
-
-impl LabelGradients {
-    pub(crate) fn new(n_labels: usize, dim: usize) -> Self {
-        LabelGradients {
-            weights: vec![0.0; n_labels * dim],
-            bias: vec![0.0; n_labels],
-            touched: vec![false; n_labels],
-        }
-    }
-}
-
-impl LabelGradients {
-    /// Applies what was collected and clears it.
-    pub(crate) fn apply(
-        &mut self,
-        classifiers: &mut LabelClassifiers,
-        moments: &mut LabelMoments,
-        rates: StepRates,
-    ) {
-        let (n_labels, dim) = (classifiers.n_labels(), classifiers.weights.n_cols());
-        let lengths = (0..N_RANGES).map(|range| labels_of_range(n_labels, range).len());
-        let mut state = LabelState::Apply(moments, rates);
-        let rows = state.split(classifiers, lengths.clone());
-        let (mut weights, mut bias) = (self.weights.as_mut_slice(), self.bias.as_mut_slice());
-        let mut touched = self.touched.as_mut_slice();
-        let collected = lengths.map(|n| {
-            let weights = take(&mut weights, n * dim);
-            (weights, take(&mut bias, n), take(&mut touched, n))
-        });
-        let collected: Vec<_> = collected.collect();
-        rows.into_par_iter()
-            .zip(collected)
-            .for_each(|(mut rows, (weights, bias, touched))| {
-                for row in (0..touched.len()).filter(|&row| touched[row]) {
-                    let gradient = &mut weights[row * dim..(row + 1) * dim];
-                    rows.take_gradient(row, gradient, bias[row]);
-                    gradient.fill(0.0);
-                }
-                bias.fill(0.0);
-                touched.fill(false);
-            });
-    }
-}
-
-/// A range of rows of W_L with the state of their optimiser.
-pub(super) struct LabelRows<'a> {
-    weights: &'a mut [f32],
-    bias: &'a mut [f32],
-    update: RowUpdate<'a>,
-}
-
-enum RowUpdate<'a> {
-    Apply {
-        m: &'a mut [f32],
-        v: &'a mut [f32],
-        bias_m: &'a mut [f32],
-        bias_v: &'a mut [f32],
-        n_updates: &'a mut [u32],
-        rates: StepRates,
-    },
-    Collect {
-        weights: &'a mut [f32],
-        bias: &'a mut [f32],
-        touched: &'a mut [bool],
-    },
-}
-
-/// Cuts the first `n` entries off a slice.
-pub(super) fn take<'a, T>(rest: &mut &'a mut [T], n: usize) -> &'a mut [T] {
-    let (head, tail) = std::mem::take(rest).split_at_mut(n);
-    *rest = tail;
-    head
-}
-
-impl LabelState<'_> {
-    /// The rows of ranges of these lengths, which together are all rows in order.
-    pub(super) fn split<'s>(
-        &'s mut self,
-        classifiers: &'s mut LabelClassifiers,
-        lengths: impl Iterator<Item = usize>,
-    ) -> Vec<LabelRows<'s>> {
-        let dim = classifiers.weights.n_cols();
-        let mut weights = classifiers.weights.values_mut();
-        let mut bias = classifiers.bias.as_mut_slice();
-        match self {
-            LabelState::Apply(moments, rates) => {
-                let LabelMoments {
-                    m,
-                    v,
-                    bias_m,
-                    bias_v,
-                    n_updates,
-                } = &mut **moments;
-                let n_second = v.len() / n_updates.len().max(1);
-                let (mut m, mut v) = (m.as_mut_slice(), v.as_mut_slice());
-                let (mut bias_m, mut bias_v) = (bias_m.as_mut_slice(), bias_v.as_mut_slice());
-                let mut n_updates = n_updates.as_mut_slice();
-                let apply = lengths.map(|n| LabelRows {
-                    weights: take(&mut weights, n * dim),
-                    bias: take(&mut bias, n),
-                    update: RowUpdate::Apply {
-                        m: take(&mut m, n * dim),
-                        v: take(&mut v, n * n_second),
-                        bias_m: take(&mut bias_m, n),
-                        bias_v: take(&mut bias_v, n),
-                        n_updates: take(&mut n_updates, n),
-                        rates: *rates,
-                    },
-                });
-                apply.collect()
-            }
-            LabelState::Collect(gradients) => {
-                let LabelGradients {
-                    weights: sums,
-                    bias: bias_sums,
-                    touched,
-                } = &mut **gradients;
-                let (mut sums, mut bias_sums) = (sums.as_mut_slice(), bias_sums.as_mut_slice());
-                let mut touched = touched.as_mut_slice();
-                let collect = lengths.map(|n| LabelRows {
-                    weights: take(&mut weights, n * dim),
-                    bias: take(&mut bias, n),
-                    update: RowUpdate::Collect {
-                        weights: take(&mut sums, n * dim),
-                        bias: take(&mut bias_sums, n),
-                        touched: take(&mut touched, n),
-                    },
-                });
-                collect.collect()
-            }
-        }
-    }
-}
-
-impl LabelRows<'_> {
-    fn take_gradient(&mut self, row: usize, gradient: &[f32], bias_gradient: f32) {
-        let dim = gradient.len();
-        let range = row * dim..(row + 1) * dim;
-        let kernels = Kernels::detect();
-        match &mut self.update {
-            RowUpdate::Apply {
-                m,
-                v,
-                bias_m,
-                bias_v,
-                n_updates,
-                rates,
-            } => {
-                n_updates[row] += 1;
-                let mut step = rates.adamw(rates.labels, n_updates[row]);
-                let weights = &mut self.weights[range.clone()];
-                if v.len() == m.len() {
-                    let m = &mut m[range.clone()];
-                    kernels.adamw(&step, weights, gradient, m, &mut v[range]);
-                } else {
-                    let denominator = step.row_denominator(&mut v[row], gradient);
-                    kernels.adamw_scaled(&step, denominator, weights, gradient, &mut m[range]);
-                }
-                step.weight_decay = 0.0;
-                let one = row..row + 1;
-                let (bias, bias_m, bias_v) = (
-                    &mut self.bias[one.clone()],
-                    &mut bias_m[one.clone()],
-                    &mut bias_v[one],
-                );
-                kernels.adamw(&step, bias, &[bias_gradient], bias_m, bias_v);
-            }
-            RowUpdate::Collect {
-                weights,
-                bias,
-                touched,
-            } => {
-                kernels.axpy(1.0, gradient, &mut weights[range]);
-                bias[row] += bias_gradient;
-                touched[row] = true;
-            }
-        }
-    }
-}
-
-/// What scoring a range needs besides its rows.
-pub(super) struct Scoring<'a> {
+/// Inputs of a range's step besides its rows.
+pub(super) struct RangeInputs<'a> {
     pub(super) embeddings: &'a Matrix,
     pub(super) weights: LossWeights,
     pub(super) gradient_floor: f32,
@@ -258,7 +28,7 @@ pub(super) struct RangeBuffers {
     scratch: Scratch,
     /// The range's share of ∂L/∂φ, B×d.
     pub(super) d_embeddings: Vec<f32>,
-    /// The range's share of ∂L/∂log ŝ_c, a selected cluster each.
+    /// The range's share of ∂L/∂log ŝ_c, one per selected cluster.
     pub(super) d_slots: Vec<f32>,
     /// ∂L/∂log ŝ(c,ℓ) of edges, in pieces.
     pub(super) d_edges: Vec<(u32, f32)>,
@@ -304,18 +74,20 @@ impl RangeBuffers {
         &mut self,
         shards: &[ShardBuffers],
         mut rows: LabelRows<'_>,
-        scoring: &Scoring<'_>,
+        inputs: &RangeInputs<'_>,
     ) {
-        let (n_points, dim) = (scoring.embeddings.n_rows(), scoring.embeddings.n_cols());
+        let (n_points, dim) = (inputs.embeddings.n_rows(), inputs.embeddings.n_cols());
         let first = self.labels.start as u32;
         let pairs = shards.iter().flat_map(|shard| &shard.pairs[self.range_idx]);
         self.by_label
             .group(pairs.map(|pair| (pair.label - first, *pair)));
         clear_to(&mut self.d_embeddings, n_points * dim);
-        clear_to(&mut self.d_slots, n_points * scoring.n_slots);
+        clear_to(&mut self.d_slots, n_points * inputs.n_slots);
         self.d_edges.clear();
-        let dropped = shards.iter().flat_map(|shard| &shard.dropped);
-        let dropped = dropped.filter(|pair| self.labels.contains(&(pair.label as usize)));
+        let dropped = shards
+            .iter()
+            .flat_map(|shard| &shard.dropped)
+            .filter(|pair| self.labels.contains(&(pair.label as usize)));
         self.losses = [0.0, dropped.map(|pair| loss::shortlist(pair.score)).sum()];
         self.scratch.gradients.resize(TILE * dim, 0.0);
         self.scratch.position.resize(n_points, None);
@@ -324,7 +96,7 @@ impl RangeBuffers {
             self.score_tile(
                 first_group..n_groups.min(first_group + TILE),
                 &mut rows,
-                scoring,
+                inputs,
             );
         }
     }
@@ -334,12 +106,12 @@ impl RangeBuffers {
         &mut self,
         groups: std::ops::Range<usize>,
         rows: &mut LabelRows<'_>,
-        scoring: &Scoring<'_>,
+        inputs: &RangeInputs<'_>,
     ) {
         self.gather_points(groups.clone());
         let kernels = Kernels::detect();
-        let embeddings = scoring.embeddings.values();
-        let dim = scoring.embeddings.n_cols();
+        let embeddings = inputs.embeddings.values();
+        let dim = inputs.embeddings.n_cols();
         // A tile with fewer labels repeats its last; nobody reads the products.
         let label_rows: [usize; TILE] = std::array::from_fn(|at| {
             self.by_label.keys()[(groups.start + at).min(groups.end - 1)] as usize
@@ -358,13 +130,8 @@ impl RangeBuffers {
         scratch.is_touched = [false; TILE];
         let mut first_pair = 0;
         for (at, group_idx) in groups.clone().enumerate() {
-            first_pair = self.score_label(
-                at,
-                group_idx,
-                first_pair,
-                rows.bias[label_rows[at]],
-                scoring,
-            );
+            first_pair =
+                self.score_label(at, group_idx, first_pair, rows.bias[label_rows[at]], inputs);
         }
 
         let scratch = &mut self.scratch;
@@ -413,7 +180,7 @@ impl RangeBuffers {
         group_idx: usize,
         first_pair: usize,
         bias: f32,
-        scoring: &Scoring<'_>,
+        inputs: &RangeInputs<'_>,
     ) -> usize {
         let pairs = self.by_label.members(group_idx);
         let Scratch {
@@ -434,7 +201,7 @@ impl RangeBuffers {
         let LossWeights {
             classification,
             shortlist,
-        } = scoring.weights;
+        } = inputs.weights;
         let mut losses = loss::LogSum::default();
         for ((pair, &position), &e) in pairs.iter().zip(positions).zip(exponentials.iter()) {
             let (term, d_log_path) = if pair.is_positive() {
@@ -445,7 +212,7 @@ impl RangeBuffers {
             } else {
                 let term = loss::negative(e, pair.score);
                 losses.add(term.score);
-                let floor = scoring.gradient_floor;
+                let floor = inputs.gradient_floor;
                 let is_negligible = loss::is_negligible(e, pair.score, floor)
                     || term.d_log_path < floor && term.d_logit < floor;
                 if is_negligible {
@@ -457,8 +224,8 @@ impl RangeBuffers {
             d_logits[position as usize * TILE + at] = d_logit;
             bias_gradients[at] += d_logit;
             is_touched[at] = true;
-            self.d_slots[pair.point as usize * scoring.n_slots + pair.slot()] += d_log_path;
-            if scoring.wants_edges {
+            self.d_slots[pair.point as usize * inputs.n_slots + pair.slot()] += d_log_path;
+            if inputs.wants_edges {
                 self.d_edges.push((pair.edge, d_log_path));
             }
         }

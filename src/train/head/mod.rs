@@ -1,48 +1,46 @@
 //! One training step of the head: index and label classifiers, forward and backward.
 //!
-//! The step runs in four parts, each parallel over pieces whose bounds do not depend on the number of threads:
-//! 1. `search`: shards of points find their clusters and shortlists, sorted into ranges of labels; `cut` leaves the K
-//!    best where processes found them together;
+//! [`crate::reference`] is the same step as the paper writes it. This one runs in four parts, each parallel over pieces
+//! whose bounds do not depend on the number of threads:
+//! 1. `search`: shards of points find their clusters and shortlists, sorted into ranges of labels;
 //! 2. `labels`: ranges of labels; each shortlisted row of W_L is read once a batch, scored against all points
 //!    that shortlisted it, and its gradient is handed on or applied at once;
 //! 3. `clusters`: shards of points collect the gradients of embeddings and cluster logits;
 //! 4. `edges`: rows of A.
 //!
-//! A process does parts 2 and 4 for the labels it owns, and of part 1 what leads to them. Every process scores and updates
-//! all clusters, or, where they are shared, its own (`together`). The large buffers are kept from step to step; what
-//! processes tell each other, and short lists of slices, are allocated in each.
+//! The head has the rows of W_L and the edges of A that its process owns, and what these need of others is put together
+//! in five places: the cut at K, the counts of the batch, the two sums over ranges of labels, and the losses. Many
+//! clusters are cut into ranges as labels are (`cluster_ranges`). The large buffers are kept from step to step; what is
+//! put together, and short lists of slices, are allocated in each.
 
+mod cluster_ranges;
 mod clusters;
-mod cut;
 mod edges;
+mod label_state;
 mod labels;
 mod search;
-mod together;
 
 #[cfg(test)]
-mod reference;
-#[cfg(test)]
 mod tests;
+
+use std::ops::Range;
 
 use rayon::prelude::*;
 
 use crate::classifiers::LabelClassifiers;
-use crate::communicator::{
-    Communicator, gather, labels_of_range, own_ranges, shares_clusters, sum_in_order,
-};
+use crate::communicator::{Communicator, Ranges, shares_clusters};
 use crate::ids::ClusterId;
 use crate::index::{Adjacency, ClusterClassifiers, ShortlistOptions, Shortlister};
 use crate::matrix::{CsrMatrix, Matrix};
 use crate::pool::Pool;
 
-pub(crate) use cut::cut_together;
 pub(crate) use edges::EdgeState;
-pub(crate) use labels::{LabelGradients, LabelMoments, LabelState};
+pub(crate) use label_state::{LabelGradients, LabelMoments, LabelState};
 
-use labels::RangeBuffers;
+use labels::{RangeBuffers, RangeInputs};
 use search::ShardBuffers;
 
-/// Points a shard.
+/// Points per shard.
 const SHARD: usize = 16;
 
 /// The parameters of the head.
@@ -83,7 +81,7 @@ pub(crate) struct HeadOptions<'a> {
     pub(crate) shortlist: ShortlistOptions,
     /// Negatives whose derivatives are both lower pass no gradient.
     pub(crate) gradient_floor: f32,
-    /// From the counts of the batch to what L_c and L_s are multiplied by.
+    /// Multipliers of L_c and L_s, from the counts of the batch.
     pub(crate) weights: &'a (dyn Fn(&BatchCounts) -> LossWeights + Sync),
 }
 
@@ -121,6 +119,8 @@ pub(crate) struct HeadGradients {
     pub(crate) cluster_weights: Vec<f32>,
     /// ∂L/∂b_C.
     pub(crate) cluster_bias: Vec<f32>,
+    /// The clusters whose gradients these are.
+    pub(crate) cluster_ranges: Vec<Range<usize>>,
 }
 
 /// The head's buffers.
@@ -140,21 +140,29 @@ pub(crate) struct Head<'r> {
 }
 
 impl<'r> Head<'r> {
-    /// Buffers for this many labels, of which the process owns its part.
-    pub(crate) fn new(n_labels: usize, communicator: &'r dyn Communicator) -> Self {
-        let labels = |range| labels_of_range(n_labels, range);
+    /// Buffers for this many labels and clusters, of which the process owns its part.
+    pub(crate) fn new(
+        n_labels: usize,
+        n_clusters: usize,
+        communicator: &'r dyn Communicator,
+    ) -> Self {
+        let labels = Ranges::of(n_labels);
         Head {
             communicator,
             n_labels,
             shards: Vec::new(),
-            ranges: own_ranges(communicator)
-                .map(|range| RangeBuffers::new(range, labels(range)))
+            ranges: communicator
+                .own_ranges()
+                .map(|range| RangeBuffers::new(range, labels.get(range)))
                 .collect(),
             n_slots: 0,
             d_slots: Vec::new(),
             d_logits: Matrix::default(),
             searchers: Pool::new(),
-            gradients: HeadGradients::default(),
+            gradients: HeadGradients {
+                cluster_ranges: communicator.own_clusters(n_clusters),
+                ..HeadGradients::default()
+            },
         }
     }
 
@@ -177,46 +185,50 @@ impl<'r> Head<'r> {
         let found = self.search(clusters, adjacency, batch, &options.shortlist);
         let weights = (options.weights)(&found.counts);
 
-        let (shards, n_slots) = (&self.shards, self.n_slots);
-        let wants_edges = edge_state.is_some();
+        let inputs = RangeInputs {
+            embeddings: batch.embeddings,
+            weights,
+            gradient_floor: options.gradient_floor,
+            n_slots: self.n_slots,
+            wants_edges: edge_state.is_some(),
+        };
+        let shards = &self.shards;
         let own = self.ranges.iter().map(|range| range.labels.len());
         let rows = label_state.split(classifiers, own);
-        self.ranges
-            .par_iter_mut()
-            .zip(rows)
-            .for_each(|(range, rows)| {
-                let scoring = labels::Scoring {
-                    embeddings: batch.embeddings,
-                    weights,
-                    gradient_floor: options.gradient_floor,
-                    n_slots,
-                    wants_edges,
-                };
-                range.step(shards, rows, &scoring);
-            });
+        let ranges = self.ranges.par_iter_mut().zip(rows);
+        ranges.for_each(|(range, rows)| range.step(shards, rows, &inputs));
 
-        self.d_slots.clear();
-        self.d_slots.resize(batch.rows.len() * n_slots, 0.0);
-        let of_ranges: Vec<&[f32]> = self.ranges.iter().map(|range| &range.d_slots[..]).collect();
-        sum_in_order(self.communicator, &of_ranges, &mut self.d_slots);
-        for (point, slot) in found.dropped {
-            self.d_slots[point * n_slots + slot] -= weights.shortlist;
-        }
+        self.sum_slots(batch.rows.len(), &found.dropped, weights);
         if shares_clusters(clusters.n_clusters()) {
-            self.collect_shared_gradients(clusters, batch);
+            self.collect_range_gradients(clusters, batch);
         } else {
             self.collect_point_gradients(clusters, batch);
         }
+        let of_ranges = self.ranges.iter().map(|range| &range.d_embeddings[..]);
+        let embeddings = self.gradients.embeddings.values_mut();
+        self.communicator.sum_in_order(of_ranges, embeddings);
+
         if let Some(edge_state) = edge_state {
             edge_state.collect(&self.ranges, &self.shards, weights);
         }
         self.loss(found.counts)
     }
 
+    /// ∂L/∂log ŝ_c of selected clusters, from all ranges and from the positives that the cut at K dropped.
+    fn sum_slots(&mut self, n_points: usize, dropped: &[u32], weights: LossWeights) {
+        self.d_slots.clear();
+        self.d_slots.resize(n_points * self.n_slots, 0.0);
+        let of_ranges = self.ranges.iter().map(|range| &range.d_slots[..]);
+        self.communicator.sum_in_order(of_ranges, &mut self.d_slots);
+        for &slot in dropped {
+            self.d_slots[slot as usize] -= weights.shortlist;
+        }
+    }
+
     /// The losses of all ranges, added up in their order.
     fn loss(&self, counts: BatchCounts) -> HeadLoss {
-        let own: Vec<[f64; 2]> = self.ranges.iter().map(|range| range.losses).collect();
-        let all = gather(self.communicator, &own).concat();
+        let own = self.ranges.iter().map(|range| range.losses).collect();
+        let all = self.communicator.gather(own);
         HeadLoss {
             classification: all.iter().map(|losses| losses[0]).sum(),
             shortlist: all.iter().map(|losses| losses[1]).sum(),

@@ -4,10 +4,12 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::together::OwnScores;
+use super::cluster_ranges::OwnScores;
 use super::{Batch, BatchCounts, Head, SHARD};
-use crate::communicator::{N_RANGES, gather, range_of_label, shares_clusters};
-use crate::index::{Adjacency, ClusterClassifiers, Path, Selection, ShortlistOptions, Shortlister};
+use crate::communicator::{BestOfAll, N_RANGES, Ranges, shares_clusters};
+use crate::index::{
+    Adjacency, ClusterClassifiers, Path, Selection, ShortlistOptions, Shortlister, descending_key,
+};
 
 /// A shortlisted label of a point: 16 bytes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,9 +44,14 @@ impl Pair {
         (self.slot_and_sign & !POSITIVE) as usize
     }
 
-    /// The point in the upper half, the slot in the lower.
-    fn point_and_slot(&self) -> u32 {
-        u32::from(self.point) << 16 | self.slot() as u32
+    /// Position of its selected cluster in per-selection arrays.
+    fn position(self, n_slots: usize) -> u32 {
+        (self.point as usize * n_slots + self.slot()) as u32
+    }
+
+    /// The order of the shortlist.
+    fn key(&self) -> u64 {
+        descending_key(self.score, self.label)
     }
 
     pub(super) fn is_positive(self) -> bool {
@@ -52,18 +59,18 @@ impl Pair {
     }
 }
 
-/// What one shard of points found.
+/// Clusters and shortlists of one shard of points.
 #[derive(Default)]
 pub(super) struct ShardBuffers {
-    /// softmax of the cluster logits, points×C; not used where processes share the clusters.
+    /// softmax of the cluster logits, points×C; not used where clusters are cut into ranges.
     pub(super) probabilities: Vec<f32>,
-    /// The same of the clusters that the process owns, where processes share them.
+    /// The same of the own clusters, where they are cut into ranges.
     pub(super) own_scores: OwnScores,
     /// Shortlisted labels, by range.
     pub(super) pairs: Vec<Vec<Pair>>,
     /// Clusters searched, point after point.
     pub(super) selected: Vec<Selection>,
-    /// Where each point's clusters start; one more entry than points.
+    /// Start of each point's clusters; one more entry than points.
     pub(super) selected_starts: Vec<usize>,
     /// Positives that the cut at K dropped, with their point.
     pub(super) dropped: Vec<Pair>,
@@ -73,7 +80,7 @@ pub(super) struct ShardBuffers {
     n_positives: usize,
 }
 
-/// What all shards search with.
+/// Inputs of the search that all shards share.
 #[derive(Clone, Copy)]
 struct SearchInputs<'a> {
     adjacency: &'a Adjacency,
@@ -81,11 +88,11 @@ struct SearchInputs<'a> {
     options: &'a ShortlistOptions,
 }
 
-/// What the search of a batch found, on all processes together.
+/// Outcome of the search of a batch.
 pub(super) struct Found {
     pub(super) counts: BatchCounts,
-    /// Point and slot of positives that the cut at K dropped.
-    pub(super) dropped: Vec<(usize, usize)>,
+    /// Positions in per-selection arrays of the positives that the cut at K dropped.
+    pub(super) dropped: Vec<u32>,
 }
 
 impl Head<'_> {
@@ -104,58 +111,76 @@ impl Head<'_> {
         self.n_slots = options.beam_size + most_positives;
         self.shards
             .resize_with(n_points.div_ceil(SHARD), ShardBuffers::default);
-        let is_shared = shares_clusters(clusters.n_clusters());
-        if is_shared {
-            self.select_together(clusters, batch, options.beam_size);
+        let has_ranges = shares_clusters(clusters.n_clusters());
+        if has_ranges {
+            self.select_by_range(clusters, batch, options.beam_size);
         }
-        let n_labels = self.n_labels;
-        let searchers = &self.searchers;
+        let (n_labels, searchers) = (self.n_labels, &self.searchers);
         let inputs = SearchInputs {
             adjacency,
             batch,
             options,
         };
-        self.shards
-            .par_iter_mut()
-            .enumerate()
-            .for_each(|(shard_idx, shard)| {
-                let points = shard_idx * SHARD..((shard_idx + 1) * SHARD).min(n_points);
-                let new = || Shortlister::new(n_labels);
-                searchers.with(new, |searcher| {
-                    if is_shared {
-                        shard.search_selected(inputs, points, searcher);
-                    } else {
-                        shard.search(clusters, inputs, points, searcher);
-                    }
-                });
+        let shards = self.shards.par_iter_mut().enumerate();
+        shards.for_each(|(at, shard)| {
+            let new = || Shortlister::new(n_labels);
+            searchers.with(new, |searcher| {
+                if has_ranges {
+                    shard.search_selected(inputs, points_of(at, n_points), searcher);
+                } else {
+                    shard.search(clusters, inputs, points_of(at, n_points), searcher);
+                }
             });
+        });
         self.cut(n_points, options);
-        let n_positives = self.shards.iter().map(|shard| shard.n_positives).sum();
-        let pairs = self.shards.iter().flat_map(|shard| &shard.pairs);
-        let n_pairs: usize = pairs.map(Vec::len).sum();
-        let mut own: Vec<u64> = [n_positives, n_pairs].map(|n: usize| n as u64).to_vec();
-        for shard in &mut self.shards {
-            shard.dropped.sort_unstable_by_key(|p| (p.point, p.label));
-            let marks = shard.dropped.iter().map(|p| u64::from(p.point_and_slot()));
-            own.extend(marks);
+        self.found(n_points)
+    }
+
+    /// Leaves the K best pairs of each point, and positives if they stay. Searches have cut what they found at K.
+    fn cut(&mut self, n_points: usize, options: &ShortlistOptions) {
+        let keys = || {
+            let mut keys = vec![Vec::new(); n_points];
+            let pairs = self.shards.iter().flat_map(|shard| &shard.pairs).flatten();
+            pairs.for_each(|pair| keys[pair.point as usize].push(pair.key()));
+            keys
+        };
+        let best = self.communicator.best_of_all(options.shortlist_size, keys);
+        if best.drops_any() {
+            let shards = self.shards.par_iter_mut();
+            shards.for_each(|shard| shard.leave(&best, options.keeps_positives));
         }
-        let mut found = Found {
+    }
+
+    fn found(&mut self, n_points: usize) -> Found {
+        let shards = &mut self.shards;
+        let pairs = shards.iter().flat_map(|shard| &shard.pairs);
+        let own_counts = [
+            pairs.map(Vec::len).sum(),
+            shards.iter().map(|shard| shard.n_positives).sum(),
+        ];
+        let mut own_dropped = Vec::new();
+        for shard in shards {
+            shard.dropped.sort_unstable_by_key(|p| (p.point, p.label));
+            let dropped = shard.dropped.iter();
+            own_dropped.extend(dropped.map(|pair| pair.position(self.n_slots)));
+        }
+        let communicator = self.communicator;
+        let ([n_pairs, n_positives], dropped) =
+            communicator.sum_and_gather(own_counts, own_dropped);
+        Found {
             counts: BatchCounts {
                 n_points,
-                n_pairs: 0,
-                n_positives: 0,
+                n_pairs,
+                n_positives,
             },
-            dropped: Vec::new(),
-        };
-        for told in gather(self.communicator, &own) {
-            found.counts.n_positives += told[0] as usize;
-            found.counts.n_pairs += told[1] as usize;
-            let marks = told[2..].iter();
-            let pairs = marks.map(|mark| ((mark >> 16) as usize, (mark & 0xFFFF) as usize));
-            found.dropped.extend(pairs);
+            dropped,
         }
-        found
     }
+}
+
+/// The points of a shard, as their positions in the batch.
+pub(super) fn points_of(shard: usize, n_points: usize) -> Range<usize> {
+    shard * SHARD..((shard + 1) * SHARD).min(n_points)
 }
 
 impl ShardBuffers {
@@ -188,7 +213,7 @@ impl ShardBuffers {
         }
     }
 
-    /// Follows the clusters that processes have selected together.
+    /// Follows the clusters that are selected already.
     fn search_selected(
         &mut self,
         inputs: SearchInputs<'_>,
@@ -211,15 +236,31 @@ impl ShardBuffers {
 
     /// Sorts what was found for a point into ranges of labels.
     fn keep_paths(&mut self, point: usize, searcher: &Shortlister, n_labels: usize) {
+        let ranges = Ranges::of(n_labels);
         for path in &searcher.paths {
             self.n_positives += usize::from(path.is_positive);
-            let range = range_of_label(path.row.0, n_labels);
+            let range = ranges.holding(path.row.0);
             self.pairs[range].push(Pair::new(point, path));
         }
         self.n_positives += searcher.dropped_positives.len();
         let dropped = searcher.dropped_positives.iter();
         self.dropped
             .extend(dropped.map(|path| Pair::new(point, path)));
+    }
+
+    /// Drops the pairs that are not among the K best.
+    fn leave(&mut self, best: &BestOfAll, keeps_positives: bool) {
+        let ShardBuffers { pairs, dropped, .. } = self;
+        for pairs in pairs {
+            pairs.retain(|pair| {
+                let stays = keeps_positives && pair.is_positive()
+                    || best.contains(pair.point as usize, pair.key());
+                if !stays && pair.is_positive() {
+                    dropped.push(*pair);
+                }
+                stays
+            });
+        }
     }
 
     pub(super) fn clear_selected(&mut self) {

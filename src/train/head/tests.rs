@@ -5,14 +5,13 @@
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::labels::LabelGradients;
-use super::reference::{Case, Gradients};
 use super::*;
 use crate::communicator::{MIN_SHARED_CLUSTERS, SingleProcess};
 use crate::ids::LabelRow;
 use crate::index::{self, Edges};
 use crate::matrix::CsrBuilder;
 use crate::random::Random;
+use crate::reference::{Gradients, Step};
 
 fn floats(value: &Value) -> Vec<f64> {
     let values = value.as_array().unwrap().iter();
@@ -30,18 +29,17 @@ fn lists(value: &Value) -> Vec<Vec<usize>> {
         .collect()
 }
 
-impl Case {
+impl Step {
     fn from_golden(golden: &Value) -> Self {
         let count = |key: &str| golden[key].as_u64().unwrap() as usize;
         let is_learned = golden["stage"] == "learned";
         let edges = lists(&golden["edges"]);
-        Case {
+        Step {
             alpha: golden["alpha"].as_f64().unwrap(),
             beta: is_learned.then(|| golden["beta"].as_f64().unwrap()),
             beam_size: count("beam_size"),
             shortlist_size: count("shortlist_size"),
             keeps_positives: false,
-            n_labels: count("n_labels"),
             a: if is_learned {
                 rows(&golden["a"])
             } else {
@@ -87,13 +85,12 @@ impl Case {
             }
         }
         let largest = if is_learned { 2.0 } else { 0.0 };
-        Case {
+        Step {
             alpha: 2.0 + 4.0 * f64::from(random.f32()),
             beta: is_learned.then(|| 1.0 + 6.0 * f64::from(random.f32())),
             beam_size: 1 + random.below(n_clusters),
             shortlist_size: 1 + random.below(n_labels + 3),
             keeps_positives: seed.is_multiple_of(2),
-            n_labels,
             a: edges
                 .iter()
                 .map(|row| {
@@ -129,7 +126,7 @@ impl Case {
         let as_labels =
             |row: &Vec<usize>| row.iter().map(|&label| LabelRow(label as u32)).collect();
         let edges =
-            Edges::from_lists(self.edges.iter().map(as_labels).collect(), self.n_labels).unwrap();
+            Edges::from_lists(self.edges.iter().map(as_labels).collect(), self.n_labels()).unwrap();
         match self.beta {
             None => Adjacency::fixed(edges),
             Some(beta) => {
@@ -153,7 +150,7 @@ impl Case {
         for row in &self.positives {
             builder.push_row(row.iter().map(|&label| (label as u32, 1.0)));
         }
-        builder.finish(self.n_labels).unwrap()
+        builder.finish(self.n_labels()).unwrap()
     }
 
     fn options(&self) -> ShortlistOptions {
@@ -170,91 +167,78 @@ impl Case {
         let (clusters, adjacency, mut classifiers) =
             (self.clusters(), self.adjacency(), self.classifiers());
         let dim = self.phi[0].len();
-        let mut sums = LabelGradients::new(self.n_labels, dim);
-        let mut edge_state = EdgeState::new(&adjacency);
         let (labels, embeddings) = (self.labels(), matrix(&self.phi));
         let rows: Vec<u32> = (0..self.phi.len() as u32).collect();
-        let parents = adjacency.parents();
         let batch = Batch {
             embeddings: &embeddings,
             labels: &labels,
             rows: &rows,
-            parents: &parents,
+            parents: &adjacency.parents(),
         };
         let options = HeadOptions {
             shortlist: self.options(),
             gradient_floor: 0.0,
             weights: &|_| weights,
         };
-        let mut head = Head::new(self.n_labels, &SingleProcess);
-        let parts = HeadMut {
-            clusters: &clusters,
-            adjacency: &adjacency,
-            classifiers: &mut classifiers,
+        let mut head = Head::new(self.n_labels(), self.n_clusters(), &SingleProcess);
+        let mut step = || {
+            let mut sums = LabelGradients::new(self.n_labels(), dim);
+            let mut edge_state = EdgeState::new(&adjacency);
+            let parts = HeadMut {
+                clusters: &clusters,
+                adjacency: &adjacency,
+                classifiers: &mut classifiers,
+            };
+            let mut label_state = LabelState::Collect(&mut sums);
+            let edges = Some(&mut edge_state);
+            let loss = head.step(parts, batch, &options, &mut label_state, edges);
+            (loss, sums, edge_state)
         };
         // Twice: the second run must not see anything of the first.
-        let (mut unused, mut unused_edges) = (sums.clone(), edge_state.clone());
-        let first = HeadMut {
-            clusters: &clusters,
-            adjacency: &adjacency,
-            classifiers: parts.classifiers,
-        };
-        head.step(
-            first,
-            batch,
-            &options,
-            &mut LabelState::Collect(&mut unused),
-            Some(&mut unused_edges),
-        );
-        let second = HeadMut {
-            clusters: &clusters,
-            adjacency: &adjacency,
-            classifiers: &mut classifiers,
-        };
-        let loss = head.step(
-            second,
-            batch,
-            &options,
-            &mut LabelState::Collect(&mut sums),
-            Some(&mut edge_state),
-        );
-
-        let wide = |values: &[f32], width: usize| -> Vec<Vec<f64>> {
-            values
-                .chunks(width)
-                .map(|row| row.iter().map(|&x| f64::from(x)).collect())
-                .collect()
-        };
-        let mut a = Vec::new();
-        for cluster_idx in 0..self.n_clusters() {
-            let range = adjacency.edges().range(ClusterId(cluster_idx as u32));
-            let gradient = &mut edge_state.gradient[range.clone()];
-            if let Some(weights) = adjacency.weights() {
-                let (weights, scores) = (&weights[range.clone()], &adjacency.scores()[range]);
-                let highest = index::highest(weights);
-                let sum = weights.iter().map(|a| (a - highest).exp()).sum();
-                let whole = std::iter::once(0..weights.len());
-                let total = index::passed_gradients(scores, gradient, whole).sum();
-                let norm = index::Norm { highest, sum };
-                index::edge_gradient(weights, norm, total, gradient, &mut Vec::new());
-            }
-            a.push(gradient.iter().map(|&x| f64::from(x)).collect());
-        }
+        step();
+        let (loss, sums, mut edge_state) = step();
+        let HeadGradients {
+            embeddings,
+            cluster_weights,
+            cluster_bias,
+            ..
+        } = head.gradients;
         let gradients = Gradients {
-            phi: wide(head.gradients.embeddings.values(), dim),
-            cluster_weights: wide(&head.gradients.cluster_weights, dim),
-            cluster_bias: head
-                .gradients
-                .cluster_bias
-                .iter()
-                .map(|&x| f64::from(x))
-                .collect(),
+            phi: wide(embeddings.values(), dim),
+            cluster_weights: wide(&cluster_weights, dim),
+            cluster_bias: wide(&cluster_bias, cluster_bias.len()).concat(),
             label_weights: wide(&sums.weights, dim),
-            label_bias: sums.bias.iter().map(|&x| f64::from(x)).collect(),
-            a,
+            label_bias: wide(&sums.bias, sums.bias.len()).concat(),
+            a: edge_gradients(&adjacency, &mut edge_state.gradient),
         };
         (loss, gradients)
     }
+}
+
+/// From ∂L/∂log ŝ(c,ℓ) to ∂L/∂a, where edges are learned.
+fn edge_gradients(adjacency: &Adjacency, gradient: &mut [f32]) -> Vec<Vec<f64>> {
+    let row = |cluster: usize| {
+        let range = adjacency.edges().range(ClusterId(cluster as u32));
+        let gradient = &mut gradient[range.clone()];
+        if let Some(weights) = adjacency.weights() {
+            let (weights, scores) = (&weights[range.clone()], &adjacency.scores()[range]);
+            let highest = index::highest(weights);
+            let sum = weights.iter().map(|a| (a - highest).exp()).sum();
+            let whole = std::iter::once(0..weights.len());
+            let total = index::passed_gradients(scores, gradient, whole).sum();
+            let norm = index::Norm { highest, sum };
+            index::edge_gradient(weights, norm, total, gradient, &mut Vec::new());
+        }
+        gradient.iter().map(|&x| f64::from(x)).collect()
+    };
+    (0..adjacency.edges().n_clusters()).map(row).collect()
+}
+
+fn wide(values: &[f32], width: usize) -> Vec<Vec<f64>> {
+    values
+        .chunks(width)
+        .map(|row| row.iter().map(|&x| f64::from(x)).collect())
+        .collect()
 }
 
 fn matrix(rows: &[Vec<f64>]) -> Matrix {
@@ -348,7 +332,7 @@ fn golden_gradients(golden: &Value, key: &str) -> Gradients {
 #[test]
 fn losses_and_gradients_agree_with_the_goldens() {
     for (name, golden) in goldens() {
-        let case = Case::from_golden(&golden);
+        let case = Step::from_golden(&golden);
         for (key, classification, shortlist) in [
             ("grad_classification", 1.0, 0.0),
             ("grad_shortlist", 0.0, 1.0),
@@ -379,11 +363,11 @@ fn losses_and_gradients_agree_with_the_goldens() {
 #[test]
 fn shortlists_agree_with_the_goldens() {
     for (name, golden) in goldens() {
-        let case = Case::from_golden(&golden);
+        let case = Step::from_golden(&golden);
         let (clusters, adjacency, classifiers) =
             (case.clusters(), case.adjacency(), case.classifiers());
         let (labels, parents) = (case.labels(), adjacency.parents());
-        let mut searcher = Shortlister::new(case.n_labels);
+        let mut searcher = Shortlister::new(case.n_labels());
         let expected_scores = rows(&golden["expected"]["cluster_scores"]);
         for (mode, is_training) in [("training", true), ("prediction", false)] {
             for point in 0..case.phi.len() {
@@ -442,7 +426,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn the_fast_step_agrees_with_the_reference(seed in 0u64..100_000, dim in 1usize..40, is_learned: bool) {
-        let case = Case::random(seed, dim, is_learned);
+        let case = Step::random(seed, dim, is_learned);
         let slow = case.outcome(0.7, 0.3);
         let (loss, gradients) = case.fast(LossWeights { classification: 0.7, shortlist: 0.3 });
         check_gradients(&gradients, &slow.gradients, is_learned, 2e-4);
@@ -453,14 +437,14 @@ proptest! {
 
 #[test]
 fn the_reference_agrees_with_finite_differences() {
-    let case = Case::random(11, 5, true);
-    let total = |case: &Case| {
+    let case = Step::random(11, 5, true);
+    let total = |case: &Step| {
         let outcome = case.outcome(1.0, 0.2);
         outcome.classification_loss + 0.2 * outcome.shortlist_loss
     };
     let gradients = case.outcome(1.0, 0.2).gradients;
     let step = 1e-6;
-    let nudged = |change: &dyn Fn(&mut Case, f64)| {
+    let nudged = |change: &dyn Fn(&mut Step, f64)| {
         let (mut up, mut down) = (case.clone(), case.clone());
         change(&mut up, step);
         change(&mut down, -step);

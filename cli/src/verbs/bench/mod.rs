@@ -13,7 +13,7 @@ use clap::{Args, Subcommand};
 use elias::data::{Dataset, Part, ReadOptions};
 use serde_json::Value;
 
-use crate::ranks::Process;
+use crate::processes::Process;
 use crate::ui::console::Console;
 use crate::ui::table::Table;
 use crate::{bundled, reading};

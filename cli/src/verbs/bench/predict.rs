@@ -57,7 +57,7 @@ impl BenchPredict {
             std::hint::black_box(predictor.rank(&points, query)?);
             from_features.push(data.n_points() as f64 / started.elapsed().as_secs_f64());
         }
-        let work = query_work(&predictor, &points, self.top_k);
+        let work = query_work(&predictor, &points, self.top_k)?;
         write_figures(
             &[
                 ("ms_per_query_p50", median(&times)),

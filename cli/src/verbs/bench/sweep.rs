@@ -32,7 +32,7 @@ const METRICS: [&str; 6] = ["p@1", "p@3", "p@5", "r@10", "r@20", "r@100"];
 /// Train and measure a grid of settings
 ///
 /// Every --set KEY=V1,V2,... is one axis of the grid; a single value applies to all cells. Table 6 of the paper is
-/// --set loss.lambda=0,0.01,0.05,0.1,0.5 with --set index.kappa=100,200,500. After an interruption the same command
+/// --set train.lambda=0,0.01,0.05,0.1,0.5 with --set index.kappa=100,200,500. After an interruption the same command
 /// continues. Results are written to DIR/results.jsonl, a plot to DIR/sweep.svg.
 #[derive(Args)]
 pub(super) struct BenchSweep {

@@ -18,7 +18,7 @@ use elias::{Config, Event, Observer, Phase, Trainer};
 
 use super::{Figures, Group, read, write_groups};
 use crate::memory::peak_rss;
-use crate::ranks::Process;
+use crate::processes::Process;
 use crate::settings::Settings;
 use crate::ui::console::{Console, Misuse};
 
@@ -88,7 +88,7 @@ impl BenchTrain {
         let Some(communicator) = process.communicator() else {
             return write_groups(&groups, self.json);
         };
-        let groups = of_all_ranks(&groups, communicator);
+        let groups = of_all_processes(&groups, communicator);
         if process.is_first() {
             write_groups(&groups, self.json)?;
         }
@@ -97,7 +97,7 @@ impl BenchTrain {
 }
 
 /// The same figures of every process.
-fn of_all_ranks(groups: &[Group], communicator: &dyn Communicator) -> Vec<Group> {
+fn of_all_processes(groups: &[Group], communicator: &dyn Communicator) -> Vec<Group> {
     let values = groups.iter().flat_map(|group| &group.figures);
     let own: Vec<u8> = values.flat_map(|(_, value)| value.to_le_bytes()).collect();
     let mut all = Vec::new();

@@ -129,7 +129,7 @@ impl Gatherer<'_> {
             last,
         };
         let spread = insight::score_spread(truth, compared, counts);
-        let hardest = insight::find_hardest(predictor, features, truth, last, N_HARDEST);
+        let hardest = insight::find_hardest(predictor, features, truth, last, N_HARDEST)?;
         let text = |point: usize| match self.test.texts() {
             Some(texts) => shorten(texts.get(point), HARD_TEXT),
             None => format!("point {point}"),

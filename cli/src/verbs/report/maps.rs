@@ -46,16 +46,19 @@ fn one(data: &ReportData, map: &LabelMap, texts: &[String]) -> String {
     // The label's own points are drawn last, on top.
     for is_own in [false, true] {
         for (point, text) in map.points.iter().zip(texts) {
-            if (point.group == 0) != is_own {
+            if point.cluster.is_none() != is_own {
                 continue;
             }
-            let group = match point.group {
-                0 => data.label(map.label).to_owned(),
-                group => format!("cluster #{}", map.clusters[usize::from(group) - 1]),
+            let group = match point.cluster {
+                None => data.label(map.label).to_owned(),
+                Some(at) => format!("cluster #{}", map.clusters[usize::from(at)]),
             };
             let (x, y) = (place(point.x), place(point.y));
             // The label is red, as in the paper; its clusters take the other colours.
-            let series = [5, 0, 2, 3, 4, 1][usize::from(point.group).min(5)];
+            let series = match point.cluster {
+                None => 5,
+                Some(at) => [0, 2, 3, 4, 1][usize::from(at).min(4)],
+            };
             let words = escape(&format!("{group}: {text}"));
             let fill = fill(series);
             let _ = if is_own {

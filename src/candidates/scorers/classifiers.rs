@@ -1,0 +1,18 @@
+//! w·φ + b of the labels' classifiers, also of labels that the index did not find.
+
+use crate::candidates::{CandidateScratch, Candidates, Column, MemberPoint, Walk};
+
+/// Fills the logits.
+pub(super) fn score(
+    walk: &Walk<'_>,
+    point: &MemberPoint<'_>,
+    _: &mut CandidateScratch,
+    candidates: &mut Candidates,
+) {
+    let model = point.member.network(walk.level).model;
+    let (classifiers, embedding) = (&model.classifiers, point.encoded.embedding);
+    candidates.fill([Column::Logit], |candidates, row| {
+        let row = model.numbering.row(candidates.labels()[row]).idx();
+        [classifiers.weights.dot(row, embedding) + classifiers.bias[row]]
+    });
+}

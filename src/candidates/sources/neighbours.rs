@@ -1,0 +1,20 @@
+//! The labels of the nearest training points.
+
+use crate::candidates::table::Rows;
+use crate::candidates::{CandidateScratch, MemberPoint, Walk};
+use crate::error::Result;
+
+/// Labels added at most.
+pub(super) const MAX_ADDED: usize = 50;
+
+/// Adds the labels with the most votes.
+pub(super) fn add(
+    _: &Walk<'_>,
+    point: &MemberPoint<'_>,
+    _: &mut CandidateScratch,
+    rows: &mut Rows<'_>,
+) -> Result<()> {
+    let best = point.point.votes.iter().take(MAX_ADDED);
+    rows.add(best.map(|vote| vote.label));
+    Ok(())
+}

@@ -1,0 +1,66 @@
+//! Settings of the final score and of the hold-out it is fitted on.
+
+use documented::DocumentedFields;
+use serde::{Deserialize, Serialize};
+
+/// The final score, fitted on held-out training points with the probability that goes with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, DocumentedFields)]
+#[serde(deny_unknown_fields, default)]
+pub struct FinalScoreConfig {
+    /// The final score of a candidate; unset: the recipe's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<FinalScoreKind>,
+    /// Whether labels of similar training points are candidates, and their votes a feature of the boosted score; unset:
+    /// as the recipe has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub neighbours: Option<bool>,
+}
+
+/// The final score of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, DocumentedFields)]
+#[serde(rename_all = "snake_case")]
+pub enum FinalScoreKind {
+    /// Boosted trees over all that is known of the candidate.
+    Boosted,
+    /// T(p, q, p·q, f) + p·q (the paper).
+    Tree,
+    /// 0.3·T + 0.7·p·q (the released code).
+    Mixture,
+    /// p·q: no points are held out, nothing is fitted, scores are no probabilities.
+    Product,
+}
+
+impl FinalScoreKind {
+    /// Whether it is fitted on held-out points.
+    pub fn is_fitted(self) -> bool {
+        self != FinalScoreKind::Product
+    }
+}
+
+/// The training points that are held out, to fit the final score on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
+#[serde(deny_unknown_fields, default)]
+pub struct HoldOutConfig {
+    /// Upper bound of the points held out; never more than a tenth of all.
+    pub n_points: usize,
+    /// Fewest points to fit on; with fewer, nothing is held out and nothing fitted.
+    pub min_points: usize,
+    /// Cosine from which points are near duplicates; those of every other point that is held out do not train. Above 1:
+    /// none are. Unset: the recipe's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub near_duplicates: Option<f32>,
+    /// Whether members are trained again on all points afterwards; doubles the time. Unset: as the recipe has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refit: Option<bool>,
+}
+
+impl Default for HoldOutConfig {
+    fn default() -> Self {
+        HoldOutConfig {
+            n_points: 5000,
+            min_points: 100,
+            near_duplicates: None,
+            refit: None,
+        }
+    }
+}

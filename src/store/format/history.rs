@@ -1,0 +1,211 @@
+//! Version 1 of the history of a training, as manifests keep it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::events::{Event, Phase};
+
+/// An event worth keeping.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum WireEvent {
+    Epoch {
+        phase: WirePhase,
+        epoch: usize,
+        loss: f64,
+        classification_loss: f64,
+        shortlist_loss: f64,
+        labels_scored: f64,
+    },
+    Validation {
+        phase: WirePhase,
+        epoch: usize,
+        precision_at_1: f64,
+        precision_at_5: f64,
+        recall_at_100: f64,
+    },
+    Adjacency {
+        n_edges: usize,
+        n_repaired: usize,
+    },
+    Member {
+        member: usize,
+        n_members: usize,
+    },
+    Calibration {
+        n_points: usize,
+        precision_at_1: f64,
+    },
+    CalibrationSkipped {
+        n_points: usize,
+        n_needed: usize,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum WirePhase {
+    #[serde(rename = "features")]
+    Features,
+    #[serde(rename = "embeddings")]
+    Embeddings,
+    #[serde(rename = "clustering")]
+    Clustering,
+    #[serde(rename = "warm-up")]
+    WarmUp,
+    #[serde(rename = "stage 1")]
+    Stage1,
+    #[serde(rename = "adjacency")]
+    Adjacency,
+    #[serde(rename = "stage 2")]
+    Stage2,
+    #[serde(rename = "candidates")]
+    Candidates,
+    #[serde(rename = "ranker")]
+    Ranker,
+    #[serde(rename = "calibration")]
+    Calibration,
+}
+
+impl From<Phase> for WirePhase {
+    fn from(phase: Phase) -> Self {
+        match phase {
+            Phase::Features => WirePhase::Features,
+            Phase::Embeddings => WirePhase::Embeddings,
+            Phase::Clustering => WirePhase::Clustering,
+            Phase::WarmUp => WirePhase::WarmUp,
+            Phase::Stage1 => WirePhase::Stage1,
+            Phase::Adjacency => WirePhase::Adjacency,
+            Phase::Stage2 => WirePhase::Stage2,
+            Phase::Candidates => WirePhase::Candidates,
+            Phase::Ranker => WirePhase::Ranker,
+            Phase::Calibration => WirePhase::Calibration,
+        }
+    }
+}
+
+impl From<WirePhase> for Phase {
+    fn from(phase: WirePhase) -> Self {
+        match phase {
+            WirePhase::Features => Phase::Features,
+            WirePhase::Embeddings => Phase::Embeddings,
+            WirePhase::Clustering => Phase::Clustering,
+            WirePhase::WarmUp => Phase::WarmUp,
+            WirePhase::Stage1 => Phase::Stage1,
+            WirePhase::Adjacency => Phase::Adjacency,
+            WirePhase::Stage2 => Phase::Stage2,
+            WirePhase::Candidates => Phase::Candidates,
+            WirePhase::Ranker => Phase::Ranker,
+            WirePhase::Calibration => Phase::Calibration,
+        }
+    }
+}
+
+/// The events worth keeping.
+pub(crate) fn wire_history(history: &[Event]) -> Vec<WireEvent> {
+    let keep = |event: &Event| match *event {
+        Event::Epoch {
+            phase,
+            epoch,
+            loss,
+            classification_loss,
+            shortlist_loss,
+            labels_scored,
+        } => Some(WireEvent::Epoch {
+            phase: phase.into(),
+            epoch,
+            loss,
+            classification_loss,
+            shortlist_loss,
+            labels_scored,
+        }),
+        Event::Validation {
+            phase,
+            epoch,
+            precision_at_1,
+            precision_at_5,
+            recall_at_100,
+        } => Some(WireEvent::Validation {
+            phase: phase.into(),
+            epoch,
+            precision_at_1,
+            precision_at_5,
+            recall_at_100,
+        }),
+        Event::AdjacencyReady {
+            n_edges,
+            n_repaired,
+        } => Some(WireEvent::Adjacency {
+            n_edges,
+            n_repaired,
+        }),
+        Event::MemberStarted { member, n_members } => Some(WireEvent::Member { member, n_members }),
+        Event::CalibrationReady {
+            n_points,
+            precision_at_1,
+        } => Some(WireEvent::Calibration {
+            n_points,
+            precision_at_1,
+        }),
+        Event::CalibrationSkipped { n_points, n_needed } => {
+            Some(WireEvent::CalibrationSkipped { n_points, n_needed })
+        }
+        Event::PhaseStarted { .. }
+        | Event::Step { .. }
+        | Event::Recounting { .. }
+        | Event::Checkpoint { .. }
+        | Event::CheckpointsDamaged => None,
+    };
+    history.iter().filter_map(keep).collect()
+}
+
+impl From<&WireEvent> for Event {
+    fn from(event: &WireEvent) -> Self {
+        match *event {
+            WireEvent::Epoch {
+                phase,
+                epoch,
+                loss,
+                classification_loss,
+                shortlist_loss,
+                labels_scored,
+            } => Event::Epoch {
+                phase: phase.into(),
+                epoch,
+                loss,
+                classification_loss,
+                shortlist_loss,
+                labels_scored,
+            },
+            WireEvent::Validation {
+                phase,
+                epoch,
+                precision_at_1,
+                precision_at_5,
+                recall_at_100,
+            } => Event::Validation {
+                phase: phase.into(),
+                epoch,
+                precision_at_1,
+                precision_at_5,
+                recall_at_100,
+            },
+            WireEvent::Adjacency {
+                n_edges,
+                n_repaired,
+            } => Event::AdjacencyReady {
+                n_edges,
+                n_repaired,
+            },
+            WireEvent::Member { member, n_members } => Event::MemberStarted { member, n_members },
+            WireEvent::Calibration {
+                n_points,
+                precision_at_1,
+            } => Event::CalibrationReady {
+                n_points,
+                precision_at_1,
+            },
+            WireEvent::CalibrationSkipped { n_points, n_needed } => {
+                Event::CalibrationSkipped { n_points, n_needed }
+            }
+        }
+    }
+}

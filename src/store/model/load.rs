@@ -1,0 +1,275 @@
+//! From a model directory to a predictor, without trusting it.
+
+use std::path::Path;
+
+use rayon::prelude::*;
+
+use super::check::check_in_background;
+use super::describe::{plan_of, read_manifest};
+use super::load_member::MemberLoader;
+use super::{judging, rerank};
+use crate::candidates::Member;
+use crate::config::Plan;
+use crate::data::{LabelSet, Texts};
+use crate::error::Result;
+use crate::features::{Featurizer, Pairs, Vectorizer, WordPieces};
+use crate::matrix::CsrMatrix;
+use crate::neighbours::{Names, Neighbours};
+use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, TrainingRecord};
+use crate::store::format::files::MANIFEST;
+use crate::store::format::lines;
+use crate::store::format::manifest::Manifest;
+use crate::store::format::open::{Depth, ListedFiles, OpenFile, Residence, Unchecked, bad};
+use crate::store::format::tensors::TensorFile;
+
+/// Most members of a model.
+const MAX_MEMBERS: usize = 1024;
+
+impl Predictor {
+    /// Loads a model. Its large matrices are mapped and read when they are used, and checked in the background;
+    /// [`Predictor::check_files`] waits for the result.
+    ///
+    /// # Errors
+    /// [`Error::Io`](crate::Error::Io) if a file cannot be opened; [`Error::BadFile`](crate::Error::BadFile) if the
+    /// directory does not hold a model of this format, or a damaged one.
+    pub fn load(directory: impl AsRef<Path>) -> Result<Predictor> {
+        load(directory.as_ref(), Depth::Quick, Residence::Mapped)
+    }
+
+    /// Loads a model into memory, after reading and checking every byte of it.
+    ///
+    /// Slower than [`Predictor::load`], and processes do not share the memory; but whatever happens to the files
+    /// afterwards, the model answers as before.
+    ///
+    /// # Errors
+    /// As [`Predictor::load`].
+    pub fn load_into_memory(directory: impl AsRef<Path>) -> Result<Predictor> {
+        Predictor::load_into_memory_within(directory, u64::MAX)
+    }
+
+    /// As [`Predictor::load_into_memory`], for a model whose files have at most `max_bytes` together; a larger one is
+    /// refused before any of them is read.
+    ///
+    /// # Errors
+    /// As [`Predictor::load`].
+    pub fn load_into_memory_within(
+        directory: impl AsRef<Path>,
+        max_bytes: u64,
+    ) -> Result<Predictor> {
+        let directory = directory.as_ref();
+        let manifest = read_manifest(directory)?;
+        let n_bytes = manifest.n_bytes();
+        if max_bytes < n_bytes {
+            let problem =
+                format!("its files have {n_bytes} bytes, at most {max_bytes} may be used");
+            return Err(bad(directory.join(MANIFEST), problem));
+        }
+        let (parts, _) = parts_of(directory, &manifest, Depth::Full, Residence::Memory)?;
+        Predictor::new(parts)
+    }
+}
+
+/// Loads a model after reading and checking every byte of it.
+///
+/// # Errors
+/// As [`Predictor::load`].
+pub fn verify(directory: &Path) -> Result<Predictor> {
+    load(directory, Depth::Full, Residence::Mapped)
+}
+
+fn load(directory: &Path, depth: Depth, residence: Residence) -> Result<Predictor> {
+    let (parts, unchecked) = load_parts(directory, depth, residence)?;
+    Predictor::with_integrity(parts, check_in_background(unchecked))
+}
+
+/// The parts of a model, and the files that were not read in full.
+pub(crate) fn load_parts(
+    directory: &Path,
+    depth: Depth,
+    residence: Residence,
+) -> Result<(PredictorParts, Vec<Unchecked>)> {
+    parts_of(directory, &read_manifest(directory)?, depth, residence)
+}
+
+fn parts_of(
+    directory: &Path,
+    manifest: &Manifest,
+    depth: Depth,
+    residence: Residence,
+) -> Result<(PredictorParts, Vec<Unchecked>)> {
+    let plan = plan_of(manifest)?;
+    let loader = Loader {
+        files: ListedFiles {
+            directory,
+            records: &manifest.files,
+            depth,
+            residence,
+        },
+        plan: &plan,
+        manifest,
+    };
+    let n_members = manifest.members.len();
+    if !(1..=MAX_MEMBERS).contains(&n_members) {
+        let problem = format!("it has {n_members} members, expected 1 to {MAX_MEMBERS}");
+        return Err(loader.files.bad_manifest(problem));
+    }
+    let ((labels, calibration, neighbours), (featurizer, members)) = rayon::join(
+        || {
+            let neighbours = (loader.neighbours(), loader.names());
+            (loader.labels(), loader.calibration(), neighbours)
+        },
+        || rayon::join(|| loader.featurizer(), || loader.members()),
+    );
+    let LabelNames { set, counts } = labels?;
+    let parts = PredictorParts {
+        featurizer: featurizer?,
+        label_set: set,
+        label_counts: counts,
+        members: members?,
+        calibration: calibration?,
+        neighbours: neighbours.0?,
+        names: neighbours.1?,
+        record: TrainingRecord {
+            data: (&manifest.data).into(),
+            history: manifest.history.iter().map(Into::into).collect(),
+        },
+        plan: plan.clone(),
+    };
+    let unchecked = loader.files.unchecked();
+    Ok((parts, unchecked))
+}
+
+/// A directory that is being read.
+struct Loader<'a> {
+    files: ListedFiles<'a>,
+    manifest: &'a Manifest,
+    plan: &'a Plan,
+}
+
+struct LabelNames {
+    set: LabelSet,
+    counts: Vec<u32>,
+}
+
+impl Loader<'_> {
+    fn labels(&self) -> Result<LabelNames> {
+        let n_labels = self.plan.counts().n_labels;
+        let (file, names) = self.lines(&self.manifest.labels.names, n_labels, "names")?;
+        let set: LabelSet = names.iter().collect();
+        check_count(&file, set.len(), n_labels, "different names")?;
+        let mut tensors = self.files.tensors(&self.manifest.labels.counts)?;
+        let counts = tensors.numbers("label_counts", n_labels)?;
+        tensors.finish()?;
+        Ok(LabelNames { set, counts })
+    }
+
+    /// A list of texts, which is counted before it is taken apart.
+    fn lines(&self, name: &str, n_expected: usize, what: &str) -> Result<(OpenFile, Texts)> {
+        let file = self.files.whole(name)?;
+        let n_found = memchr::memchr_iter(b'\n', &file.map).count();
+        check_count(&file, n_found, n_expected, what)?;
+        let texts = lines::read(&file.path, &file.map)?;
+        Ok((file, texts))
+    }
+
+    fn featurizer(&self) -> Result<Featurizer> {
+        let n_features = self.plan.counts().n_features;
+        let words = self.words(n_features)?;
+        let (pairs, pieces) = (self.pairs()?, self.pieces()?);
+        Ok(Featurizer::from_parts(words, pairs, pieces, n_features))
+    }
+
+    fn pairs(&self) -> Result<Option<Pairs>> {
+        let Some(name) = &self.manifest.pairs else {
+            return Ok(None);
+        };
+        let counts = self.plan.counts();
+        let (n_words, n_pairs) = (counts.n_features, counts.n_pairs);
+        let read = |file: &mut TensorFile| {
+            let starts = file.large_numbers("pairs.starts", n_words.saturating_add(1))?;
+            let second = file.numbers("pairs.second", n_pairs)?;
+            let idf = file.floats("pairs.idf", n_pairs)?;
+            let starts = starts.iter().map(|&start| start as usize).collect();
+            Pairs::from_parts(CsrMatrix::new(starts, second, idf, n_words)?)
+        };
+        self.files.parse(name, read).map(Some)
+    }
+
+    fn words(&self, n_words: usize) -> Result<Option<Vectorizer>> {
+        let Some(features) = &self.manifest.features else {
+            return Ok(None);
+        };
+        let (file, words) = self.lines(&features.vocabulary, n_words, "words")?;
+        let mut tensors = self.files.tensors(&features.weights)?;
+        let idf = tensors.floats("idf", n_words)?;
+        tensors.finish()?;
+        let config = &self.plan.config().features;
+        Vectorizer::from_parts(words, idf, config)
+            .map(Some)
+            .map_err(|error| bad(file.path, error.to_string()))
+    }
+
+    fn pieces(&self) -> Result<Option<WordPieces>> {
+        let Some(transformer) = &self.manifest.transformer else {
+            return Ok(None);
+        };
+        let name = &transformer.tokenizer;
+        let pieces = WordPieces::from_json(&self.files.text(name)?);
+        let pieces =
+            pieces.map_err(|error| bad(self.files.directory.join(name), error.to_string()));
+        pieces.map(Some)
+    }
+
+    fn members(&self) -> Result<Vec<Member>> {
+        let transformer = self.manifest.transformer.as_ref();
+        let loader = MemberLoader {
+            files: self.files,
+            plan: self.plan,
+            architecture: transformer.map(|transformer| &transformer.config[..]),
+        };
+        let members = self.manifest.members.par_iter();
+        members.map(|member| loader.member(member)).collect()
+    }
+
+    fn calibration(&self) -> Result<Option<EnsembleCalibration>> {
+        let Some(name) = &self.manifest.calibration else {
+            return Ok(None);
+        };
+        let n_labels = self.plan.counts().n_labels;
+        let read = |file: &mut _| rerank::read_calibration(file, n_labels);
+        self.files.parse(name, read).map(Some)
+    }
+
+    fn neighbours(&self) -> Result<Option<Neighbours>> {
+        let Some(name) = &self.manifest.neighbours else {
+            return Ok(None);
+        };
+        let counts = self.plan.counts();
+        let read = |file: &mut _| {
+            let (n_words, n_labels) = (counts.n_features, counts.n_labels);
+            let (postings, labels) = judging::read_postings(file, "neighbours", n_words, n_labels)?;
+            Neighbours::from_parts(postings, labels)
+        };
+        self.files.parse(name, read).map(Some)
+    }
+
+    fn names(&self) -> Result<Option<Names>> {
+        let Some(name) = &self.manifest.names else {
+            return Ok(None);
+        };
+        let n_words = self.plan.counts().n_features;
+        let read = |file: &mut _| {
+            let (postings, words) = judging::read_postings(file, "names", n_words, n_words)?;
+            Names::from_parts(postings, words)
+        };
+        self.files.parse(name, read).map(Some)
+    }
+}
+
+fn check_count(file: &OpenFile, found: usize, expected: usize, what: &str) -> Result<()> {
+    if found == expected {
+        return Ok(());
+    }
+    let problem = format!("it has {found} {what}, the manifest says {expected}");
+    Err(bad(file.path.clone(), problem))
+}

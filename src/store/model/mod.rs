@@ -1,0 +1,20 @@
+//! A model in a directory: saved, described, loaded, checked, merged.
+
+mod check;
+mod describe;
+mod judging;
+mod load;
+mod load_member;
+mod merge;
+mod rerank;
+mod save;
+mod save_member;
+
+pub use check::{CheckedFile, FileState, FilesCheck, check_files};
+pub use describe::{Description, describe};
+pub use load::verify;
+pub use merge::merge;
+
+pub(super) use load_member::MemberLoader;
+pub(super) use save::save_locked;
+pub(super) use save_member::{send_member, write_member};

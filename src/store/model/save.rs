@@ -1,0 +1,194 @@
+//! From a predictor to a model directory.
+
+use std::path::Path;
+
+use super::save_member::{write_member, write_tensors};
+use super::{describe, judging, rerank};
+use crate::communicator::SingleProcess;
+use crate::error::{Error, Result};
+use crate::features::{Pairs, Vectorizer};
+use crate::matrix::CsrMatrix;
+use crate::neighbours::Postings;
+use crate::predict::Predictor;
+use crate::store::format::files::{MANIFEST, Writer};
+use crate::store::format::tensors::{Tensor, Values, offsets};
+use crate::store::format::{history, lines, manifest};
+use crate::store::unfinished::WriteLock;
+use crate::store::{Existing, written_by};
+
+impl Predictor {
+    /// Saves the model into a directory that holds none yet.
+    ///
+    /// The model appears in one instant, when everything is on the disk. The same predictor gives the same bytes.
+    ///
+    /// # Errors
+    /// [`Error::Io`], and [`Error::BadFile`] if a model is there already or another process is writing there.
+    pub fn save(&self, directory: impl AsRef<Path>) -> Result<()> {
+        save(self, directory.as_ref(), Existing::Keep)
+    }
+
+    /// Saves the model in the place of one that may be there. Readers see the old model until the new one is complete.
+    ///
+    /// # Errors
+    /// [`Error::Io`], and [`Error::BadFile`] if another process is writing there; the old model is unharmed then.
+    pub fn replace(&self, directory: impl AsRef<Path>) -> Result<()> {
+        save(self, directory.as_ref(), Existing::Replace)
+    }
+}
+
+fn save(predictor: &Predictor, directory: &Path, existing: Existing) -> Result<()> {
+    let lock = WriteLock::take(directory)?;
+    let saved = save_locked(predictor, directory, existing);
+    lock.release();
+    saved
+}
+
+/// Saves into a directory whose lock the caller holds.
+pub(crate) fn save_locked(
+    predictor: &Predictor,
+    directory: &Path,
+    existing: Existing,
+) -> Result<()> {
+    if existing == Existing::Keep && directory.join(MANIFEST).exists() {
+        return Err(Error::BadFile {
+            path: directory.into(),
+            problem: "it holds a model already: choose another directory, or overwrite it".into(),
+        });
+    }
+    // A damaged manifest may be replaced as well; its files are then unknown and stay.
+    let earlier: Vec<String> = describe::read_manifest(directory)
+        .map(|manifest| manifest.files.into_keys().collect())
+        .unwrap_or_default();
+    let mut writer = Writer::new(directory)?;
+    match write_files(predictor, &mut writer) {
+        Ok(manifest) => writer.commit(&manifest::to_text(&manifest), &earlier),
+        Err(error) => {
+            writer.abandon(&earlier);
+            Err(error)
+        }
+    }
+}
+
+fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::Manifest> {
+    let plan = predictor.plan();
+    let names = predictor.labels().names();
+    let counts = Values::U32(predictor.label_counts());
+    let counts = vec![Tensor::list("label_counts", counts)];
+    let labels = manifest::Labels {
+        names: writer.write("labels", "txt", |out| lines::write(names, out))?,
+        counts: write_tensors(writer, "label-counts", counts)?,
+    };
+    let featurizer = predictor.featurizer();
+    let features = match featurizer.words() {
+        Some(words) => Some(write_words(writer, words)?),
+        None => None,
+    };
+    let pairs = match featurizer.pairs() {
+        Some(pairs) => {
+            let starts = offsets(pairs.idf().indptr());
+            Some(write_tensors(
+                writer,
+                "pairs",
+                pair_tensors(pairs, &starts),
+            )?)
+        }
+        None => None,
+    };
+    let transformer = write_transformer(writer, predictor)?;
+    let mut members = Vec::new();
+    for (member_idx, member) in predictor.members().iter().enumerate() {
+        members.push(write_member(writer, member_idx, member, &SingleProcess)?);
+    }
+    let calibration = match predictor.calibration() {
+        Some(calibration) => {
+            let tensors = rerank::calibration_tensors(calibration);
+            Some(write_tensors(writer, "calibration", tensors)?)
+        }
+        None => None,
+    };
+    let neighbours = match predictor.knowledge().neighbours {
+        Some(all) => Some(write_postings(
+            writer,
+            "neighbours",
+            all.postings(),
+            all.labels(),
+        )?),
+        None => None,
+    };
+    let names = match predictor.knowledge().names {
+        Some(all) => Some(write_postings(
+            writer,
+            "names",
+            all.postings(),
+            all.words(),
+        )?),
+        None => None,
+    };
+    let record = predictor.record();
+    Ok(manifest::Manifest {
+        format: manifest::FORMAT.into(),
+        version: manifest::VERSION,
+        written_by: written_by(),
+        seed: plan.config().train.seed,
+        data: (&record.data).into(),
+        n_features: plan.counts().n_features,
+        n_pairs: plan.counts().n_pairs,
+        n_training_points: plan.counts().n_points,
+        plan: plan.decided().into(),
+        labels,
+        features,
+        pairs,
+        transformer,
+        members,
+        calibration,
+        neighbours,
+        names,
+        history: history::wire_history(&record.history),
+        config: plan.config().clone(),
+        files: manifest::wire_files(writer.files()),
+    })
+}
+
+fn write_words(writer: &mut Writer, words: &Vectorizer) -> Result<manifest::Features> {
+    let vocabulary = words.vocabulary();
+    let idf = vec![Tensor::list("idf", Values::F32(words.idf()))];
+    Ok(manifest::Features {
+        vocabulary: writer.write("vocabulary", "txt", |out| lines::write(vocabulary, out))?,
+        weights: write_tensors(writer, "features", idf)?,
+    })
+}
+
+fn pair_tensors<'a>(pairs: &'a Pairs, starts: &'a [u64]) -> Vec<Tensor<'a>> {
+    vec![
+        Tensor::list("pairs.starts", Values::U64(starts)),
+        Tensor::list("pairs.second", Values::U32(pairs.idf().indices())),
+        Tensor::list("pairs.idf", Values::F32(pairs.idf().values())),
+    ]
+}
+
+fn write_postings(
+    writer: &mut Writer,
+    stem: &str,
+    postings: &Postings,
+    matrix: &CsrMatrix,
+) -> Result<String> {
+    let ends = offsets(matrix.indptr());
+    let tensors = judging::posting_tensors(stem, postings, matrix, &ends);
+    write_tensors(writer, stem, tensors)
+}
+
+fn write_transformer(
+    writer: &mut Writer,
+    predictor: &Predictor,
+) -> Result<Option<manifest::Transformer>> {
+    let config = predictor.members()[0].encoder.architecture();
+    let Some((config, pieces)) = config.zip(predictor.featurizer().pieces()) else {
+        return Ok(None);
+    };
+    let mut text =
+        |stem, text: &str| writer.write(stem, "json", |out| out.write_all(text.as_bytes()));
+    Ok(Some(manifest::Transformer {
+        config: text("config", config)?,
+        tokenizer: text("tokenizer", &pieces.to_json())?,
+    }))
+}

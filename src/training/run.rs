@@ -1,0 +1,202 @@
+//! One training, from the features of the texts to a predictor.
+//!
+//! A [`Run`] owns it. Where it is kept and how it is resumed is the matter of its [`Store`](crate::store::Store).
+
+use super::members::MemberRun;
+use super::prepare::{Features, PreparedTraining};
+use super::rerank::{FittedCalibration, calibrate, find_neighbours};
+use super::split::{LabelPoints, LabelledPoints, Pass, TrainingSplit, count_labels};
+use crate::candidates::{Knowledge, Member};
+use crate::communicator::Communicator;
+use crate::config::{FinalScoreKind, Plan};
+use crate::data::{DataSummary, Dataset};
+use crate::encoder::EncoderOrigin;
+use crate::error::Result;
+use crate::events::{Event, Observer, emit};
+use crate::features::Featurizer;
+use crate::neighbours::Names;
+use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, TrainingRecord};
+use crate::store::{MemberStore, TrainingFolder};
+
+/// A training: its data, its plan, the points that train and those that are held out, and where it is kept.
+pub(super) struct Run<'a, S> {
+    pub(super) data: &'a Dataset,
+    pub(super) summary: DataSummary,
+    pub(super) plan: Plan,
+    pub(super) featurizer: Featurizer,
+    pub(super) origin: EncoderOrigin,
+    pub(super) split: TrainingSplit<'a>,
+    pub(super) names: Option<Names>,
+    pub(super) validation: Option<LabelledPoints<'a>>,
+    pub(super) observer: &'a dyn Observer,
+    pub(super) communicator: &'a dyn Communicator,
+    pub(super) store: &'a mut S,
+    /// Events that the model keeps.
+    pub(super) history: Vec<Event>,
+    /// The most steps of an epoch, for measurements.
+    pub(super) max_steps: Option<usize>,
+}
+
+impl<'a, S: MemberStore> Run<'a, S> {
+    /// Trains a predictor.
+    pub(super) fn train(prepared: PreparedTraining<'a>, store: &'a mut S) -> Result<Predictor> {
+        let features = prepared.features()?;
+        let mut run = Run::split(features, store);
+        let members = run.members(Pass::First)?;
+        let scorer = run.final_scorer(&members)?;
+        let members = run.refit(members)?;
+        run.predictor(members, scorer)
+    }
+
+    /// Every member, trained on the points of a pass.
+    fn members(&mut self, pass: Pass) -> Result<Vec<Member>> {
+        let runs = self.member_runs().into_iter();
+        runs.filter(|run| run.pass == pass)
+            .map(|run| self.member(run))
+            .collect()
+    }
+
+    /// One member, trained unless that was done before the training was interrupted. The last is saved with the model.
+    fn member(&mut self, run: MemberRun) -> Result<Member> {
+        let plan = self.plan.of_member(run.member);
+        let finished = match self.store.finished_member(run.number, &plan) {
+            Some(finished) => finished,
+            None => {
+                let finished = self.train_member(run, &plan)?;
+                if !run.is_last() {
+                    self.store.keep_member(run.number, &finished)?;
+                }
+                finished
+            }
+        };
+        self.history.extend(finished.history);
+        Ok(finished.member)
+    }
+
+    /// The final scores of the members and the probabilities of their mean, fitted on the points held out, if there are any.
+    fn final_scorer(&mut self, members: &[Member]) -> Result<Option<FittedCalibration>> {
+        let Some(held_out) = &self.split.held_out else {
+            if let Some(skipped) = self.split.skipped.clone() {
+                self.record(skipped)?;
+            }
+            return Ok(None);
+        };
+        let neighbours = find_neighbours(&self.split.train, self.plan.recipe());
+        let knowledge = Knowledge {
+            neighbours: neighbours.as_ref(),
+            names: self.names.as_ref(),
+            frequencies: &self.split.train.label_counts(),
+        };
+        let fitted = calibrate(members, held_out, knowledge, &self.plan, self.observer)?;
+        self.record(fitted.event.clone())?;
+        Ok(Some(fitted))
+    }
+
+    /// The members trained again on all points, if some were held out of the first pass and that is asked for.
+    fn refit(&mut self, members: Vec<Member>) -> Result<Vec<Member>> {
+        if self.split.n_passes() == 1 {
+            return Ok(members);
+        }
+        drop(members);
+        self.members(Pass::Again)
+    }
+
+    fn predictor(
+        self,
+        mut members: Vec<Member>,
+        scorer: Option<FittedCalibration>,
+    ) -> Result<Predictor> {
+        let recipe = self.plan.recipe();
+        let reads_names = scorer.is_some() && recipe.final_score == FinalScoreKind::Boosted;
+        let neighbours = find_neighbours(self.split.all(), recipe);
+        let calibration = scorer.map(|fitted| {
+            for (member, scorer) in members.iter_mut().zip(fitted.final_scorers) {
+                member.final_scorer = scorer;
+            }
+            EnsembleCalibration {
+                frequencies: self.split.final_points().label_counts(),
+                probabilities: fitted.probabilities,
+            }
+        });
+        Predictor::new(PredictorParts {
+            featurizer: self.featurizer,
+            label_set: self.data.label_set().clone(),
+            label_counts: count_labels(self.data.labels(), self.data.n_points()),
+            members,
+            calibration,
+            neighbours,
+            names: self.names.filter(|_| reads_names),
+            plan: self.plan,
+            record: TrainingRecord {
+                data: self.summary,
+                history: self.history,
+            },
+        })
+    }
+
+    /// Emits an event and keeps it in the history.
+    fn record(&mut self, event: Event) -> Result<()> {
+        self.history.push(event.clone());
+        emit(self.observer, event)
+    }
+}
+
+impl<'a, S> Run<'a, S> {
+    /// Divides the points into those that train and those that are held out; nothing is trained yet.
+    pub(super) fn split(features: Features<'a>, store: &'a mut S) -> Self {
+        let labels = features.data.labels();
+        let mut split = TrainingSplit::choose(features.points, labels, features.plan.config());
+        let names = features.label_texts.map(|texts| {
+            split.add(&LabelPoints::new(&texts));
+            Names::new(texts.features)
+        });
+        Run {
+            data: features.data,
+            summary: features.summary,
+            plan: features.plan,
+            featurizer: features.featurizer,
+            origin: features.origin,
+            split,
+            names,
+            validation: features.validation,
+            observer: features.observer,
+            communicator: features.communicator,
+            store,
+            history: Vec::new(),
+            max_steps: None,
+        }
+    }
+
+    /// Every training of a member, in their order: all members once, then again on all points.
+    pub(super) fn member_runs(&self) -> Vec<MemberRun> {
+        let n_members = self.plan.config().ensemble.members;
+        let passes = [Pass::First, Pass::Again].into_iter();
+        let n_runs = n_members * self.split.n_passes();
+        passes
+            .flat_map(|pass| (0..n_members).map(move |member| (pass, member)))
+            .take(n_runs)
+            .enumerate()
+            .map(|(number, (pass, member))| MemberRun {
+                number,
+                n_runs,
+                member,
+                pass,
+            })
+            .collect()
+    }
+}
+
+impl Run<'_, TrainingFolder<'_>> {
+    /// Trains one member and keeps it for another process, unless it is kept already; a number beyond the last is none.
+    pub(super) fn train_one(mut self, number: usize) -> Result<()> {
+        let Some(&run) = self.member_runs().get(number) else {
+            return Ok(());
+        };
+        let plan = self.plan.of_member(run.member);
+        if self.store.finished_member(number, &plan).is_some() {
+            return Ok(());
+        }
+        let finished = self.train_member(run, &plan)?;
+        self.store.keep_member(number, &finished)
+    }
+}
