@@ -84,9 +84,10 @@ fn main() {
     };
     let started = Instant::now();
     std::thread::scope(|scope| {
-        (0..N_HONEST).for_each(|number| drop(scope.spawn(|| soak.ask(number * 97))));
-        (0..N_HOSTILE).for_each(|number| drop(scope.spawn(|| soak.harm(number))));
-        (0..N_SLOW).for_each(|number| drop(scope.spawn(|| soak.dawdle(number))));
+        let soak = &soak;
+        (0..N_HONEST).for_each(|number| drop(scope.spawn(move || soak.ask(number * 97))));
+        (0..N_HOSTILE).for_each(|number| drop(scope.spawn(move || soak.harm(number))));
+        (0..N_SLOW).for_each(|number| drop(scope.spawn(move || soak.dawdle(number))));
         scope.spawn(|| soak.swap(&directories));
         scope.spawn(|| soak.watch());
         let minutes = (1..)
