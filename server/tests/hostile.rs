@@ -1,4 +1,4 @@
-//! What no well-behaved client sends: each gets a clear error, and the service goes on.
+//! Requests that no well-behaved client sends: each gets a clear error, and the service goes on.
 
 use std::time::Duration;
 

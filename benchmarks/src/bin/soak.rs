@@ -24,7 +24,7 @@ const N_SLOW: usize = 8;
 /// Time between two swaps.
 const SWAP_PAUSE: Duration = Duration::from_secs(5);
 
-/// What happened so far.
+/// Counts so far.
 #[derive(Default)]
 struct Tally {
     n_right: AtomicUsize,
@@ -290,7 +290,7 @@ impl Soak<'_> {
         );
     }
 
-    /// What memory did, and what the service counted itself.
+    /// Prints the course of the memory, and the counts of the service itself.
     fn conclude(&self) {
         let memory = self.tally.memory.lock().unwrap();
         let (first, second) = memory.split_at(memory.len() / 2);
