@@ -16,7 +16,7 @@ struct Server {
     child: Child,
     stderr: BufReader<ChildStderr>,
     address: String,
-    /// What it printed before it listened.
+    /// Lines that it printed before it listened.
     before: String,
 }
 

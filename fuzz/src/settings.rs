@@ -10,7 +10,7 @@ use elias::tools::{describe, verify};
 use serde_json::Value;
 
 use super::model::{Forged, files, with_checksum};
-use super::{repository, told};
+use super::{checked, repository};
 
 /// Changes settings, of the stored model and of a user.
 pub fn change(bytes: &[u8]) {
@@ -32,11 +32,11 @@ pub fn change(bytes: &[u8]) {
     });
     let mut config = Config::default();
     for (key, value) in &changes {
-        if let Some(changed) = told(config.with_value(&format!("{key}={value}"))) {
+        if let Some(changed) = checked(config.with_value(&format!("{key}={value}"))) {
             config = changed;
         }
     }
-    told(config.validate());
+    checked(config.validate());
 }
 
 fn in_manifest(model: &Forged, changes: &[(&str, Value)]) {
@@ -54,13 +54,13 @@ fn in_manifest(model: &Forged, changes: &[(&str, Value)]) {
     let text = serde_json::to_string_pretty(&manifest).expect("it was JSON before");
     let body = text.trim_end_matches("\n}").as_bytes();
     model.with_manifest(&with_checksum(body), |directory| {
-        let description = told(describe(directory));
+        let description = checked(describe(directory));
         if description.is_some()
-            && let Some(predictor) = told(verify(directory))
+            && let Some(predictor) = checked(verify(directory))
         {
             let long = "word1 word2 noise3 ".repeat(2000);
             for text in [&long[..], ""] {
-                if let Some(answers) = told(predictor.predict(text, 5)) {
+                if let Some(answers) = checked(predictor.predict(text, 5)) {
                     assert!(answers.iter().all(|answer| answer.score.is_finite()));
                 }
             }

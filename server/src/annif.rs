@@ -95,15 +95,7 @@ pub(crate) async fn suggest(
     let kind = "application/x-www-form-urlencoded";
     let body = body::read(&service, &headers, kind, body, deadline).await?;
     let model = service.models().get(Some(&query::name(path)?))?;
-    let (mut text, mut k) = (None, MAX_K);
-    for (key, value) in form_urlencoded::parse(&body) {
-        match &key[..] {
-            "text" => text = Some(value.into_owned()),
-            "limit" => k = parse_limit(&value)?,
-            _ => {}
-        }
-    }
-    let text = text.ok_or_else(|| ApiError::BadValue("the form has no field \"text\"".into()))?;
+    let (text, k) = json::aside(body.len(), || parse_form(&body))?;
     let answers = predict::answer(&service, &model, k.into(), vec![text], deadline).await?;
     let results = answers.into_iter().flatten().map(|answer| Suggestion {
         uri: answer.label.clone(),
@@ -113,6 +105,20 @@ pub(crate) async fn suggest(
     Ok(json::response(&Suggestions {
         results: results.collect(),
     }))
+}
+
+/// The text of a form, and the most suggestions.
+fn parse_form(body: &[u8]) -> Result<(String, usize), ApiError> {
+    let (mut text, mut k) = (None, MAX_K);
+    for (key, value) in form_urlencoded::parse(body) {
+        match &key[..] {
+            "text" => text = Some(value.into_owned()),
+            "limit" => k = parse_limit(&value)?,
+            _ => {}
+        }
+    }
+    let missing = || ApiError::BadValue("the form has no field \"text\"".into());
+    Ok((text.ok_or_else(missing)?, k))
 }
 
 fn parse_limit(text: &str) -> Result<usize, ApiError> {

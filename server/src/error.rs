@@ -1,4 +1,4 @@
-//! What can go wrong with a request, and the one place that turns it into a status.
+//! Reasons not to answer a request, and the one place that turns it into a status.
 //!
 //! The words go to the client, so they name no path of the server; nothing of a request goes to the log.
 
@@ -47,7 +47,7 @@ pub(crate) enum ApiError {
 /// The body of every error.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ErrorBody {
-    /// What is wrong, in plain words.
+    /// The problem, in plain words.
     error: String,
     /// The kind of error, for programs.
     error_type: &'static str,

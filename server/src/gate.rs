@@ -1,4 +1,4 @@
-//! What every request must have before anything is done for it: a host that is this service, a body that it can read.
+//! Conditions of every request before anything is done for it: a host that is this service, a body that it can read.
 //!
 //! A page of a foreign site can make its own name lead to this machine, and a browser then takes the service for a part
 //! of that site. The name it sends gives it away: only loopback names, addresses that the service listens on and names

@@ -18,7 +18,7 @@ pub(crate) fn response(body: &impl Serialize) -> Response {
     let mut start = Start(Vec::new());
     let written = match serde_json::to_writer(&mut start, body) {
         Ok(()) => Ok(start.0),
-        Err(_) => aside(|| serde_json::to_vec(body)),
+        Err(_) => aside(usize::MAX, || serde_json::to_vec(body)),
     };
     match written {
         Ok(bytes) => {
@@ -32,18 +32,15 @@ pub(crate) fn response(body: &impl Serialize) -> Response {
 
 /// Parses a body.
 pub(crate) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
-    if body.len() <= SMALL {
-        return Ok(serde_json::from_slice(body)?);
-    }
-    Ok(aside(|| serde_json::from_slice(body))?)
+    Ok(aside(body.len(), || serde_json::from_slice(body))?)
 }
 
-/// Work of milliseconds, which other connections do not wait for.
-fn aside<T>(work: impl FnOnce() -> T) -> T {
+/// Works on so many bytes; where that takes milliseconds, other connections do not wait for it.
+pub(crate) fn aside<T>(n_bytes: usize, work: impl FnOnce() -> T) -> T {
     let runtime = Handle::try_current().map(|runtime| runtime.runtime_flavor());
     match runtime {
-        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
-        // Not on a thread of connections, or on the only one.
+        Ok(RuntimeFlavor::MultiThread) if SMALL < n_bytes => tokio::task::block_in_place(work),
+        // Little work, not on a thread of connections, or on the only one.
         _ => work(),
     }
 }

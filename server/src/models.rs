@@ -70,7 +70,7 @@ impl Model {
     }
 }
 
-/// What tells one version of a model's manifest from another.
+/// Marks that tell one version of a model's manifest from another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Stamp {
     modified_at: Option<SystemTime>,
@@ -95,7 +95,7 @@ impl Stamp {
     }
 }
 
-/// What is known of the files of a model.
+/// Versions of the files of a model: the one that answers, and one that failed.
 struct Files {
     /// Of the model that answers.
     loaded: Stamp,

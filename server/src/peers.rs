@@ -13,7 +13,7 @@ use crate::stalling::Progress;
 /// A client that took nothing for so long may have to make room for the answers of others.
 const STALLED: Duration = Duration::from_secs(1);
 
-/// What a connection may ask for.
+/// Requests that a connection may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Everything,

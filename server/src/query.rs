@@ -13,7 +13,7 @@ use crate::error::ApiError;
 const DEFAULT_LIMIT: usize = 50;
 /// No number of an entry is higher, in the words of OpenAPI's `int32`.
 const MAX_NUMBER: usize = i32::MAX as usize;
-/// No list is longer.
+/// Entries of the longest list.
 const MAX_LIMIT: usize = 1000;
 
 /// Which model is meant.

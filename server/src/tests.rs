@@ -1,4 +1,4 @@
-//! What happens while the threads that answer are busy, which only the inside can arrange.
+//! Requests while the threads that answer are busy, which only the inside can arrange.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -1,4 +1,4 @@
-//! What Annif's `http` backend sends, and expects.
+//! Requests of Annif's `http` backend, and the answers it expects.
 
 use serde_json::{Value, json};
 

@@ -110,7 +110,7 @@ pub(crate) fn source(name: &str, path: &Path) -> ModelSource {
     }
 }
 
-/// What the service must answer for a text, from the library.
+/// The labels that the service must answer for a text, from the library.
 pub(crate) fn expected(model: &Predictor, text: &str, k: usize) -> Value {
     let answers = model.predict(text, k).unwrap();
     let labels = answers.iter().map(|answer| {

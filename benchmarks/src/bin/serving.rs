@@ -22,7 +22,7 @@ use elias_benchmarks::service::{
 
 const N_CONNECTIONS: usize = 16;
 
-/// What happened to the requests of a step.
+/// Outcomes of the requests of a step.
 #[derive(Default)]
 struct Tally {
     n_right: usize,

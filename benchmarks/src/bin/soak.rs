@@ -24,7 +24,7 @@ const N_SLOW: usize = 8;
 /// Time between two swaps.
 const SWAP_PAUSE: Duration = Duration::from_secs(5);
 
-/// What happened so far.
+/// Counts so far.
 #[derive(Default)]
 struct Tally {
     n_right: AtomicUsize,
@@ -84,9 +84,10 @@ fn main() {
     };
     let started = Instant::now();
     std::thread::scope(|scope| {
-        (0..N_HONEST).for_each(|number| drop(scope.spawn(|| soak.ask(number * 97))));
-        (0..N_HOSTILE).for_each(|number| drop(scope.spawn(|| soak.harm(number))));
-        (0..N_SLOW).for_each(|number| drop(scope.spawn(|| soak.dawdle(number))));
+        let soak = &soak;
+        (0..N_HONEST).for_each(|number| drop(scope.spawn(move || soak.ask(number * 97))));
+        (0..N_HOSTILE).for_each(|number| drop(scope.spawn(move || soak.harm(number))));
+        (0..N_SLOW).for_each(|number| drop(scope.spawn(move || soak.dawdle(number))));
         scope.spawn(|| soak.swap(&directories));
         scope.spawn(|| soak.watch());
         let minutes = (1..)
@@ -289,7 +290,7 @@ impl Soak<'_> {
         );
     }
 
-    /// What memory did, and what the service counted itself.
+    /// Prints the course of the memory, and the counts of the service itself.
     fn conclude(&self) {
         let memory = self.tally.memory.lock().unwrap();
         let (first, second) = memory.split_at(memory.len() / 2);

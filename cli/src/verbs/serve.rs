@@ -16,7 +16,7 @@ use crate::ui::interrupt::Interrupt;
 use crate::verbs::demo;
 use crate::{bundled, models};
 
-/// No file of a key is longer.
+/// Bytes of the longest file of a key.
 const MAX_KEY_BYTES: u64 = 64 << 10;
 
 /// Serve models over HTTP

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-/// What a spreadsheet may take for the end of a cell inside of one.
+/// Characters that a spreadsheet may take for the end of a cell inside of one.
 const SEPARATORS: [char; 4] = [';', '\t', '\r', '\n'];
 
 /// A text with an apostrophe wherever a formula could begin.
