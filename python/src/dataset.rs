@@ -138,7 +138,7 @@ pub(crate) fn texts_of(list: &Bound<'_, PyList>) -> PyResult<Texts> {
 fn labels_of_lists(
     rows: &Bound<'_, PyList>,
     known: Option<&LabelSet>,
-) -> PyResult<(CsrMatrix, LabelFile, LabelSet)> {
+) -> PyResult<(CsrMatrix, LabelSet)> {
     let mut label_set = known.cloned().unwrap_or_default();
     let mut matrix = CsrBuilder::default();
     let mut row: Vec<(u32, f32)> = Vec::new();
@@ -241,7 +241,7 @@ fn labels_of_matrix(
     matrix: &CsrMatrix,
     names: Option<&Bound<'_, PyList>>,
     known: Option<&LabelSet>,
-) -> PyResult<(CsrMatrix, LabelFile, LabelSet)> {
+) -> PyResult<(CsrMatrix, LabelSet)> {
     let n_cols = matrix.n_cols();
     let mut label_set = known.cloned().unwrap_or_default();
     let columns: Vec<u32> = match (names, known) {
