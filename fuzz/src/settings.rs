@@ -6,8 +6,8 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
-use elias::tools::{describe, verify};
-use elias::{Config, Dataset, Trainer};
+use elias::internals::describe;
+use elias::{Config, Dataset, Predictor, Trainer};
 use serde_json::Value;
 
 use super::model::{Forged, files, with_checksum};
@@ -56,7 +56,7 @@ fn in_manifest(model: &Forged, changes: &[(&str, Value)]) {
     model.with_manifest(&with_checksum(body), |directory| {
         let description = checked(describe(directory));
         if description.is_some()
-            && let Some(predictor) = checked(verify(directory))
+            && let Some(predictor) = checked(Predictor::verify(directory))
         {
             let long = "word1 word2 noise3 ".repeat(2000);
             for text in [&long[..], ""] {
