@@ -5,13 +5,11 @@
 #[path = "../src/http.rs"]
 mod http;
 
-use std::path::Path;
+#[path = "../../server/tests/tiny.rs"]
+mod tiny;
 
 thread_local! {
-    static TARGET: http::Target = {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        http::Target::new(&root.join("tests/fixtures/model-v1/model"))
-    };
+    static TARGET: http::Target = http::Target::new(&tiny::model("a", 1));
 }
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| TARGET.with(|target| target.query(bytes)));

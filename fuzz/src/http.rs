@@ -4,11 +4,11 @@
 
 #![allow(unreachable_pub)] // a library here, a module there
 
-use std::path::Path;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
+use elias::Predictor;
 use elias_server::{ModelSource, Options, Service, router};
 use http_body_util::BodyExt;
 use hyper_util::rt::TokioIo;
@@ -52,19 +52,22 @@ pub const PIECES: [&[u8]; 30] = [
     b"null",
 ];
 
-/// A service with a stored model.
+/// A service in process.
 pub struct Target {
     service: Service,
     runtime: Runtime,
 }
 
 impl Target {
-    /// Loads the model of a directory.
-    pub fn new(model: &Path) -> Self {
+    /// Serves a model.
+    pub fn new(model: &Predictor) -> Self {
+        let directory = tempfile::tempdir().expect("there is a place for temporary files");
+        let path = directory.path().join("model");
+        model.save(&path).expect("a small model can be written");
         let options = Options {
             models: vec![ModelSource {
                 name: "first".into(),
-                path: model.into(),
+                path,
             }],
             threads: 1,
             timeout: Duration::from_secs(20),
@@ -73,7 +76,7 @@ impl Target {
             ..Options::default()
         };
         Target {
-            service: Service::load(options).expect("the stored model is whole"),
+            service: Service::load(options).expect("the model is whole"),
             runtime: tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()
@@ -178,7 +181,7 @@ fn check_json(status: u16, body: &[u8]) {
 /// Addresses that are in order, or nearly so.
 pub fn query_seeds() -> Vec<Vec<u8>> {
     let seeds = [
-        "/v1/labels?query=label%201&limit=7&offset=2&model=first",
+        "/v1/labels?query=a%20apple&limit=7&offset=2&model=first",
         "/v1/labels?limit=1000",
         "/v1/labels/3?model=first",
         "/v1/clusters?query=l&offset=1",
@@ -206,25 +209,21 @@ pub fn connection_seeds() -> Vec<Vec<u8>> {
     };
     let json = "application/json";
     let get = "GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n";
-    let predict = post(
-        "/v1/predict",
-        json,
-        r#"{"text": "word1 word2", "top_k": 3}"#,
-    );
+    let predict = post("/v1/predict", json, r#"{"text": "apple pear", "top_k": 3}"#);
     let seeds = [
         get.to_owned(),
         format!("{get}{predict}{get}"),
-        post("/v1/predict", json, r#"{"texts": ["word1", "", "noise3"], "threshold": 0.5, "model": "first"}"#),
-        post("/v1/explain", json, r#"{"text": "word1 word2 both1", "top_k": 2}"#),
-        post("/v1/annif/first/suggest", "application/x-www-form-urlencoded", "text=word1+word2&limit=5"),
+        post("/v1/predict", json, r#"{"texts": ["apple", "", "plum"], "threshold": 0.5, "model": "first"}"#),
+        post("/v1/explain", json, r#"{"text": "apple ofapple", "top_k": 2}"#),
+        post("/v1/annif/first/suggest", "application/x-www-form-urlencoded", "text=apple+pear&limit=5"),
         format!(
-            "POST /v1/predict HTTP/1.1\r\nhost: 127.0.0.1:80\r\ncontent-type: {json}\r\ntransfer-encoding: chunked\r\n\r\n10\r\n{{\"text\": \"word1\"\r\n1\r\n}}\r\n0\r\n\r\n"
+            "POST /v1/predict HTTP/1.1\r\nhost: 127.0.0.1:80\r\ncontent-type: {json}\r\ntransfer-encoding: chunked\r\n\r\n10\r\n{{\"text\": \"apple\"\r\n1\r\n}}\r\n0\r\n\r\n"
         ),
         "OPTIONS /v1/predict HTTP/1.1\r\nhost: localhost\r\norigin: https://page.example\r\naccess-control-request-method: POST\r\n\r\n".into(),
         "HEAD / HTTP/1.1\r\nhost: localhost\r\nif-none-match: \"0\"\r\n\r\n".into(),
         "GET http://localhost/v1/labels?limit=2 HTTP/1.0\r\nhost: localhost\r\nconnection: keep-alive\r\n\r\n".into(),
         format!(
-            "POST /v1/predict HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\ncontent-type: {json}\r\ncontent-length: 17\r\n\r\n{{\"text\": \"word1\"}}"
+            "POST /v1/predict HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\ncontent-type: {json}\r\ncontent-length: 17\r\n\r\n{{\"text\": \"apple\"}}"
         ),
     ];
     seeds.map(String::into_bytes).into()

@@ -4,13 +4,14 @@
 //! settings that are taken must answer, however long the text.
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 
-use elias::Config;
-use elias::tools::{describe, verify};
+use elias::internals::describe;
+use elias::{Config, Dataset, Predictor, Trainer};
 use serde_json::Value;
 
 use super::model::{Forged, files, with_checksum};
-use super::{checked, repository};
+use super::{checked, temporary};
 
 /// Changes settings, of the stored model and of a user.
 pub fn change(bytes: &[u8]) {
@@ -26,8 +27,7 @@ pub fn change(bytes: &[u8]) {
         static MODEL: OnceCell<Forged> = const { OnceCell::new() };
     }
     MODEL.with(|model| {
-        let model =
-            model.get_or_init(|| Forged::new(files(&repository("tests/fixtures/model-v1/model"))));
+        let model = model.get_or_init(|| Forged::new(trained()));
         in_manifest(model, &changes);
     });
     let mut config = Config::default();
@@ -56,7 +56,7 @@ fn in_manifest(model: &Forged, changes: &[(&str, Value)]) {
     model.with_manifest(&with_checksum(body), |directory| {
         let description = checked(describe(directory));
         if description.is_some()
-            && let Some(predictor) = checked(verify(directory))
+            && let Some(predictor) = checked(Predictor::verify(directory))
         {
             let long = "word1 word2 noise3 ".repeat(2000);
             for text in [&long[..], ""] {
@@ -68,10 +68,33 @@ fn in_manifest(model: &Forged, changes: &[(&str, Value)]) {
     });
 }
 
+/// The files of a small model.
+fn trained() -> BTreeMap<String, Vec<u8>> {
+    let point = |number: usize| {
+        let (first, second) = (number % 6, number / 6 % 6);
+        let text = format!(
+            "word{first} of{first} word{second} noise{}",
+            number * 7 % 61
+        );
+        (
+            text,
+            vec![format!("label{first}"), format!("label{second}")],
+        )
+    };
+    let config = Config::from_toml("train.batch_size = 16\nencoder.dim = 8\nindex.n_clusters = 3");
+    let config = config.expect("these settings are in order");
+    let model = Trainer::new(config).train(&Dataset::from_texts((0..120).map(point)));
+    let directory = temporary();
+    let path = directory.path().join("model");
+    let saved = model.and_then(|model| model.save(&path));
+    saved.expect("a small model can be trained and written");
+    files(&path)
+}
+
 /// Settings that are in order, or nearly so.
 pub fn seeds() -> Vec<Vec<u8>> {
     // Every key with its own value.
-    let model = files(&repository("tests/fixtures/model-v1/model"));
+    let model = trained();
     let manifest: Value = serde_json::from_slice(&model["manifest.json"]).expect("it is JSON");
     let mut lines = Vec::new();
     flatten("", &manifest["config"], &mut lines);

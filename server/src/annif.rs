@@ -17,6 +17,9 @@ use crate::predict::{self, MAX_K};
 use crate::service::Service;
 use crate::{body, json, query, time};
 
+/// Fields of a form; Annif sends three.
+const MAX_FIELDS: usize = 100;
+
 /// A project, as Annif sees it.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Project {
@@ -110,7 +113,11 @@ pub(crate) async fn suggest(
 /// The text of a form, and the most suggestions.
 fn parse_form(body: &[u8]) -> Result<(String, usize), ApiError> {
     let (mut text, mut k) = (None, MAX_K);
-    for (key, value) in form_urlencoded::parse(body) {
+    for (place, (key, value)) in form_urlencoded::parse(body).enumerate() {
+        if place == MAX_FIELDS {
+            let problem = format!("the form has more than {MAX_FIELDS} fields");
+            return Err(ApiError::BadValue(problem));
+        }
         match &key[..] {
             "text" => text = Some(value.into_owned()),
             "limit" => k = parse_limit(&value)?,

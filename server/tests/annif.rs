@@ -50,7 +50,7 @@ fn suggestions_are_labels_with_probabilities() {
     for more in ["", "&limit=1000"] {
         assert_eq!(suggest(more).json()["results"].as_array().unwrap().len(), 8);
     }
-    for more in ["&limit=0", "&limit=many"] {
+    for more in ["&limit=0", "&limit=many", &"&a".repeat(100)] {
         assert_eq!(suggest(more).status, 422);
     }
     let path = "/v1/annif/first/suggest";

@@ -5,11 +5,10 @@ mod http;
 #[path = "../../fuzz/src/mutation.rs"]
 mod mutation;
 
-use std::path::Path;
+use crate::tiny;
 
 fn target() -> http::Target {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    http::Target::new(&root.join("tests/fixtures/model-v1/model"))
+    http::Target::new(&tiny::model("a", 1))
 }
 
 #[test]
