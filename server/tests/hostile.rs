@@ -14,7 +14,7 @@ const JSON: &str = "content-type: application/json\r\n";
 fn check_alive(running: &Running) {
     let text = tiny::text(5);
     let reply = running.client().post("/v1/predict", &json!({"text": text}));
-    assert_eq!(reply.json()["labels"], expected(&running.model, &text, 5));
+    assert_eq!(reply.json()["labels"], expected(&running.model, &text, 10));
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn odd_texts_are_answered() {
     ] {
         let reply = client.post("/v1/predict", &json!({"text": text}));
         assert_eq!(reply.status, 200);
-        assert_eq!(reply.json()["labels"], expected(&running.model, text, 5));
+        assert_eq!(reply.json()["labels"], expected(&running.model, text, 10));
         assert_eq!(
             client.post("/v1/explain", &json!({"text": text})).status,
             200

@@ -129,7 +129,7 @@ fn a_manifest_of_another_kind_or_version_is_refused() {
     let directory = temporary();
     check(
         Predictor::load(directory.path()),
-        "manifest.json: cannot read",
+        "is not a model: it has no manifest.json",
     );
     for text in ["", "{", "[]", "null", "{}", "\"\u{0}\""] {
         fs::write(directory.path().join("manifest.json"), text).unwrap();
