@@ -75,7 +75,7 @@ fn a_request_can_name_its_model() {
     let mut client = running.client();
     let text = tiny::text(1);
     let reply = client.post("/v1/predict", &json!({"text": text, "model": "second"}));
-    assert_eq!(reply.json()["labels"], expected(&other, &text, 5));
+    assert_eq!(reply.json()["labels"], expected(&other, &text, 10));
     let names = |value: Value| -> Vec<Value> {
         let models = value["models"].as_array().unwrap().iter();
         models.map(|model| model["name"].clone()).collect()

@@ -14,7 +14,7 @@ const JSON: &str = "content-type: application/json\r\n";
 fn check_alive(running: &Running) {
     let text = tiny::text(5);
     let reply = running.client().post("/v1/predict", &json!({"text": text}));
-    assert_eq!(reply.json()["labels"], expected(&running.model, &text, 5));
+    assert_eq!(reply.json()["labels"], expected(&running.model, &text, 10));
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn odd_texts_are_answered() {
     ] {
         let reply = client.post("/v1/predict", &json!({"text": text}));
         assert_eq!(reply.status, 200);
-        assert_eq!(reply.json()["labels"], expected(&running.model, text, 5));
+        assert_eq!(reply.json()["labels"], expected(&running.model, text, 10));
         assert_eq!(
             client.post("/v1/explain", &json!({"text": text})).status,
             200
@@ -239,7 +239,7 @@ fn a_client_that_does_not_take_its_answer_is_cut_off() {
 fn clients_that_take_nothing_make_room_for_the_answers_of_others() {
     let running = Running::with(|options| options.max_answer_bytes = 1 << 20);
     let texts: Vec<String> = (0..1000).map(tiny::text).collect();
-    let body = json!({"texts": texts, "top_k": 8}).to_string();
+    let body = json!({"texts": texts, "k": 8}).to_string();
     let head = format!(
         "POST /v1/predict HTTP/1.1\r\nhost: localhost\r\n{JSON}content-length: {}\r\n\r\n",
         body.len()

@@ -18,7 +18,7 @@ fn swap(place: &Path, next: &Path, aside: &Path) {
 }
 
 fn answers(model: &Predictor, texts: &[String]) -> Vec<Value> {
-    let labels = |text: &String| json!({"labels": expected(model, text, 5)});
+    let labels = |text: &String| json!({"labels": expected(model, text, 10)});
     texts.iter().map(labels).collect()
 }
 
@@ -71,8 +71,8 @@ fn a_new_manifest_is_noticed() {
     let text = tiny::text(2);
     let mut client = running.client();
     let (old, new) = (
-        expected(&running.model, &text, 5),
-        expected(&other, &text, 5),
+        expected(&running.model, &text, 10),
+        expected(&other, &text, 10),
     );
     loop {
         let found = client.post("/v1/predict", &json!({"text": text})).json();
@@ -88,7 +88,7 @@ fn a_new_manifest_is_noticed() {
 fn a_damaged_model_changes_nothing_and_is_reported_once() {
     let running = Running::new();
     let text = tiny::text(4);
-    let old = expected(&running.model, &text, 5);
+    let old = expected(&running.model, &text, 10);
     let mut client = running.client();
     let mut check = |labels: &Value| {
         let found = client.post("/v1/predict", &json!({"text": text})).json();
@@ -131,6 +131,6 @@ fn a_damaged_model_changes_nothing_and_is_reported_once() {
     let other = tiny::model("b", 2);
     other.save(running.path("a")).unwrap();
     running.service.reload();
-    check(&expected(&other, &text, 5));
+    check(&expected(&other, &text, 10));
     assert_eq!(running.log().len(), 3, "{:?}", running.log());
 }
