@@ -24,7 +24,7 @@ pub struct Exchange {
 impl Exchange {
     /// The request for a text.
     pub fn new(predictors: &[Predictor], text: &str) -> Self {
-        let body = serde_json::json!({"text": text, "top_k": TOP_K}).to_string();
+        let body = serde_json::json!({"text": text, "k": TOP_K}).to_string();
         let answers = predictors.iter().map(|predictor| answer(predictor, text));
         Exchange {
             request: post(body.as_bytes()),

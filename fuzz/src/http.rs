@@ -209,12 +209,12 @@ pub fn connection_seeds() -> Vec<Vec<u8>> {
     };
     let json = "application/json";
     let get = "GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n";
-    let predict = post("/v1/predict", json, r#"{"text": "apple pear", "top_k": 3}"#);
+    let predict = post("/v1/predict", json, r#"{"text": "apple pear", "k": 3}"#);
     let seeds = [
         get.to_owned(),
         format!("{get}{predict}{get}"),
         post("/v1/predict", json, r#"{"texts": ["apple", "", "plum"], "threshold": 0.5, "model": "first"}"#),
-        post("/v1/explain", json, r#"{"text": "apple ofapple", "top_k": 2}"#),
+        post("/v1/explain", json, r#"{"text": "apple ofapple", "k": 2}"#),
         post("/v1/annif/first/suggest", "application/x-www-form-urlencoded", "text=apple+pear&limit=5"),
         format!(
             "POST /v1/predict HTTP/1.1\r\nhost: 127.0.0.1:80\r\ncontent-type: {json}\r\ntransfer-encoding: chunked\r\n\r\n10\r\n{{\"text\": \"apple\"\r\n1\r\n}}\r\n0\r\n\r\n"

@@ -46,6 +46,8 @@ pub fn run(options: Options, on_start: impl FnOnce(SocketAddr)) -> Result<(), Se
             );
             service.options().log.line(&line);
         }
+        // In the order in which they happened.
+        service.options().log.flush(LAST_WORDS);
         on_start(address);
         serve(listener, service.clone(), stopping).await;
         Ok::<_, ServeError>(service)

@@ -239,7 +239,7 @@ fn a_client_that_does_not_take_its_answer_is_cut_off() {
 fn clients_that_take_nothing_make_room_for_the_answers_of_others() {
     let running = Running::with(|options| options.max_answer_bytes = 1 << 20);
     let texts: Vec<String> = (0..1000).map(tiny::text).collect();
-    let body = json!({"texts": texts, "top_k": 8}).to_string();
+    let body = json!({"texts": texts, "k": 8}).to_string();
     let head = format!(
         "POST /v1/predict HTTP/1.1\r\nhost: localhost\r\n{JSON}content-length: {}\r\n\r\n",
         body.len()

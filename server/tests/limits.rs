@@ -86,7 +86,7 @@ fn a_model_that_cannot_be_loaded_is_named() {
     };
     let error = Service::load(options).err().unwrap().to_string();
     assert!(
-        error.contains("mine") && error.contains("no such file"),
+        error.contains("mine") && error.contains("none: no such file"),
         "{error}"
     );
 }

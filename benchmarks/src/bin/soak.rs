@@ -69,7 +69,7 @@ fn main() {
         .collect();
     let many: Vec<&String> = texts.iter().cycle().take(1000).collect();
     let large = post(
-        serde_json::json!({"texts": many, "top_k": 100})
+        serde_json::json!({"texts": many, "k": 100})
             .to_string()
             .as_bytes(),
     );
