@@ -15,7 +15,7 @@ const MAX_QUERIES: usize = 2000;
 pub struct QueryWork {
     /// Rows of W_L that are read in full.
     pub rows_scored: f64,
-    /// Bytes of words, residual block, clusters, edges of the searched clusters, and label rows.
+    /// Bytes of words, clusters, edges of the searched clusters, and label rows.
     pub bytes_read: f64,
 }
 
@@ -30,8 +30,6 @@ pub fn query_work(predictor: &Predictor, points: &PointSet, k: usize) -> QueryWo
     let mut searcher = Shortlister::new(model.classifiers.n_labels());
     let mut probabilities = vec![0.0; model.clusters.n_clusters()];
     let dim = plan.config().encoder.dim;
-    let has_residual = plan.config().encoder.residual;
-    let residual = if has_residual { dim * dim } else { 0 };
     let bytes_per_weight = match model.classifiers.weights {
         LabelWeights::Full(_) => 4,
         LabelWeights::Half(_) => 2,
@@ -59,7 +57,7 @@ pub fn query_work(predictor: &Predictor, points: &PointSet, k: usize) -> QueryWo
             None => 0,
         };
         // An edge is a row and a score.
-        n_bytes += 4 * (n_words * dim + residual + clusters.n_clusters() * (dim + 1)) + 8 * n_edges;
+        n_bytes += 4 * (n_words * dim + clusters.n_clusters() * (dim + 1)) + 8 * n_edges;
         n_bytes += coarse + scratch.n_rows_scored * (bytes_per_weight * dim + 4);
     }
     let mean = |sum: usize| sum as f64 / f64::from(n_queries.max(1));

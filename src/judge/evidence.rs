@@ -78,7 +78,6 @@ impl Evidence {
         self.own(clues, |_| text.nearest);
         let best = clues.iter().map(|clue| clue.p).fold(0.0, f32::max);
         self.own(clues, |_| best);
-        // Models may predate these.
         self.own(clues, |clue| clue.cluster);
         self.own(clues, |clue| clue.path);
         self.shared(clues, |clue| clue.path, |own, best| own - best);

@@ -28,8 +28,6 @@ pub(super) struct Manifest {
     pub(super) seed: u64,
     pub(super) data: Data,
     pub(super) n_features: usize,
-    /// Absent where there are none, as in models that predate them.
-    #[serde(default, skip_serializing_if = "is_none")]
     pub(super) n_pairs: usize,
     /// Points that were trained on: those that have a label.
     pub(super) n_training_points: usize,
@@ -38,7 +36,7 @@ pub(super) struct Manifest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) features: Option<Features>,
     /// File of the pairs of words that the rankers read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) pairs: Option<String>,
     /// Files of a transformer besides its tensors.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,10 +46,10 @@ pub(super) struct Manifest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) calibration: Option<String>,
     /// File of the training points by their words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) neighbours: Option<String>,
     /// File of the labels by their names.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) names: Option<String>,
     pub(super) history: Vec<WireEvent>,
     pub(super) config: Config,
@@ -117,7 +115,7 @@ pub(super) struct Member {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) calibrator: Option<Calibrator>,
     /// File of the judge, where it takes the place of the calibrator.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) judge: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stage1: Option<Stage1>,
@@ -148,15 +146,7 @@ pub(super) struct Ranker {
 pub(super) struct Calibrator {
     pub(super) tree_weight: f32,
     pub(super) product_weight: f32,
-    #[serde(default = "one")]
-    pub(super) model_power: f32,
-    #[serde(default = "one")]
-    pub(super) ranker_power: f32,
     pub(super) tree: String,
-}
-
-fn one() -> f32 {
-    1.0
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -258,10 +248,6 @@ pub(super) fn check_names(
         }
     }
     Ok(())
-}
-
-fn is_none(count: &usize) -> bool {
-    *count == 0
 }
 
 impl Manifest {

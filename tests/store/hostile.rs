@@ -159,7 +159,7 @@ fn a_manifest_of_another_kind_or_version_is_refused() {
     check_forged_with(
         &[TREE],
         |m| m["members"][0]["calibrator"]["tree_weight"] = json!(-1.0),
-        "calibration weight or power is -1",
+        "calibration weight is -1",
     );
     check_forged(
         |m| m["calibration"] = json!("absent"),
@@ -196,11 +196,16 @@ fn sizes_beyond_all_bounds_are_refused_before_anything_is_allocated() {
         ("/plan/n_clusters", "expected 1 to 24"),
         ("/plan/beam_size", "expected 1 to 4"),
         ("/plan/shortlist_size", "expected 1 to 24"),
-        ("/config/encoder/dim", "expected F32"),
+        (
+            "/config/encoder/dim",
+            "encoder.dim: found 1152921504606846976",
+        ),
     ] {
         let change = |m: &mut Value| *m.pointer_mut(pointer).unwrap() = huge.clone();
         check_forged(change, expected);
     }
+    let wide = |m: &mut Value| m["config"]["encoder"]["dim"] = json!(1u64 << 30);
+    check_forged(wide, "expected F32");
     let terabytes = |m: &mut Value| {
         for file in m["files"].as_object_mut().unwrap().values_mut() {
             file["bytes"] = huge.clone();
@@ -213,22 +218,19 @@ fn sizes_beyond_all_bounds_are_refused_before_anything_is_allocated() {
 fn a_hostile_configuration_neither_hangs_nor_panics() {
     let directory = saved_model();
     let mut manifest = manifest(directory.path());
-    manifest["config"]["features"]["ngrams"] = json!(1u64 << 60);
-    forge(directory.path(), &manifest);
-    Predictor::load(directory.path())
-        .unwrap()
-        .predict("word1 word2", 3)
-        .unwrap();
-    let mut manifest = self::manifest(directory.path());
-    manifest["config"]["ranker"]["n_candidates"] = json!(i64::MAX);
+    manifest["config"]["ranker"]["n_candidates"] = json!(u32::MAX);
     forge(directory.path(), &manifest);
     let predictor = Predictor::load(directory.path()).unwrap();
     assert_eq!(predictor.predict("word1 word2", 3).unwrap().len(), 3);
-    check_forged(|m| m["config"]["features"]["ngrams"] = json!(0), "ngrams");
-    check_forged(
-        |m| m["config"]["train"]["seed"] = json!(u64::MAX),
-        "integers of at most",
-    );
+    for (section, key, value) in [
+        ("features", "ngrams", json!(0)),
+        ("features", "ngrams", json!(1u64 << 60)),
+        ("ranker", "n_candidates", json!(i64::MAX)),
+        ("train", "seed", json!(u64::MAX)),
+    ] {
+        let expected = format!("{section}.{key}: found {value}, expected ");
+        check_forged(|m| m["config"][section][key] = value.clone(), &expected);
+    }
     check_forged(|m| m["plan"]["beta"] = json!(-1.0), "plan.beta");
     check_forged(|m| m["plan"]["kappa"] = json!(0), "plan.kappa");
     check_forged(|m| m["members"][0]["alpha"] = json!(0.0), "alpha and beta");
