@@ -3,12 +3,14 @@
 //!
 //! `elias bench` prints them. Rates are measured on the caller's thread pool; run them on an idle machine.
 
+#[cfg(feature = "transformer")]
 mod encoders;
 mod kernels;
 mod parts;
 mod queries;
 mod sgemm;
 
+#[cfg(feature = "transformer")]
 pub use encoders::{EncoderBench, EncoderFigures, KNOWN_SHAPES};
 pub use kernels::{KernelFigures, measure_kernels};
 pub use parts::{cluster_labels, clusters_per_rank, train_stages};

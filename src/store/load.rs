@@ -14,7 +14,7 @@ use super::{Description, judging, lines, rerank, v1};
 use crate::config::{DataCounts, Plan};
 use crate::data::LabelSet;
 use crate::error::Result;
-use crate::features::{Featurizer, Pairs, Vectorizer, WordPieces};
+use crate::features::{Featurizer, Pairs, Vectorizer, Vocabulary, WordPieces};
 use crate::matrix::CsrMatrix;
 use crate::neighbours::{Names, Neighbours};
 use crate::predict::{EnsembleCalibration, Member, Predictor, PredictorParts, TrainingRecord};
@@ -170,9 +170,17 @@ impl Loader<'_> {
 
     fn featurizer(&self) -> Result<Featurizer> {
         let n_features = self.plan.counts().n_features;
-        let words = self.words(n_features)?;
-        let (pairs, pieces) = (self.pairs()?, self.pieces()?);
-        Ok(Featurizer::from_parts(words, pairs, pieces, n_features))
+        let (words, pairs) = (self.words(n_features)?, self.pairs()?);
+        if words.is_none() && pairs.is_some() {
+            let problem = "it names pairs of words, but no words";
+            return Err(self.files.bad_manifest(problem.into()));
+        }
+        let vocabulary = words.map(|words| Vocabulary::from_parts(words, pairs));
+        Ok(Featurizer::from_parts(
+            vocabulary,
+            self.pieces()?,
+            n_features,
+        ))
     }
 
     fn pairs(&self) -> Result<Option<Pairs>> {
