@@ -56,7 +56,6 @@ impl Mixing {
     pub(crate) const RELEASED: Mixing = Mixing {
         tree_weight: 0.3,
         product_weight: 0.7,
-        ..Mixing::PAPER
     };
 }
 
