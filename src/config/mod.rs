@@ -36,6 +36,8 @@ pub use stage::{
     LabelPrecision, LabelTexts, LearningRates, PerStage, RatesConfig, StageConfig, StagePlan,
     TrainConfig,
 };
+#[cfg(not(feature = "transformer"))]
+pub(crate) use validate::no_transformers;
 
 use std::collections::{BTreeMap, BTreeSet};
 

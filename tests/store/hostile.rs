@@ -166,7 +166,7 @@ fn a_manifest_of_another_kind_or_version_is_refused() {
     check_forged_with(
         &[TREE],
         |m| m["members"][0]["calibrator"]["tree_weight"] = json!(-1.0),
-        "calibration weight or power is -1",
+        "calibration weight is -1",
     );
     check_forged(
         |m| m["calibration"] = json!("absent"),
@@ -236,6 +236,8 @@ fn sizes_beyond_all_bounds_are_refused_before_anything_is_allocated() {
         let change = |m: &mut Value| *m.pointer_mut(pointer).unwrap() = huge.clone();
         check_forged(change, expected);
     }
+    let wide = |m: &mut Value| m["config"]["encoder"]["dim"] = json!(1u64 << 30);
+    check_forged(wide, "expected F32");
     let terabytes = |m: &mut Value| {
         for file in m["files"].as_object_mut().unwrap().values_mut() {
             file["bytes"] = huge.clone();
