@@ -188,7 +188,7 @@ fn update_rows(rows_mut: RowsMut<'_>, rows: &[u32], gradients: &[f32], rule: &Up
         v,
         n_updates,
     } = rows_mut;
-    if rows.len() * width <= VALUES_PER_TASK {
+    if rows.len() <= 1 || rows.len() * width <= VALUES_PER_TASK {
         let kernels = Kernels::detect();
         for (&row, gradient) in rows.iter().zip(gradients.chunks_exact(width)) {
             let row = row as usize - first;
