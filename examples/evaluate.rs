@@ -21,8 +21,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (test, _) = options.read(data)?;
 
     let metrics = predictor.evaluate(&test, &Evaluation::default())?.metrics;
-    for (name, percent) in metrics.iter() {
-        println!("{name} {percent:.2} %");
+    for (name, percent) in [
+        ("p@1", metrics.precision(1)),
+        ("p@5", metrics.precision(5)),
+        ("r@10", metrics.recall(10)),
+        ("r@100", metrics.recall(100)),
+    ] {
+        if let Some(percent) = percent {
+            println!("{name} {percent:.2} %");
+        }
     }
     Ok(())
 }

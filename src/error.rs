@@ -37,7 +37,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// A place for a model that is in use.
-    #[error("{path} already holds {holds}", path = path.display())]
+    #[error("{path} {holds}", path = path.display())]
     Taken {
         /// The directory or file.
         path: PathBuf,
@@ -170,8 +170,8 @@ pub enum Contents {
 impl fmt::Display for Contents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Contents::UnfinishedTraining => "an unfinished training",
-            Contents::Files => "files",
+            Contents::UnfinishedTraining => "contains an unfinished training",
+            Contents::Files => "already exists",
         })
     }
 }

@@ -288,3 +288,41 @@ impl Serialize for Measurements {
         map.end()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::LabelId;
+
+    #[test]
+    fn measurements_have_the_same_keys_in_the_same_order_whatever_is_known() {
+        let truth = CsrMatrix::new(vec![0, 2, 2], vec![0, 3], vec![1.0; 2], 4).unwrap();
+        let ranking = [(3, 0.9), (1, 0.5)].map(|(label, score)| Scored {
+            label: LabelId(label),
+            score,
+        });
+        let evaluation = Evaluation {
+            by_decile: true,
+            ..Evaluation::default()
+        };
+        let measured = evaluation.measure(&truth, [&ranking, &ranking], None);
+        assert_eq!(measured.metrics.precision(1), Some(100.0));
+        assert_eq!(measured.metrics.recall(1), Some(50.0));
+        assert_eq!(
+            (measured.metrics.n_points(), measured.metrics.n_skipped()),
+            (1, 1)
+        );
+        assert_eq!((measured.metrics.psp(1), &measured.deciles), (None, &None));
+        let json = serde_json::to_string(&measured).unwrap();
+        let beginning = r#"{"p@1":100.0,"p@3":"#;
+        assert!(json.starts_with(beginning), "{json}");
+        let end =
+            r#""n_labels":4,"ms_per_point":null,"ms_per_query_p50":null,"ms_per_query_p99":null}"#;
+        assert!(json.ends_with(end), "{json}");
+        assert!(json.contains(r#""psp@1":null"#), "{json}");
+
+        let frequencies = LabelFrequencies::of(&truth);
+        let known = evaluation.measure(&truth, [ranking], Some(&frequencies));
+        assert!(known.metrics.psp(1).is_some() && known.deciles.is_some());
+    }
+}

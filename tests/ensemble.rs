@@ -5,7 +5,9 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
-use elias::{Config, Dataset, Evaluation, Event, Level, Prediction, Predictor, Query, Trainer};
+use elias::{
+    Config, Dataset, Evaluation, Event, Level, Prediction, Predictor, Query, Scored, Trainer,
+};
 
 use crate::on_threads;
 use crate::random::Random;
@@ -53,6 +55,24 @@ fn train(assignments: &[&str]) -> Predictor {
     Trainer::new(config(assignments))
         .train(&train_data())
         .unwrap()
+}
+
+/// The best ten labels of each point and their scores, at a level.
+fn scores(predictor: &Predictor, test: &Dataset, level: Level) -> Vec<Vec<Scored>> {
+    let query = Query {
+        k: 10,
+        level,
+        ..Query::default()
+    };
+    let answers = predictor.predict_batch(test, query).unwrap();
+    let scored = |answer: &Prediction<'_>| Scored {
+        label: answer.id,
+        score: answer.score,
+    };
+    answers
+        .iter()
+        .map(|answers| answers.iter().map(scored).collect())
+        .collect()
 }
 
 fn precision_at_1(predictor: &Predictor, test: &Dataset, level: Level) -> f64 {
@@ -106,36 +126,17 @@ fn one_predictor_answers_at_every_level_and_the_ranker_helps_where_words_decide(
     assert!(precision(Level::Stage1) > 0.0);
 
     // An ensemble of one is its member.
-    let at = |level| {
-        predictor
-            .predict_batch(
-                &test,
-                Query {
-                    k: 10,
-                    level,
-                    ..Query::default()
-                },
-            )
-            .unwrap()
-    };
+    let at = |level| scores(&predictor, &test, level);
     assert_eq!(at(Level::Calibrated), at(Level::Ensemble));
-    assert_eq!(
-        at(Level::Ensemble),
-        predictor.predict_batch(&test, 10).unwrap()
-    );
     // Levels below the top have scores but no probabilities.
     for level in Level::ALL {
         let text = test.texts().unwrap().get(0);
-        let answers = predictor
-            .predict(
-                text,
-                Query {
-                    k: 3,
-                    level,
-                    ..Query::default()
-                },
-            )
-            .unwrap();
+        let query = Query {
+            k: 3,
+            level,
+            ..Query::default()
+        };
+        let answers = predictor.predict(text, query).unwrap();
         let has_probability = |answer: &Prediction<'_>| answer.probability.is_some();
         let is_top = level == Level::Ensemble;
         assert!(
@@ -151,42 +152,18 @@ fn a_level_answers_as_a_model_that_was_trained_up_to_it() {
     let test = data(60, "test");
     // Without calibration all points train, as they do after a refit.
     let whole = train(&["final_score.kind=product"]);
-    let at = |level| {
-        whole
-            .predict_batch(
-                &test,
-                Query {
-                    k: 10,
-                    level,
-                    ..Query::default()
-                },
-            )
-            .unwrap()
-    };
+    let at = |level| scores(&whole, &test, level);
     let model_alone = train(&["final_score.kind=product", "ranker.enabled=false"]);
-    assert_eq!(
-        at(Level::Stage2),
-        model_alone.predict_batch(&test, 10).unwrap()
-    );
+    let top = |predictor| scores(predictor, &test, Level::default());
+    assert_eq!(at(Level::Stage2), top(&model_alone));
     // The top of a model without calibration is p·q.
-    assert_eq!(at(Level::Ranker), whole.predict_batch(&test, 10).unwrap());
+    assert_eq!(at(Level::Ranker), top(&whole));
     // All but the ensemble are levels of the first member.
     let two = train(&["final_score.kind=product", "ensemble.members=2"]);
     for level in [Level::Stage2, Level::Ranker] {
-        assert_eq!(
-            two.predict_batch(
-                &test,
-                Query {
-                    k: 10,
-                    level,
-                    ..Query::default()
-                }
-            )
-            .unwrap(),
-            at(level)
-        );
+        assert_eq!(scores(&two, &test, level), at(level));
     }
-    assert_ne!(two.predict_batch(&test, 10).unwrap(), at(Level::Ensemble));
+    assert_ne!(top(&two), at(Level::Ensemble));
 }
 
 #[test]

@@ -10,7 +10,6 @@ mod data_tables;
 mod ensemble;
 mod examples;
 mod fuzz;
-mod goldens;
 mod merge;
 mod store;
 mod tidy;

@@ -335,7 +335,7 @@ fn models_that_do_not_fit_are_refused_by_name() {
     check_refused(&[first.clone(), copy], "it has the same member as");
     check_refused(std::slice::from_ref(&first), "found 1 to merge");
     check_refused(&[], "found 0 to merge");
-    check_refused(&[first.clone(), models.path("nothing")], "No such file");
+    check_refused(&[first.clone(), models.path("nothing")], "no such file");
 
     // Every byte is read before anything is merged.
     let second = models.train("second", &["train.seed=2"]);

@@ -129,12 +129,7 @@ fn write_plan(
 
 fn n_bag_parameters(plan: &Plan) -> usize {
     let (n_words, dim) = (plan.counts().n_features, plan.config().encoder.dim);
-    let residual = if plan.config().encoder.residual {
-        dim * (dim + 1)
-    } else {
-        0
-    };
-    n_words * dim + dim + residual
+    n_words * dim + dim
 }
 
 fn n_head_parameters(plan: &Plan) -> usize {

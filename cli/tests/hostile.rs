@@ -77,14 +77,8 @@ fn large_model() -> (tempfile::TempDir, PathBuf, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let data = write(dir.path(), "train.jsonl", &lines(24));
     let model = dir.path().join("model");
-    let wide = [
-        "--set",
-        "encoder.dim=2200",
-        "--set",
-        "encoder.residual=true",
-    ];
-    let more = [&wide[..], &["--set", "stage1.epochs=1"]].concat();
-    let ran = train(&data, &model, &more);
+    let wide = ["--set", "encoder.dim=500000", "--set", "stage1.epochs=1"];
+    let ran = train(&data, &model, &wide);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let largest = largest_file(&model);
     assert!(fs::metadata(&largest).unwrap().len() > (16 << 20) + 4096);

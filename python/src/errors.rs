@@ -83,7 +83,7 @@ impl From<Error> for Failure {
                 holds: Contents::UnfinishedTraining,
                 ..
             } => ": resume=True continues it, overwrite=True discards it",
-            Error::Taken { .. } => ": overwrite=True replaces them",
+            Error::Taken { .. } => ": overwrite=True replaces it",
             _ => hint,
         };
         Failure {

@@ -210,7 +210,7 @@ def test_bad_settings(data, tmp_path):
         ({"encoder_kind": "tree"}, "encoder.kind"),
         ({"optim_weight_decay": float("nan")}, "weight_decay"),
         ({"stage2_epochs": [1]}, "expected a number"),
-        ({"preset": "none"}, "the presets are"),
+        ({"preset": "none"}, "amazon-670k"),
         ({"encoder": "/nowhere/bert"}, "nowhere"),
         ({"preset": "frozen"}, "need a transformer"),
         ({"memory_limit": 1000}, "more than the limit"),

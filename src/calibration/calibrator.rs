@@ -1,7 +1,6 @@
-//! The final score of a candidate: tree_weight·T(p, q, p·q, f) + product_weight·p^model_power·q^ranker_power.
+//! The final score of a candidate: tree_weight·T(p, q, p·q, f) + product_weight·p·q.
 //!
-//! T has one value per leaf, so the second term orders the candidates within a leaf. Powers other than the paper's 1
-//! occur in models of earlier versions only.
+//! T has one value per leaf, so the second term orders the candidates within a leaf.
 
 use crate::error::{Error, Result};
 
@@ -40,10 +39,6 @@ pub(crate) struct Mixing {
     pub tree_weight: f32,
     /// Weight of the product.
     pub product_weight: f32,
-    /// Power of p in the product.
-    pub model_power: f32,
-    /// Power of q in the product.
-    pub ranker_power: f32,
 }
 
 impl Mixing {
@@ -51,14 +46,11 @@ impl Mixing {
     pub(crate) const PAPER: Mixing = Mixing {
         tree_weight: 1.0,
         product_weight: 1.0,
-        model_power: 1.0,
-        ranker_power: 1.0,
     };
     /// 0.3·T + 0.7·p·q.
     pub(crate) const RELEASED: Mixing = Mixing {
         tree_weight: 0.3,
         product_weight: 0.7,
-        ..Mixing::PAPER
     };
 }
 
@@ -70,7 +62,7 @@ pub(crate) const TREE_LIMITS: TreeLimits = TreeLimits {
 
 /// A fitted tree and how it is mixed with p and q.
 ///
-/// Invariants: the tree takes four features; weights and powers are finite and not negative.
+/// Invariants: the tree takes four features; weights are finite and not negative.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Calibrator {
     tree: DecisionTree,
@@ -110,16 +102,10 @@ impl Calibrator {
                 tree.n_features()
             )));
         }
-        let Mixing {
-            tree_weight,
-            product_weight,
-            model_power,
-            ranker_power,
-        } = mixing;
-        for number in [tree_weight, product_weight, model_power, ranker_power] {
+        for number in [mixing.tree_weight, mixing.product_weight] {
             if !number.is_finite() || number < 0.0 {
                 return Err(Error::InvalidModel(format!(
-                    "a calibration weight or power is {number}, expected at least 0"
+                    "a calibration weight is {number}, expected at least 0"
                 )));
             }
         }
@@ -142,11 +128,9 @@ impl Calibrator {
         let Mixing {
             tree_weight,
             product_weight,
-            model_power,
-            ranker_power,
         } = self.mixing;
-        let product = candidate.model.powf(model_power) * candidate.ranker.powf(ranker_power);
-        tree_weight * self.tree.predict(&candidate.features()) + product_weight * product
+        let tree = self.tree.predict(&candidate.features());
+        tree_weight * tree + product_weight * candidate.product()
     }
 }
 
@@ -172,30 +156,25 @@ mod tests {
         let mixing = Mixing {
             tree_weight: 0.3,
             product_weight: 0.7,
-            model_power: 1.0,
-            ranker_power: 2.0,
         };
         let calibrator = Calibrator::fit(&candidates, &relevant, TREE_LIMITS, mixing).unwrap();
         let score = calibrator.score(candidate(0.9, 8.0));
-        assert!((score - (0.3 * 0.5 + 0.7 * 0.225)).abs() < 1e-6, "{score}");
+        assert!((score - (0.3 * 0.5 + 0.7 * 0.45)).abs() < 1e-6, "{score}");
     }
 
     #[test]
     fn parts_that_do_not_fit_together_are_errors() {
         let leaf = vec![TreeNode::Leaf { probability: 0.5 }];
         let tree = |n_features| DecisionTree::from_nodes(leaf.clone(), n_features).unwrap();
-        let mixing = |tree_weight, product_weight, model_power, ranker_power| Mixing {
+        let mixing = |tree_weight, product_weight| Mixing {
             tree_weight,
             product_weight,
-            model_power,
-            ranker_power,
         };
         let is_ok = |n_features, mixing| Calibrator::from_parts(tree(n_features), mixing).is_ok();
-        assert!(is_ok(4, mixing(0.0, 1.0, 1.0, 0.0)));
-        assert!(!is_ok(3, mixing(1.0, 1.0, 1.0, 1.0)));
-        assert!(!is_ok(4, mixing(f32::NAN, 1.0, 1.0, 1.0)));
-        assert!(!is_ok(4, mixing(1.0, -1.0, 1.0, 1.0)));
-        assert!(!is_ok(4, mixing(1.0, 1.0, f32::INFINITY, 1.0)));
-        assert!(!is_ok(4, mixing(1.0, 1.0, 1.0, -0.5)));
+        assert!(is_ok(4, mixing(0.0, 1.0)));
+        assert!(!is_ok(3, mixing(1.0, 1.0)));
+        assert!(!is_ok(4, mixing(f32::NAN, 1.0)));
+        assert!(!is_ok(4, mixing(1.0, -1.0)));
+        assert!(!is_ok(4, mixing(1.0, f32::INFINITY)));
     }
 }

@@ -43,8 +43,6 @@ fn fit(fixture: &Value, limits: &Value) -> (DecisionTree, f64) {
     let tree_alone = Mixing {
         tree_weight: 1.0,
         product_weight: 0.0,
-        model_power: 1.0,
-        ranker_power: 1.0,
     };
     let calibrator = Calibrator::fit(&candidates, &relevant, limits, tree_alone).unwrap();
     let errors = candidates

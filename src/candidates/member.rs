@@ -132,7 +132,7 @@ impl Member {
         }
     }
 
-    /// The cluster of each label in stage 1; `None` in models that predate it.
+    /// The cluster of each label in stage 1, where there were clusters.
     pub(crate) fn cluster_of(&self) -> Option<Vec<ClusterId>> {
         let edges = self.stage1.edges.as_ref()?;
         let mut cluster_of = vec![ClusterId(0); self.model.numbering.labels().len()];

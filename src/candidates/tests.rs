@@ -315,7 +315,11 @@ fn every_level_has_the_columns_that_brute_force_finds_and_no_others() {
         // One table for everything: nothing of another level or point is left in it.
         let (mut candidates, mut merger) = (Candidates::default(), Merger::default());
         for (level, kind) in levels {
-            let query = Query { k: K, level };
+            let query = Query {
+                k: K,
+                level,
+                ..Query::default()
+            };
             let walk = predictor.walk(&query).unwrap();
             assert_eq!(
                 walk.members.len(),
@@ -344,7 +348,10 @@ fn every_level_has_the_columns_that_brute_force_finds_and_no_others() {
                     brute.check(kind, &candidates);
                 }
                 let best = crate::predict::best(merging.finish(), &query);
-                assert_eq!(predictor.rank(&points, query).unwrap(), [best]);
+                assert_eq!(
+                    predictor.rank_points(points.points(), query).unwrap(),
+                    [best]
+                );
             }
         }
     }

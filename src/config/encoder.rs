@@ -26,8 +26,6 @@ pub struct EncoderConfig {
     pub dim: usize,
     /// Share of the embedding's entries dropped in training.
     pub dropout: f32,
-    /// Whether a residual block follows the bag of words.
-    pub residual: bool,
     /// Tokens after which a transformer's texts are cut (paper: 128, or 32 for titles).
     pub max_len: usize,
     /// Size to which a transformer's vector is projected; unset: no projection.
@@ -43,7 +41,6 @@ impl Default for EncoderConfig {
             pretrained: None,
             dim: 384,
             dropout: 0.5,
-            residual: false,
             max_len: 128,
             projection: None,
             trained_layers: None,

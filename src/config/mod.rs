@@ -26,7 +26,9 @@ pub use ensemble::EnsembleConfig;
 pub use features::FeaturesConfig;
 pub use final_score::{FinalScoreConfig, FinalScoreKind, HoldOutConfig};
 pub use index::{IndexConfig, IndexMode};
-pub use plan::{DataCounts, Plan, default_n_clusters};
+#[doc(hidden)]
+pub use plan::default_n_clusters;
+pub use plan::{DataCounts, Plan};
 pub(crate) use plan::{Decided, paper_n_clusters};
 pub use ranker::RankerConfig;
 pub use recipe::{Ablation, Recipe, RecipeName};
@@ -34,6 +36,8 @@ pub use stage::{
     LabelPrecision, LabelTexts, LearningRates, PerStage, RatesConfig, StageConfig, StagePlan,
     TrainConfig,
 };
+#[cfg(not(feature = "transformer"))]
+pub(crate) use validate::no_transformers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -122,7 +126,7 @@ impl Config {
         let broken = |error: toml::de::Error| Error::Config {
             key: "(TOML)".into(),
             found: found_by_parser(&error),
-            expected: "a valid configuration, see `elias config`".into(),
+            expected: "a valid configuration".into(),
         };
         let overlay: toml::Table = toml::from_str(text).map_err(broken)?;
         let mut table = toml::Table::try_from(self).expect("a configuration is a TOML table");
@@ -138,7 +142,7 @@ impl Config {
         let misused = |found: String| Error::Config {
             key: assignment.to_owned(),
             found,
-            expected: "section.key=value with a key of `elias config`".into(),
+            expected: "section.key=value with a known key".into(),
         };
         let (key, value) = assignment
             .split_once('=')

@@ -5,7 +5,7 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use super::{Config, PerStage};
+use super::{Config, EncoderKind, PerStage};
 use crate::error::{Error, Result};
 
 /// Smallest number above 0.
@@ -35,6 +35,9 @@ impl Config {
             ablation,
             ..
         } = self;
+        if encoder.kind == EncoderKind::Transformer && !cfg!(feature = "transformer") {
+            return Err(no_transformers());
+        }
         check("features.ngrams", features.ngrams, 1..=16)?;
         check("features.min_df", features.min_df, 1..=MAX_COUNT)?;
         check_set(
@@ -87,6 +90,15 @@ impl Config {
         let key = "ablation.warmup_epochs";
         check_set(key, ablation.warmup_epochs, 0..=MAX_EPOCHS)?;
         check_set("ablation.ranker_cost", ablation.ranker_cost, POSITIVE..=1e9)
+    }
+}
+
+/// The error of a build without transformers that is asked for one.
+pub(crate) fn no_transformers() -> Error {
+    Error::Config {
+        key: "encoder.kind".into(),
+        found: "transformer".into(),
+        expected: "bag, or a build with the cargo feature `transformer`".into(),
     }
 }
 
@@ -165,7 +177,7 @@ mod tests {
     #[test]
     fn absurd_values_are_refused_with_key_found_and_expected() {
         check_refused("encoder.dropout=1.5", "a share from 0 to below 1");
-        check_refused("encoder.dropout=nan", "a share from 0 to below 1");
+        check_refused("encoder.dropout=-0.5", "a share from 0 to below 1");
         check_refused("features.ngrams=1125899906842624", "1 to 16");
         check_refused("index.alpha=0", "a positive number of at most 1000000000");
         check_refused("train.lambda=-1", "0 to 1000000");
@@ -203,7 +215,7 @@ mod tests {
     #[test]
     fn every_number_has_bounds() {
         let numbers = numbers();
-        assert_eq!(numbers.len(), 31, "{numbers:?}");
+        assert_eq!(numbers.len(), 33, "{numbers:?}");
         for key in numbers {
             let absurd = ["-1e30", "1e30", "nan", "4611686018427387904", "-1"].iter();
             let refused = absurd.filter(|value| {

@@ -6,11 +6,17 @@
 
 mod bag;
 mod origin;
+#[cfg(feature = "transformer")]
+mod transformer;
+#[cfg(not(feature = "transformer"))]
+#[path = "without_transformer.rs"]
 mod transformer;
 
 pub(crate) use bag::BagEncoder;
 pub(crate) use origin::EncoderOrigin;
-pub(crate) use transformer::{Architecture, Shape, TransformerEncoder};
+pub(crate) use transformer::TransformerEncoder;
+#[cfg(feature = "transformer")]
+pub(crate) use transformer::{Architecture, Shape};
 
 use crate::error::Result;
 use crate::features::Points;

@@ -1,11 +1,12 @@
 //! From texts, or from features that someone else made, to points.
 //!
-//! A [`Featurizer`] is fitted once, on the training data. It holds the tf-idf words, the pairs of words that the
-//! ranker reads and, where the encoder reads tokens, the word pieces. Data with ready-made features needs none of them:
+//! A [`Featurizer`] is fitted once, on the training data. It holds the vocabulary of words and of the pairs of words that
+//! the ranker reads and, where the encoder reads tokens, the word pieces. Data with ready-made features needs none of them:
 //! their rows are scaled to length 1.
 
-use super::{PairScratch, Pairs, PointSet, TokenScratch, Vectorizer, WordPieces};
-use crate::config::{Config, Recipe};
+use super::vocabulary::{TermRows, TermScratch, Vocabulary};
+use super::{Pairs, PointSet, Vectorizer, WordPieces};
+use crate::config::Config;
 use crate::data::{Dataset, Texts};
 use crate::error::{Error, Result};
 use crate::matrix::CsrMatrix;
@@ -13,8 +14,7 @@ use crate::matrix::CsrMatrix;
 /// Turns data into points.
 #[derive(Clone, Debug)]
 pub(crate) struct Featurizer {
-    words: Option<Vectorizer>,
-    pairs: Option<Pairs>,
+    vocabulary: Option<Vocabulary>,
     pieces: Option<WordPieces>,
     n_features: usize,
 }
@@ -22,8 +22,9 @@ pub(crate) struct Featurizer {
 /// Buffers of one thread.
 #[derive(Default)]
 pub(crate) struct FeatureScratch {
-    terms: (TokenScratch, PairScratch),
-    row: Vec<(u32, f32)>,
+    terms: TermScratch,
+    words: Vec<(u32, f32)>,
+    pairs: Vec<(u32, f32)>,
 }
 
 impl Featurizer {
@@ -36,12 +37,15 @@ impl Featurizer {
         config: &Config,
         pieces: Option<WordPieces>,
     ) -> Result<(Self, PointSet)> {
-        let (words, features) = match (data.texts(), data.features()) {
+        let (vocabulary, rows) = match (data.texts(), data.features()) {
             (Some(texts), _) => {
-                let (words, features) = Vectorizer::fit_transform(texts, &config.features)?;
-                (Some(words), features)
+                let (vocabulary, rows) = Vocabulary::fit_transform(texts, config)?;
+                (Some(vocabulary), rows)
             }
-            (None, Some(features)) => (None, features.with_unit_rows()),
+            (None, Some(features)) => {
+                let words = features.with_unit_rows();
+                (None, TermRows { words, pairs: None })
+            }
             (None, None) => unreachable!("a data set has texts or features"),
         };
         let tokens = match (&pieces, data.texts()) {
@@ -52,37 +56,27 @@ impl Featurizer {
                 return Err(Error::CannotTrain(problem.into()));
             }
         };
-        // Longer terms than words have them already.
-        let reads_pairs =
-            config.ranker.enabled && Recipe::of(config).ranker_pairs && config.features.ngrams == 1;
-        let texts = data.texts().zip(words.as_ref()).filter(|_| reads_pairs);
-        let pairs =
-            texts.and_then(|(texts, words)| Pairs::fit_transform(texts, words, &config.features));
-        let (pairs, rows_of_pairs) = pairs.unzip();
         let featurizer = Featurizer {
-            n_features: features.n_cols(),
-            words,
-            pairs,
+            n_features: rows.words.n_cols(),
+            vocabulary,
             pieces,
         };
         let points = PointSet {
             tokens,
-            pairs: rows_of_pairs,
-            ..PointSet::of_features(features)
+            pairs: rows.pairs,
+            ..PointSet::of_features(rows.words)
         };
         Ok((featurizer, points))
     }
 
     /// The featurizer that a model file holds.
     pub(crate) fn from_parts(
-        words: Option<Vectorizer>,
-        pairs: Option<Pairs>,
+        vocabulary: Option<Vocabulary>,
         pieces: Option<WordPieces>,
         n_features: usize,
     ) -> Self {
         Featurizer {
-            words,
-            pairs,
+            vocabulary,
             pieces,
             n_features,
         }
@@ -93,7 +87,7 @@ impl Featurizer {
     /// # Errors
     /// [`Error::CannotPredict`] if the data lacks what the featurizer was fitted on.
     pub(crate) fn points(&self, data: &Dataset) -> Result<PointSet> {
-        match (&self.words, data.texts(), data.features()) {
+        match (&self.vocabulary, data.texts(), data.features()) {
             (Some(_), Some(texts), _) => self.points_of_texts(texts),
             (Some(_), None, _) => Err(Error::CannotPredict(
                 "the model was trained on texts, the data has none".into(),
@@ -108,15 +102,13 @@ impl Featurizer {
     /// # Errors
     /// [`Error::CannotPredict`] if the featurizer was fitted on features.
     pub(crate) fn points_of_texts(&self, texts: &Texts) -> Result<PointSet> {
-        let words = self.words.as_ref().ok_or_else(needs_features)?;
+        let vocabulary = self.vocabulary.as_ref().ok_or_else(needs_features)?;
+        let rows = vocabulary.transform(texts);
         let pieces = self.pieces.as_ref();
         Ok(PointSet {
             tokens: pieces.map(|pieces| pieces.rows(texts)).transpose()?,
-            pairs: self
-                .pairs
-                .as_ref()
-                .map(|pairs| pairs.transform(texts, words)),
-            ..PointSet::of_features(words.transform(texts))
+            pairs: rows.pairs,
+            ..PointSet::of_features(rows.words)
         })
     }
 
@@ -125,7 +117,7 @@ impl Featurizer {
     /// # Errors
     /// [`Error::CannotPredict`] if the featurizer was fitted on texts or on fewer columns.
     pub(crate) fn points_of_features(&self, features: &CsrMatrix) -> Result<PointSet> {
-        if self.words.is_some() {
+        if self.vocabulary.is_some() {
             return Err(Error::CannotPredict(
                 "the model was trained on texts, not on features: give it texts".into(),
             ));
@@ -145,19 +137,20 @@ impl Featurizer {
     /// # Errors
     /// As [`Featurizer::points_of_texts`].
     pub(crate) fn point(&self, text: &str, scratch: &mut FeatureScratch) -> Result<PointSet> {
-        let words = self.words.as_ref().ok_or_else(needs_features)?;
-        let FeatureScratch { terms, row } = scratch;
+        let vocabulary = self.vocabulary.as_ref().ok_or_else(needs_features)?;
+        let FeatureScratch {
+            terms,
+            words,
+            pairs,
+        } = scratch;
         let matrix = |row: &[(u32, f32)], n_columns| {
             let (columns, values) = row.iter().copied().unzip();
             CsrMatrix::new(vec![0, row.len()], columns, values, n_columns)
         };
-        words.transform_one(text, &mut terms.0, row);
-        let features = matrix(row, words.n_columns())?;
-        let pairs = match &self.pairs {
-            Some(pairs) => {
-                pairs.transform_one(text, words, terms, row);
-                Some(matrix(row, pairs.len())?)
-            }
+        vocabulary.transform_one(text, terms, words, pairs);
+        let features = matrix(words, self.n_features)?;
+        let pairs = match vocabulary.pairs() {
+            Some(known) => Some(matrix(pairs, known.len())?),
             None => None,
         };
         let pieces = self.pieces.as_ref();
@@ -176,29 +169,24 @@ impl Featurizer {
 
     /// Words and their weights; none if it was fitted on features.
     pub(crate) fn words(&self) -> Option<&Vectorizer> {
-        self.words.as_ref()
+        self.vocabulary.as_ref().map(Vocabulary::words)
     }
 
     /// Pairs of words and their weights, if the ranker reads them.
     pub(crate) fn pairs(&self) -> Option<&Pairs> {
-        self.pairs.as_ref()
+        self.vocabulary.as_ref()?.pairs()
     }
 
     /// Number of pairs.
     pub(crate) fn n_pairs(&self) -> usize {
-        self.pairs.as_ref().map_or(0, Pairs::len)
+        self.pairs().map_or(0, Pairs::len)
     }
 
     /// What a person calls a column, or one of the pairs, which come after the columns.
     pub(crate) fn name(&self, column: u32) -> String {
-        let Some(words) = &self.words else {
-            return format!("feature {column}");
-        };
-        let name = |word: u32| words.vocabulary().get(word as usize).to_owned();
-        let pair = (column as usize).checked_sub(self.n_features);
-        match self.pairs.as_ref().zip(pair) {
-            Some((pairs, pair)) => pairs.words_of(pair).map(name).join(" "),
-            None => name(column),
+        match &self.vocabulary {
+            Some(vocabulary) => vocabulary.name(column as usize),
+            None => format!("feature {column}"),
         }
     }
 

@@ -12,20 +12,29 @@ mod pairs;
 mod points;
 mod terms;
 mod tf_idf;
+mod token_rows;
 mod token_table;
 mod tokens;
 mod vectorizer;
+mod vocabulary;
 mod word_chars;
+#[cfg(feature = "transformer")]
+mod word_pieces;
+#[cfg(not(feature = "transformer"))]
+#[path = "without_word_pieces.rs"]
 mod word_pieces;
 
 pub(crate) use featurizer::{FeatureScratch, Featurizer};
-pub(crate) use pairs::{PairScratch, Pairs};
+pub(crate) use pairs::Pairs;
 pub use points::PointSet;
 pub(crate) use points::{Points, TermRow};
-pub(crate) use terms::TokenScratch;
 pub use tf_idf::TfIdf;
+pub(crate) use token_rows::TokenRows;
 pub(crate) use vectorizer::Vectorizer;
-pub(crate) use word_pieces::{TokenRows, WordPieces};
+pub(crate) use vocabulary::Vocabulary;
+
+use terms::TokenScratch;
+pub(crate) use word_pieces::WordPieces;
 
 #[cfg(test)]
 mod tests;

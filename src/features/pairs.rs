@@ -22,26 +22,14 @@ pub(crate) struct Pairs {
     idf: CsrMatrix,
 }
 
-/// Buffers of one thread.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct PairScratch {
-    /// The words of the text in their order.
-    words: Vec<Option<u32>>,
-    pairs: Vec<u32>,
-}
-
 impl Pairs {
     /// Bytes of a table of so many pairs.
     pub(crate) fn n_bytes(n_pairs: usize) -> usize {
         8 * n_pairs
     }
 
-    /// The pairs that enough texts have, and the rows of these texts; none if there is no such pair.
-    pub(crate) fn fit_transform(
-        texts: &Texts,
-        words: &Vectorizer,
-        config: &FeaturesConfig,
-    ) -> Option<(Pairs, CsrMatrix)> {
+    /// The pairs that enough texts have; none if there is no such pair.
+    pub(super) fn fit(texts: &Texts, words: &Vectorizer, config: &FeaturesConfig) -> Option<Pairs> {
         let mut counted: Vec<(u64, u32)> = count(&keys_of(texts, words), config.min_df);
         if let Some(max_features) = config.max_features.filter(|&max| max < counted.len()) {
             counted.par_sort_unstable_by_key(|&(key, count)| (std::cmp::Reverse(count), key));
@@ -62,11 +50,9 @@ impl Pairs {
         let of_texts = |&(_, count): &(u64, u32)| idf(texts.len(), count as usize);
         let values = counted.iter().map(of_texts).collect();
         let table = CsrMatrix::new(indptr, seconds, values, words.n_columns());
-        let pairs = Pairs {
+        Some(Pairs {
             idf: table.expect("pairs ascend"),
-        };
-        let rows = pairs.transform(texts, words);
-        Some((pairs, rows))
+        })
     }
 
     /// Pairs from their table, V×V.
@@ -103,27 +89,25 @@ impl Pairs {
     }
 
     /// The rows of texts, N×pairs, of length 1.
-    pub(crate) fn transform(&self, texts: &Texts, words: &Vectorizer) -> CsrMatrix {
-        rows_of(texts, self.len(), |text, scratch, row| {
-            self.transform_one(text, words, scratch, row);
-        })
+    pub(super) fn transform(&self, texts: &Texts, words: &Vectorizer) -> CsrMatrix {
+        type Scratch = (TokenScratch, Vec<Option<u32>>, Vec<u32>);
+        let [rows] = rows_of(texts, [self.len()], |text, scratch: &mut Scratch, [row]| {
+            let (tokens, found, pairs) = scratch;
+            words.columns_in_order(text, tokens, found);
+            self.weigh(found, pairs, row);
+        });
+        rows
     }
 
-    /// Writes the row of one text to `out`.
-    pub(crate) fn transform_one(
+    /// Writes the row of a text with these words in their order, of length 1.
+    pub(super) fn weigh(
         &self,
-        text: &str,
-        words: &Vectorizer,
-        (tokens, scratch): &mut (TokenScratch, PairScratch),
+        words: &[Option<u32>],
+        pairs: &mut Vec<u32>,
         out: &mut Vec<(u32, f32)>,
     ) {
-        let PairScratch {
-            words: found,
-            pairs,
-        } = scratch;
-        words.columns_in_order(text, tokens, found);
         pairs.clear();
-        pairs.extend(neighbours(found).filter_map(|(a, b)| self.find(a, b)));
+        pairs.extend(neighbours(words).filter_map(|(a, b)| self.find(a, b)));
         pairs.sort_unstable();
         out.clear();
         for run in pairs.chunk_by(|a, b| a == b) {
@@ -183,13 +167,19 @@ fn count(keys: &[u64], at_least: usize) -> Vec<(u64, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
+    use crate::features::Vocabulary;
 
     /// Words and pairs of texts, and the rows of the pairs.
     fn fit(texts: &[&str], config: &FeaturesConfig) -> (Vectorizer, Option<(Pairs, CsrMatrix)>) {
         let texts: Texts = texts.iter().collect();
-        let (words, _) = Vectorizer::fit_transform(&texts, config).unwrap();
-        let pairs = Pairs::fit_transform(&texts, &words, config);
-        (words, pairs)
+        let config = Config {
+            features: config.clone(),
+            ..Config::default()
+        };
+        let (vocabulary, rows) = Vocabulary::fit_transform(&texts, &config).unwrap();
+        let pairs = vocabulary.pairs().cloned().zip(rows.pairs);
+        (vocabulary.words().clone(), pairs)
     }
 
     fn name(words: &Vectorizer, pairs: &Pairs, pair: usize) -> String {

@@ -10,6 +10,7 @@ const PAIR_LENGTH: f32 = 0.5;
 
 /// The input of an encoder.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(feature = "transformer"), allow(dead_code))] // a bag reads neither tokens nor embeddings
 pub(crate) struct Points<'a> {
     /// tf-idf or given features, N×V, rows of length 1 in L2.
     pub features: &'a CsrMatrix,
@@ -23,6 +24,7 @@ pub(crate) struct Points<'a> {
 
 impl<'a> Points<'a> {
     /// Points with features only.
+    #[cfg(feature = "transformer")]
     pub(crate) fn of_features(features: &'a CsrMatrix) -> Self {
         Points {
             features,

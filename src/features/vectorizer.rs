@@ -107,9 +107,10 @@ impl Vectorizer {
 
     /// The rows of texts, N×D. A text without a known word gets an empty row.
     pub(crate) fn transform(&self, texts: &Texts) -> CsrMatrix {
-        rows_of(texts, self.n_columns(), |text, scratch, row| {
+        let [rows] = rows_of(texts, [self.n_columns()], |text, scratch, [row]| {
             self.transform_one(text, scratch, row);
-        })
+        });
+        rows
     }
 
     /// Writes the row of one text to `out`: columns in ascending order with weights whose squares sum to 1, or nothing
@@ -127,12 +128,17 @@ impl Vectorizer {
         self.terms.for_each(text, scratch, |term| {
             columns.extend(self.column_of.find(term))
         });
+        self.weigh(&mut columns, out);
+        scratch.columns = columns;
+    }
+
+    /// Writes the row of a text that has these columns, each as often as it occurs.
+    pub(super) fn weigh(&self, columns: &mut [u32], out: &mut Vec<(u32, f32)>) {
         columns.sort_unstable();
         out.clear();
         for run in columns.chunk_by(|a, b| a == b) {
             out.push((run[0], self.weight(run[0], run.len())));
         }
-        scratch.columns = columns;
         normalize(out);
     }
 
@@ -237,24 +243,35 @@ impl ChunkRows {
     }
 }
 
-/// The rows of texts, each written by `transform_one`, with buffers for many of them.
-pub(super) fn rows_of<S: Default>(
+/// The rows of texts in several matrices, each text's written by `transform_one`, with buffers for many of them.
+pub(super) fn rows_of<S: Default, const N: usize>(
     texts: &Texts,
-    n_columns: usize,
-    transform_one: impl Fn(&str, &mut S, &mut Vec<(u32, f32)>) + Sync,
-) -> CsrMatrix {
-    let parts = chunks(texts)
+    n_columns: [usize; N],
+    transform_one: impl Fn(&str, &mut S, &mut [Vec<(u32, f32)>; N]) + Sync,
+) -> [CsrMatrix; N] {
+    let of_chunks: Vec<[ChunkRows; N]> = chunks(texts)
         .into_par_iter()
         .map(|chunk| {
-            let (mut rows, mut scratch, mut row) = (ChunkRows::default(), S::default(), Vec::new());
+            let mut parts = [(); N].map(|()| ChunkRows::default());
+            let (mut scratch, mut rows) = (S::default(), [(); N].map(|()| Vec::new()));
             for text_idx in chunk {
-                transform_one(texts.get(text_idx), &mut scratch, &mut row);
-                rows.push(&row);
+                transform_one(texts.get(text_idx), &mut scratch, &mut rows);
+                parts
+                    .iter_mut()
+                    .zip(&rows)
+                    .for_each(|(part, row)| part.push(row));
             }
-            rows
+            parts
         })
         .collect();
-    concatenate(parts, n_columns)
+    let mut of_matrices = [(); N].map(|()| Vec::with_capacity(of_chunks.len()));
+    for parts in of_chunks {
+        for (matrix, part) in of_matrices.iter_mut().zip(parts) {
+            matrix.push(part);
+        }
+    }
+    let mut n_columns = n_columns.into_iter();
+    of_matrices.map(|parts| concatenate(parts, n_columns.next().unwrap_or(0)))
 }
 
 fn concatenate(parts: Vec<ChunkRows>, n_columns: usize) -> CsrMatrix {

@@ -1,6 +1,4 @@
 //! Word pieces: from texts to the token ids a transformer reads, by the `tokenizers` crate.
-//!
-//! [`TokenRows`] holds the ids of many texts without padding.
 
 use rayon::prelude::*;
 use tokenizers::models::wordpiece::WordPiece;
@@ -9,70 +7,12 @@ use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::processors::bert::BertProcessing;
 use tokenizers::{Tokenizer, TruncationParams};
 
+use super::TokenRows;
 use crate::data::{Texts, TokenizerSource};
 use crate::error::{Error, Result};
 
 /// Texts per task.
 const CHUNK: usize = 64;
-
-/// Token ids of points, row by row.
-///
-/// Invariant: `ends` starts at 0, never decreases, and ends at the number of ids.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TokenRows {
-    ends: Vec<usize>,
-    ids: Vec<u32>,
-}
-
-impl Default for TokenRows {
-    fn default() -> Self {
-        TokenRows {
-            ends: vec![0],
-            ids: Vec::new(),
-        }
-    }
-}
-
-impl TokenRows {
-    /// Appends a row.
-    pub(crate) fn push(&mut self, ids: &[u32]) {
-        self.ids.extend_from_slice(ids);
-        self.ends.push(self.ids.len());
-    }
-
-    /// One row.
-    ///
-    /// # Panics
-    /// If there is no such row.
-    pub(crate) fn row(&self, row_idx: usize) -> &[u32] {
-        &self.ids[self.ends[row_idx]..self.ends[row_idx + 1]]
-    }
-
-    /// Number of rows.
-    pub(crate) fn n_rows(&self) -> usize {
-        self.ends.len() - 1
-    }
-
-    /// Number of ids in all rows.
-    pub(crate) fn n_tokens(&self) -> usize {
-        self.ids.len()
-    }
-
-    /// These rows, in this order.
-    pub(crate) fn select_rows(&self, rows: &[usize]) -> TokenRows {
-        let mut selected = TokenRows::default();
-        rows.iter().for_each(|&row| selected.push(self.row(row)));
-        selected
-    }
-}
-
-impl<T: AsRef<[u32]>> FromIterator<T> for TokenRows {
-    fn from_iter<I: IntoIterator<Item = T>>(rows: I) -> Self {
-        let mut all = TokenRows::default();
-        rows.into_iter().for_each(|row| all.push(row.as_ref()));
-        all
-    }
-}
 
 /// A tokeniser that truncates texts to a number of tokens.
 #[derive(Clone, Debug)]

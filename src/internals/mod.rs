@@ -3,12 +3,14 @@
 //!
 //! No part of the public interface: it changes without notice. Rates are measured on the caller's thread pool.
 
+#[cfg(feature = "transformer")]
 mod encoders;
 mod kernels;
 mod parts;
 mod queries;
 mod sgemm;
 
+#[cfg(feature = "transformer")]
 pub use encoders::{EncoderBench, EncoderFigures, KNOWN_SHAPES};
 pub use kernels::{KernelFigures, measure_kernels};
 pub use parts::{cluster_labels, clusters_per_rank, train_stages};

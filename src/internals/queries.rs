@@ -16,7 +16,7 @@ const MAX_QUERIES: usize = 2000;
 pub struct QueryWork {
     /// Rows of W_L that are read in full.
     pub rows_scored: f64,
-    /// Bytes of words, residual block, clusters, edges of the searched clusters, and label rows.
+    /// Bytes of words, clusters, edges of the searched clusters, and label rows.
     pub bytes_read: f64,
 }
 
@@ -55,8 +55,6 @@ pub fn query_work(predictor: &Predictor, points: &PointSet, k: usize) -> Result<
     };
     let mut scratch = WalkScratch::new(model);
     let dim = plan.config().encoder.dim;
-    let has_residual = plan.config().encoder.residual;
-    let residual = if has_residual { dim * dim } else { 0 };
     let bytes_per_weight = match model.classifiers.weights {
         LabelWeights::Full(_) => 4,
         LabelWeights::Half(_) => 2,
@@ -82,7 +80,7 @@ pub fn query_work(predictor: &Predictor, points: &PointSet, k: usize) -> Result<
             };
             n_rows += searched.n_scored;
             // An edge is a row and a score.
-            n_bytes += 4 * (n_words * dim + residual + n_clusters * (dim + 1)) + 8 * n_edges;
+            n_bytes += 4 * (n_words * dim + n_clusters * (dim + 1)) + 8 * n_edges;
             n_bytes += coarse + searched.n_scored * (bytes_per_weight * dim + 4);
         }
     }

@@ -13,18 +13,21 @@ mod avx2;
 mod avx2_find;
 #[cfg(target_arch = "x86_64")]
 mod avx2_narrow;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", feature = "transformer"))]
 mod avx2_rows;
 #[cfg(target_arch = "x86_64")]
 mod avx2_tile;
+#[cfg(feature = "transformer")]
 mod rows;
 mod scalar;
+#[cfg(feature = "transformer")]
 mod scalar_rows;
 
 use std::ops::Range;
 
 use half::f16;
 
+#[cfg(feature = "transformer")]
 pub(crate) use rows::{NormScale, Normed};
 
 /// Labels processed together: each load of a row then serves four products.

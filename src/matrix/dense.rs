@@ -132,6 +132,7 @@ impl<T: Pod> Matrix<T> {
     }
 
     /// One row, writable; a mapped matrix is copied first.
+    #[cfg(feature = "transformer")]
     #[inline]
     pub(crate) fn row_mut(&mut self, row_idx: usize) -> &mut [T] {
         &mut self.values.to_mut()[row_idx * self.n_cols..][..self.n_cols]

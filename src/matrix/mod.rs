@@ -13,5 +13,7 @@ mod top_k;
 pub use csr::{CsrBuilder, CsrMatrix};
 pub(crate) use dense::{Matrix, ranges_mut};
 pub(crate) use group::Groups;
-pub(crate) use product::{Output, View, ViewMut, product, product_into};
+pub(crate) use product::{Output, View, product};
+#[cfg(feature = "transformer")]
+pub(crate) use product::{ViewMut, product_into};
 pub(crate) use top_k::{sort_descending, top_k};

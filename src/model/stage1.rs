@@ -9,7 +9,7 @@ use crate::index::Edges;
 /// The parts of stage 1 that a model keeps; no answer of the final model needs them.
 #[derive(Default)]
 pub(crate) struct Stage1 {
-    /// The one edge of each label, numbered as in the final model; none in models that predate it.
+    /// The one edge of each label, numbered as in the final model.
     pub edges: Option<Edges>,
     /// The whole model after stage 1, if it was kept.
     pub whole: Option<Stage1Model>,

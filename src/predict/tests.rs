@@ -107,3 +107,44 @@ fn every_label_has_one_edge_of_stage_1_in_a_saved_model() {
     let labels: Vec<u32> = edges.rows().iter().map(|label| label.0).collect();
     assert_eq!(labels, (0..N_LABELS as u32).collect::<Vec<_>>());
 }
+
+#[test]
+fn a_threshold_is_compared_with_probabilities_or_else_with_scores() {
+    let (mut predictor, test) = (train(1), data(40, "test"));
+    assert!(predictor.is_calibrated());
+    let at = |level, threshold| Query {
+        k: 10,
+        threshold,
+        level,
+    };
+    for is_calibrated in [true, false] {
+        if !is_calibrated {
+            predictor.parts.calibration = None;
+        }
+        for level in [Level::Stage2, Level::Ensemble] {
+            let all = predictor.predict_batch(&test, at(level, None)).unwrap();
+            let threshold = all[0][3].relevance();
+            let kept = predictor.predict_batch(&test, at(level, Some(threshold)));
+            for (all, kept) in all.iter().zip(kept.unwrap()) {
+                let is_above = |answer: &&Prediction<'_>| answer.relevance() >= threshold;
+                let expected: Vec<_> = all.iter().filter(is_above).copied().collect();
+                assert_eq!(kept, expected);
+            }
+            let has_probabilities = is_calibrated && level == Level::Ensemble;
+            assert_eq!(all[0][0].probability.is_some(), has_probabilities);
+            // Scores have no range, probabilities have.
+            let outside = predictor.predict("sign1", at(level, Some(1.5)));
+            assert_eq!(outside.is_err(), has_probabilities, "{level}");
+            let error = predictor.predict("sign1", at(level, Some(f32::NAN)));
+            assert!(matches!(
+                error,
+                Err(Error::Query {
+                    name: "threshold",
+                    ..
+                })
+            ));
+        }
+    }
+    let error = predictor.predict("sign1", 0).unwrap_err().to_string();
+    assert_eq!(error, "k: found 0, expected an integer of at least 1");
+}

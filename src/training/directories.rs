@@ -107,7 +107,7 @@ impl Trainer<'_> {
         let parent = directory.parent().filter(|parent| *parent != Path::new(""));
         match parent {
             Some(parent) if !parent.is_dir() => {
-                Err(missing(parent, std::io::ErrorKind::NotFound.into()))
+                Err(missing(directory, std::io::ErrorKind::NotFound.into()))
             }
             _ => Ok(()),
         }

@@ -51,6 +51,7 @@ impl<'a> PreparedTraining<'a> {
         let phase = Phase::Features;
         emit(trainer.observer, Event::PhaseStarted { phase, n_steps: 0 })?;
         let mut config = trainer.config.clone();
+        config.validate()?;
         let transformer = match config.encoder.kind {
             EncoderKind::Bag => None,
             EncoderKind::Transformer => Some(transformer::prepare(&mut config)?),

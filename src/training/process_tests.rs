@@ -192,7 +192,6 @@ fn so_does_one_whose_last_chunk_is_a_single_point() {
     // on each of two processes.
     for n_points in [385, 386] {
         let settings = [
-            "encoder.residual=true",
             "ablation.ranker_embedding=true",
             "ablation.ranker_negatives=candidates",
             "final_score.kind=product",

@@ -129,7 +129,7 @@ fn a_manifest_of_another_kind_or_version_is_refused() {
     let directory = temporary();
     check(
         Predictor::load(directory.path()),
-        "it has no manifest.json",
+        "is not a model: it has no manifest.json",
     );
     for text in ["", "{", "[]", "null", "{}", "\"\u{0}\""] {
         fs::write(directory.path().join("manifest.json"), text).unwrap();
@@ -166,7 +166,7 @@ fn a_manifest_of_another_kind_or_version_is_refused() {
     check_forged_with(
         &[TREE],
         |m| m["members"][0]["calibrator"]["tree_weight"] = json!(-1.0),
-        "calibration weight or power is -1",
+        "calibration weight is -1",
     );
     check_forged(
         |m| m["calibration"] = json!("absent"),
@@ -236,6 +236,8 @@ fn sizes_beyond_all_bounds_are_refused_before_anything_is_allocated() {
         let change = |m: &mut Value| *m.pointer_mut(pointer).unwrap() = huge.clone();
         check_forged(change, expected);
     }
+    let wide = |m: &mut Value| m["config"]["encoder"]["dim"] = json!(1u64 << 30);
+    check_forged(wide, "expected F32");
     let terabytes = |m: &mut Value| {
         for file in m["files"].as_object_mut().unwrap().values_mut() {
             file["bytes"] = huge.clone();
@@ -259,7 +261,7 @@ fn a_hostile_configuration_is_refused_as_a_user_would_be() {
     check_forged(|m| m["config"]["features"]["ngrams"] = json!(0), "ngrams");
     check_forged(
         |m| m["config"]["train"]["seed"] = json!(u64::MAX),
-        "train.seed: found",
+        "integers of at most",
     );
     check_forged(|m| m["plan"]["beta"] = json!(-1.0), "plan.beta");
     check_forged(|m| m["plan"]["kappa"] = json!(0), "plan.kappa");

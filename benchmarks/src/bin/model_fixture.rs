@@ -1,6 +1,6 @@
 //! Makes the stored model that later versions must keep loading, and the answers they must keep giving.
 //!
-//! `cargo run --release -p elias-benchmarks --bin model_fixture -- tests/fixtures/model-v1-judge`
+//! `cargo run --release -p elias-benchmarks --bin model_fixture -- tests/fixtures/model-v1`
 //!
 //! Made again only while a format version is not released yet; after that its files are never touched again.
 
@@ -19,8 +19,8 @@ mod random;
 
 const N_LABELS: usize = 24;
 
-/// Every part that a model can have: two members, learned edges, a residual block, rankers over words, pairs and
-/// embeddings, neighbours, names, judges.
+/// Every part that a model can have: two members, learned edges, stage 1, rankers over words, pairs and
+/// embeddings, neighbours, names, boosted scores.
 const CONFIG: &str = "
     [hold_out]
     n_points = 12
@@ -28,7 +28,6 @@ const CONFIG: &str = "
     min_points = 5
     [encoder]
     dim = 8
-    residual = true
     [ensemble]
     members = 2
     [features]
@@ -41,6 +40,7 @@ const CONFIG: &str = "
     ranker_embedding = true
     [train]
     batch_size = 16
+    keep_stage1 = true
     label_texts = 'on'
     [stage1]
     epochs = 3

@@ -9,7 +9,7 @@ use crate::settings::Settings;
 /// Print a complete configuration with comments
 ///
 /// The output is TOML for `elias train --config FILE`: the defaults with --preset, --config and --set applied.
-/// Keys that are commented out are derived from the data.
+/// Keys that are commented out follow from the recipe or from the data.
 #[derive(Args)]
 pub(crate) struct ShowConfig {
     #[command(flatten)]

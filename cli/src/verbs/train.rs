@@ -252,14 +252,14 @@ impl Train {
             trainer = trainer.overwrite();
         }
         trainer.check_directory(out).map_err(|error| match error {
-            Error::Taken { path, holds } => {
-                let problem = match holds {
+            Error::Taken { holds, .. } => {
+                let remedy = match holds {
                     Contents::UnfinishedTraining => {
-                        "contains an unfinished training; --resume continues it, --overwrite discards it"
+                        "--resume continues it, --overwrite discards it"
                     }
-                    _ => "already exists; --overwrite replaces it",
+                    _ => "--overwrite replaces it",
                 };
-                Misuse(format!("{} {problem}", path.display())).into()
+                Misuse(format!("{error}; {remedy}")).into()
             }
             error => error.into(),
         })

@@ -28,8 +28,6 @@ pub(crate) struct Manifest {
     pub(crate) seed: u64,
     pub(crate) data: Data,
     pub(crate) n_features: usize,
-    /// Absent where there are none, as in models that predate them.
-    #[serde(default, skip_serializing_if = "is_none")]
     pub(crate) n_pairs: usize,
     /// Points that were trained on: those that have a label.
     pub(crate) n_training_points: usize,
@@ -38,7 +36,7 @@ pub(crate) struct Manifest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) features: Option<Features>,
     /// File of the pairs of words that the rankers read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pairs: Option<String>,
     /// Files of a transformer besides its tensors.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,10 +46,10 @@ pub(crate) struct Manifest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) calibration: Option<String>,
     /// File of the training points by their words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) neighbours: Option<String>,
     /// File of the labels by their names.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) names: Option<String>,
     pub(crate) history: Vec<WireEvent>,
     pub(crate) config: Config,
@@ -117,7 +115,7 @@ pub(crate) struct Member {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) calibrator: Option<Calibrator>,
     /// File of the boosted trees, where they take the place of the calibrator.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) boosted: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stage1: Option<Stage1>,
@@ -148,15 +146,7 @@ pub(crate) struct Ranker {
 pub(crate) struct Calibrator {
     pub(crate) tree_weight: f32,
     pub(crate) product_weight: f32,
-    #[serde(default = "one")]
-    pub(crate) model_power: f32,
-    #[serde(default = "one")]
-    pub(crate) ranker_power: f32,
     pub(crate) tree: String,
-}
-
-fn one() -> f32 {
-    1.0
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -264,10 +254,6 @@ pub(crate) fn check_names(
         }
     }
     Ok(())
-}
-
-fn is_none(count: &usize) -> bool {
-    *count == 0
 }
 
 impl Manifest {

@@ -12,7 +12,7 @@ use crate::candidates::Member;
 use crate::config::Plan;
 use crate::data::{LabelSet, Texts};
 use crate::error::Result;
-use crate::features::{Featurizer, Pairs, Vectorizer, WordPieces};
+use crate::features::{Featurizer, Pairs, Vectorizer, Vocabulary, WordPieces};
 use crate::matrix::CsrMatrix;
 use crate::neighbours::{Names, Neighbours};
 use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, TrainingRecord};
@@ -174,9 +174,17 @@ impl Loader<'_> {
 
     fn featurizer(&self) -> Result<Featurizer> {
         let n_features = self.plan.counts().n_features;
-        let words = self.words(n_features)?;
-        let (pairs, pieces) = (self.pairs()?, self.pieces()?);
-        Ok(Featurizer::from_parts(words, pairs, pieces, n_features))
+        let (words, pairs) = (self.words(n_features)?, self.pairs()?);
+        if words.is_none() && pairs.is_some() {
+            let problem = "it names pairs of words, but no words";
+            return Err(self.files.bad_manifest(problem.into()));
+        }
+        let vocabulary = words.map(|words| Vocabulary::from_parts(words, pairs));
+        Ok(Featurizer::from_parts(
+            vocabulary,
+            self.pieces()?,
+            n_features,
+        ))
     }
 
     fn pairs(&self) -> Result<Option<Pairs>> {

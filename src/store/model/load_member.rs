@@ -120,8 +120,6 @@ impl MemberLoader<'_> {
         let mixing = Mixing {
             tree_weight: calibrator.tree_weight,
             product_weight: calibrator.product_weight,
-            model_power: calibrator.model_power,
-            ranker_power: calibrator.ranker_power,
         };
         let read = |file: &mut TensorFile| Calibrator::from_parts(rerank::read_tree(file)?, mixing);
         let calibrator = self.files.parse(&calibrator.tree, read)?;
@@ -180,14 +178,13 @@ impl MemberLoader<'_> {
         let mut file = self.files.tensors(&member.index)?.scanning_everything();
         let clusters = self.clusters(&mut file, member.alpha)?;
         let n_edges = file.len("adjacency.labels")?;
-        let has_stage1 = file.has("stage1.indptr");
         let has_removed = file.has("adjacency.removed") && member.beta.is_some();
         let mut offsets = |name: &str| -> Result<Vec<usize>> {
             let ends = file.large_numbers(name, n_clusters + 1)?;
             Ok(ends.iter().map(|&end| end as usize).collect())
         };
         let indptr = offsets("adjacency.indptr")?;
-        let stage1 = has_stage1.then(|| offsets("stage1.indptr")).transpose()?;
+        let stage1 = offsets("stage1.indptr")?;
         let rows = file.numbers("adjacency.labels", n_edges)?;
         let numbering = file.numbers("numbering", n_labels)?;
         let weights = match member.beta {
@@ -203,7 +200,7 @@ impl MemberLoader<'_> {
         let assemble = || -> Result<Index> {
             let edges = Edges::new(indptr, cast_vec(rows), n_labels)?;
             let in_order = || (0..n_labels as u32).map(LabelRow).collect();
-            let stage1 = stage1.map(|indptr| Edges::new(indptr, in_order(), n_labels));
+            let stage1 = Edges::new(stage1, in_order(), n_labels)?;
             let adjacency = match weights {
                 Some((weights, beta)) => Adjacency::learned(edges, weights, beta)?,
                 None => Adjacency::fixed(edges),
@@ -216,7 +213,7 @@ impl MemberLoader<'_> {
                 clusters,
                 adjacency,
                 numbering: Numbering::new(cast_vec(numbering))?,
-                stage1: stage1.transpose()?,
+                stage1: Some(stage1),
             })
         };
         let path = || self.files.directory.join(&member.index);

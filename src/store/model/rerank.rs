@@ -129,12 +129,7 @@ fn read_clusters(file: &mut TensorFile, shape: RankerShape) -> Result<ClusterTre
     let intercepts = file.floats("ranker.clusters.intercept", n_clusters)?;
     let indptr = indptr.iter().map(|&end| end as usize).collect();
     let weights = CsrMatrix::new(indptr, columns, weights, n_clusters)?;
-    // Models may predate groups of clusters.
-    let parents = if file.has("ranker.clusters.parent") {
-        file.numbers("ranker.clusters.parent", n_clusters)?
-    } else {
-        vec![0; n_clusters]
-    };
+    let parents = file.numbers("ranker.clusters.parent", n_clusters)?;
     let parents = parents
         .iter()
         .map(|place| place.checked_sub(1).map(ClusterId));

@@ -202,15 +202,11 @@ fn write_calibrator(
     let Mixing {
         tree_weight,
         product_weight,
-        model_power,
-        ranker_power,
     } = calibrator.mixing();
     let columns = rerank::TreeColumns::from(calibrator.tree());
     Ok(manifest::Calibrator {
         tree_weight,
         product_weight,
-        model_power,
-        ranker_power,
         tree: write_tensors(writer, stem, columns.tensors())?,
     })
 }
