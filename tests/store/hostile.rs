@@ -261,7 +261,7 @@ fn a_hostile_configuration_is_refused_as_a_user_would_be() {
     check_forged(|m| m["config"]["features"]["ngrams"] = json!(0), "ngrams");
     check_forged(
         |m| m["config"]["train"]["seed"] = json!(u64::MAX),
-        "integers of at most",
+        "train.seed: found",
     );
     check_forged(|m| m["plan"]["beta"] = json!(-1.0), "plan.beta");
     check_forged(|m| m["plan"]["kappa"] = json!(0), "plan.kappa");
