@@ -41,7 +41,7 @@ pub enum Error {
     Taken {
         /// The directory or file.
         path: PathBuf,
-        /// What is there.
+        /// The contents.
         holds: Contents,
     },
 

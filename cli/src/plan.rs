@@ -101,8 +101,13 @@ fn write_plan(
     let n_parameters = n_encoder_parameters + n_head_parameters(plan);
     row("parameters per member", n_parameters.to_string());
     table.write(out)?;
-
     writeln!(out)?;
+    write_memory(out, estimate)?;
+    let seconds = estimated_seconds(plan, work);
+    writeln!(out, "\ntime: about {}", format_duration(seconds))
+}
+
+fn write_memory(out: &mut impl Write, estimate: &MemoryEstimate) -> io::Result<()> {
     let mut table = Table::new(["memory", ""]);
     for (name, n_bytes) in [
         ("program", estimate.program),
@@ -119,12 +124,7 @@ fn write_plan(
         table.row([name.to_string(), size(n_bytes)]);
     }
     table.row(["peak".to_string(), size(estimate.total())]);
-    table.write(out)?;
-    writeln!(
-        out,
-        "\ntime: about {}",
-        format_duration(estimated_seconds(plan, work))
-    )
+    table.write(out)
 }
 
 fn n_bag_parameters(plan: &Plan) -> usize {

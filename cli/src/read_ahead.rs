@@ -58,7 +58,7 @@ impl ReadAhead {
         })
     }
 
-    /// What has arrived, at least one unless the input has ended. The batch before must be gone.
+    /// The inputs that have arrived, at least one unless the input has ended. The batch before must be gone.
     pub(crate) fn next_batch(&mut self) -> Vec<elias::Result<TextInput>> {
         self.in_memory.remove(self.n_batch_bytes);
         let first = self.inputs.recv().into_iter();

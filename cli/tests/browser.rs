@@ -80,7 +80,7 @@ impl Browser {
         self.post("/url", json!({"url": url}));
     }
 
-    /// What a script returns.
+    /// The result of a script.
     pub(crate) fn run(&self, script: &str) -> Value {
         self.post("/execute/sync", json!({"script": script, "args": []}))
     }
@@ -111,7 +111,7 @@ impl Browser {
         self.post("/actions", json!({"actions": [mouse]}));
     }
 
-    /// What the page's console holds: errors of its script.
+    /// The page's console: errors of its script.
     pub(crate) fn errors(&self) -> Vec<String> {
         let log = self.post("/se/log", json!({"type": "browser"}));
         let entries = log.as_array().cloned().unwrap_or_default();

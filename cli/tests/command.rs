@@ -13,7 +13,7 @@ pub(crate) fn elias<T: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item
     command
 }
 
-/// What a run left behind.
+/// The outcome of a run.
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,

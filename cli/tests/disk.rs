@@ -54,7 +54,7 @@ const TRAIN: &str = r#"
     bytes() { (cd "$place/model" && find . -type f | sort | xargs sha256sum); }
 "#;
 
-/// What a script that mounts at `$place` says, line by line.
+/// The output of a script that mounts at `$place`, line by line.
 fn said(script: &str) -> Option<String> {
     let dir = tempfile::tempdir().unwrap();
     let data = data(dir.path());

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use crate::careful::{arguments, lines, train, trained, training_at};
 use crate::command::{elias, run, write};
 
-/// What the shell says of a script; `$1` is the binary, then the arguments.
+/// The shell's output of a script; `$1` is the binary, then the arguments.
 fn shell(script: &str, arguments: &[&str]) -> (Option<i32>, String) {
     let output = Command::new("sh")
         .args(["-c", script, "sh", env!("CARGO_BIN_EXE_elias")])
@@ -123,7 +123,7 @@ fn coprocess(model: &Path, more: &[&str]) -> Child {
         .unwrap()
 }
 
-/// What a process says on stderr until it ends.
+/// The stderr of a process until it ends.
 fn last_words(mut child: Child) -> (Option<i32>, String) {
     let mut said = String::new();
     child

@@ -1,4 +1,4 @@
-//! What a shell relies on: help, exit codes, streams, pipes.
+//! Everything that a shell relies on: help, exit codes, streams, pipes.
 
 use crate::command::{elias, run, write};
 

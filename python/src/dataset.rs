@@ -11,7 +11,7 @@ use crate::errors::{Failure, value_error};
 use crate::matrices::csr;
 use crate::model::Core;
 
-/// What already numbers the labels: they keep their ids, others follow.
+/// The labels that are numbered already: they keep their ids, others follow.
 #[derive(FromPyObject)]
 enum Known<'py> {
     Model(PyRef<'py, Core>),
@@ -153,7 +153,7 @@ fn labels_of_lists(
     Ok((matrix, label_set))
 }
 
-/// What is wrong with the labels of a point.
+/// An error in the labels of a point.
 enum RowProblem {
     /// They are not what they should be.
     Unusable(String),

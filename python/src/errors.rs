@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use elias::{Contents, Error, ReadOption};
 use pyo3::prelude::*;
 
-/// What went wrong, as it can be carried from a thread without the interpreter's lock.
+/// A failure, as it can be carried from a thread without the interpreter's lock.
 #[derive(Debug)]
 pub(crate) struct Failure {
     cause: Cause,

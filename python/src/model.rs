@@ -33,7 +33,7 @@ pub(crate) struct Core {
     process: u32,
 }
 
-/// What to predict with.
+/// The options of a prediction.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Options {
@@ -220,7 +220,7 @@ impl Core {
         })
     }
 
-    /// What the model is and how its index is doing, as JSON.
+    /// Describes the model and the state of its index, as JSON.
     fn inspect(&self, py: Python<'_>) -> PyResult<String> {
         run(py, None, || {
             let inspection = self.predictor.inspect();

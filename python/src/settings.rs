@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::errors::Failure;
 
-/// What a training is configured with.
+/// The settings of a training.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Settings {

@@ -1,4 +1,4 @@
-//! What Annif's `http` backend asks of a service: `GET /v1/annif/NAME` and `POST /v1/annif/NAME/suggest`.
+//! The requests of Annif's `http` backend: `GET /v1/annif/NAME` and `POST /v1/annif/NAME/suggest`.
 //!
 //! Annif sends a form with the text, and with fields that mean nothing here, which are ignored.
 

@@ -1,4 +1,4 @@
-//! What the service says of itself: models, limits, health, metrics.
+//! The service about itself: models, limits, health, metrics.
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};

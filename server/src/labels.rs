@@ -38,7 +38,7 @@ pub(crate) struct ListedLabel<'a> {
     n_points: u32,
 }
 
-/// What a model knows of a label.
+/// A label as a model knows it.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct LabelResponse<'a> {
     model: &'a str,
@@ -102,7 +102,7 @@ pub(crate) async fn list(State(service): State<Service>, uri: Uri) -> Result<Res
     .await
 }
 
-/// What a model knows of a label
+/// A label as a model knows it
 #[utoipa::path(
     get,
     path = "/v1/labels/{id}",

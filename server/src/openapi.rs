@@ -79,7 +79,7 @@ impl IntoResponses for Errors {
 )]
 struct Description;
 
-/// What macros cannot say: the optional key, and that a request has either `text` or `texts`.
+/// Adds what macros cannot say: the optional key, and that a request has either `text` or `texts`.
 static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| {
     let described = serde_json::to_value(Description::openapi());
     let mut description = described.unwrap_or_default();

@@ -76,7 +76,8 @@ impl Brute<'_> {
         model.classifiers.weights.dot(row, self.embedding) + model.classifiers.bias[row]
     }
 
-    /// σ·ŷ of every label, ŷ being that of its best path through the `beam_size` best clusters.
+    /// σ·ŷ of the shortlisted labels, ŷ being that of a label's best path through the `beam_size` best clusters; 0 of
+    /// the others.
     fn p(&self) -> Vec<f32> {
         let model = self.member.network(self.walk.level).model;
         let Search { options, .. } = self.walk.search;
@@ -91,9 +92,16 @@ impl Brute<'_> {
                 paths[label.idx()] = paths[label.idx()].max(path);
             }
         }
-        let p = paths.iter().zip(0..);
-        p.map(|(path, label)| path * sigmoid(self.logit(LabelId(label))))
-            .collect()
+        let mut by_path: Vec<LabelId> = (0..N_LABELS as u32).map(LabelId).collect();
+        by_path.sort_by(|a, b| {
+            let by_row = model.numbering.row(*a).cmp(&model.numbering.row(*b));
+            paths[b.idx()].total_cmp(&paths[a.idx()]).then(by_row)
+        });
+        let mut p = vec![0.0; N_LABELS];
+        for &label in &by_path[..options.shortlist_size] {
+            p[label.idx()] = paths[label.idx()] * sigmoid(self.logit(label));
+        }
+        p
     }
 
     /// The rows of the index: the best by p.

@@ -23,7 +23,7 @@ pub enum Positives {
     Shortlisted,
 }
 
-/// What AdamW keeps a second moment for, in parameters that are updated row by row.
+/// The second moments of AdamW, in parameters that are updated row by row.
 ///
 /// A shared moment keeps the direction of the gradient, so that a row stays in the span of what it was trained on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, DocumentedFields)]
@@ -80,7 +80,7 @@ pub enum Pooling {
 /// A size of the index that the data decides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SizeRule {
-    /// So many per label of an average cluster.
+    /// A number per label of an average cluster.
     PerLabel(f32),
     /// The same for all data.
     Fixed(f32),

@@ -213,7 +213,7 @@ pub(crate) struct Change {
     pub(crate) after: String,
 }
 
-/// What is wrong with a document, and with which key.
+/// The error in a document, and its key.
 fn found_by_parser(error: &toml::de::Error) -> String {
     let found = in_plain_words(error.message());
     let message = error.to_string();

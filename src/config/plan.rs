@@ -1,4 +1,4 @@
-//! What will run: a configuration resolved against the data.
+//! The plan: a configuration resolved against the data.
 
 use super::validate::{POSITIVE, check};
 use crate::config::{Config, EncoderKind, IndexMode, Recipe, RecipeName};
@@ -18,7 +18,7 @@ pub struct DataCounts {
     pub n_pairs: usize,
 }
 
-/// What [`Config::resolve`] decides, by itself.
+/// The decisions of [`Config::resolve`], by themselves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Decided {
     /// C.
@@ -151,7 +151,7 @@ impl Plan {
         self.counts
     }
 
-    /// What was decided, by itself.
+    /// The decisions, by themselves.
     pub(crate) fn decided(&self) -> Decided {
         Decided {
             n_clusters: self.n_clusters,

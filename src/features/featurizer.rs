@@ -182,7 +182,7 @@ impl Featurizer {
         self.pairs().map_or(0, Pairs::len)
     }
 
-    /// What a person calls a column, or one of the pairs, which come after the columns.
+    /// The words of a column, or of one of the pairs, which come after the columns.
     pub(crate) fn name(&self, column: u32) -> String {
         match &self.vocabulary {
             Some(vocabulary) => vocabulary.name(column as usize),

@@ -1,7 +1,7 @@
 //! The metrics themselves: each is a ratio of two sums over the points.
 
 use super::propensity::InversePropensities;
-use super::ranking::{FilterPairs, Judge, Judged};
+use super::ranking::{Compared, Comparer, FilterPairs};
 use crate::ids::Scored;
 
 /// Which metrics to compute.
@@ -124,7 +124,7 @@ struct MetricSums {
 pub(crate) struct MetricsBuilder {
     measures: Vec<MetricSums>,
     inverse_propensities: Option<InversePropensities>,
-    judge: Judge,
+    comparer: Comparer,
     n_points: usize,
     n_skipped: usize,
 }
@@ -155,7 +155,7 @@ impl MetricsBuilder {
         MetricsBuilder {
             measures,
             inverse_propensities: options.inverse_propensities,
-            judge: Judge::new(options.filter, n_places),
+            comparer: Comparer::new(options.filter, n_places),
             n_points: 0,
             n_skipped: 0,
         }
@@ -163,7 +163,7 @@ impl MetricsBuilder {
 
     /// Adds the next point: its true labels, and its ranked labels in any order.
     pub(crate) fn push(&mut self, truth_row: &[u32], ranked: &[Scored]) {
-        let Judged { truth, hits } = self.judge.judge(truth_row, ranked);
+        let Compared { truth, hits } = self.comparer.compare(truth_row, ranked);
         if truth.is_empty() {
             self.n_skipped += 1;
             return;

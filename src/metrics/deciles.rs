@@ -5,7 +5,7 @@
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::ranking::{FilterPairs, Judge};
+use super::ranking::{Comparer, FilterPairs};
 use crate::ids::Scored;
 
 const N_DECILES: usize = 10;
@@ -73,7 +73,7 @@ pub(crate) fn decile_of_labels(train_label_counts: &[usize]) -> Vec<u8> {
 pub(crate) struct DecilesBuilder {
     decile_of_label: Vec<u8>,
     deciles: Vec<Decile>,
-    judge: Judge,
+    comparer: Comparer,
     n_points: usize,
 }
 
@@ -98,15 +98,15 @@ impl DecilesBuilder {
         DecilesBuilder {
             decile_of_label,
             deciles,
-            judge: Judge::new(filter, k),
+            comparer: Comparer::new(filter, k),
             n_points: 0,
         }
     }
 
     /// Adds the next point: its true labels, and its ranked labels in any order.
     pub(crate) fn push(&mut self, truth_row: &[u32], ranked: &[Scored]) {
-        let judged = self.judge.judge(truth_row, ranked);
-        if judged.truth.is_empty() {
+        let compared = self.comparer.compare(truth_row, ranked);
+        if compared.truth.is_empty() {
             return;
         }
         self.n_points += 1;
@@ -114,13 +114,13 @@ impl DecilesBuilder {
             let known = self.decile_of_label.get(label);
             known.map_or(N_DECILES - 1, |&decile_idx| usize::from(decile_idx))
         };
-        for label in judged.truth {
+        for label in compared.truth {
             self.deciles[decile_idx(label.idx())].n_pairs += 1;
         }
-        for (_, label) in &judged.hits {
+        for (_, label) in &compared.hits {
             let decile = &mut self.deciles[decile_idx(label.idx())];
             decile.n_found += 1;
-            decile.contribution += 1.0 / judged.truth.len() as f64;
+            decile.contribution += 1.0 / compared.truth.len() as f64;
         }
     }
 

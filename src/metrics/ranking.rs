@@ -41,7 +41,7 @@ impl FromIterator<(usize, LabelId)> for FilterPairs {
 
 /// Filters and ranks the labels of one point after another; reuses its buffers.
 #[derive(Debug, Default)]
-pub(super) struct Judge {
+pub(super) struct Comparer {
     filter: FilterPairs,
     n_places: usize,
     point_idx: usize,
@@ -50,25 +50,25 @@ pub(super) struct Judge {
 }
 
 /// A filtered and ranked point.
-pub(super) struct Judged<'a> {
+pub(super) struct Compared<'a> {
     /// True labels in ascending order.
     pub(super) truth: &'a [LabelId],
     /// The hits, by ascending place (from 0), with their labels.
     pub(super) hits: Vec<(usize, LabelId)>,
 }
 
-impl Judge {
-    /// A judge of the first `n_places` places.
+impl Comparer {
+    /// A comparison of the first `n_places` places.
     pub(super) fn new(filter: FilterPairs, n_places: usize) -> Self {
-        Judge {
+        Comparer {
             filter,
             n_places,
-            ..Judge::default()
+            ..Comparer::default()
         }
     }
 
     /// The next point.
-    pub(super) fn judge(&mut self, truth_row: &[u32], ranked: &[Scored]) -> Judged<'_> {
+    pub(super) fn compare(&mut self, truth_row: &[u32], ranked: &[Scored]) -> Compared<'_> {
         let dropped = self.filter.labels_at(self.point_idx);
         let is_kept = |label: LabelId| dropped.binary_search_by_key(&label, |pair| pair.1).is_err();
         self.point_idx += 1;
@@ -96,7 +96,7 @@ impl Judge {
             .filter(|(_, scored)| self.truth.binary_search(&scored.label).is_ok())
             .map(|(place, scored)| (place, scored.label))
             .collect();
-        Judged {
+        Compared {
             truth: &self.truth,
             hits,
         }
@@ -119,9 +119,9 @@ mod tests {
                 score,
             })
             .collect();
-        let mut judge = Judge::new(filter, 3);
-        let found: Vec<(usize, u32)> = judge
-            .judge(truth, &ranked)
+        let mut comparer = Comparer::new(filter, 3);
+        let found: Vec<(usize, u32)> = comparer
+            .compare(truth, &ranked)
             .hits
             .iter()
             .map(|&(place, label)| (place, label.0))

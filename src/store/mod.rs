@@ -33,7 +33,7 @@ pub(crate) use unfinished::{
     TrainingFolder, Whole,
 };
 
-/// What to do with a model that is there already.
+/// Treatment of a model that is there already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Existing {
     /// Keep it: saving is an error.

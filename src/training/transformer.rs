@@ -10,7 +10,7 @@ use crate::matrix::Matrix;
 
 /// A pretrained transformer made ready.
 pub(super) struct PreparedTransformer {
-    /// What an encoder begins as.
+    /// The start of an encoder.
     pub(super) transformer: TransformerEncoder,
     pub(super) pieces: WordPieces,
     /// Hash of its files.
@@ -51,7 +51,7 @@ pub(super) fn prepare(config: &mut Config) -> Result<PreparedTransformer> {
     })
 }
 
-/// What an encoder that is not trained makes of the points; none if it is.
+/// The points as seen by an encoder that is not trained; none if it is.
 pub(super) fn embed_once(
     origin: &EncoderOrigin,
     points: &PointSet,

@@ -1,4 +1,4 @@
-//! What checkpoints cost: trainings with and without them by turns, in one process.
+//! The cost of checkpoints: trainings with and without them by turns, in one process.
 //!
 //! `cargo run --release -p elias-benchmarks --bin checkpoint_overhead -- DATA ROUNDS SECONDS [KEY=VALUE]...`
 //! prints the seconds of each training and the median of the ratios. SECONDS is the least time between checkpoints;

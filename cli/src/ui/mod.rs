@@ -1,4 +1,4 @@
-//! What users see: messages, progress, tables, plots, and Ctrl-C.
+//! Everything that users see: messages, progress, tables, plots, and Ctrl-C.
 
 pub(crate) mod bus_error;
 pub(crate) mod console;

@@ -12,7 +12,7 @@ use crate::ui::console::Console;
 /// Time between two lines where stderr is not a terminal.
 pub(super) const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// What is counted.
+/// The noun of the things counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// Bytes of files.

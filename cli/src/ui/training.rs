@@ -103,17 +103,7 @@ impl TrainingProgress {
     fn show(&self, event: &Event) {
         let state = &mut *self.lock();
         match *event {
-            Event::PhaseStarted { phase, n_steps } => {
-                self.end_phase(state);
-                state.phase = Some(phase);
-                state.phase_started = Instant::now();
-                state.last_line = Instant::now();
-                (state.n_steps, state.n_points, state.n_skipped) = (n_steps, 0, None);
-                state.time_left.start_phase(phase, n_steps);
-                if self.console.is_terminal() && !self.console.is_quiet() {
-                    state.bar = Some(self.bar(&state.run, phase, n_steps));
-                }
-            }
+            Event::PhaseStarted { phase, n_steps } => self.start_phase(state, phase, n_steps),
             Event::Step {
                 phase,
                 step,
@@ -122,28 +112,8 @@ impl TrainingProgress {
             } => {
                 state.n_points += n_points;
                 let n_first = if has_loss(phase) { 1 } else { n_points };
-                let n_skipped = *state.n_skipped.get_or_insert(step.saturating_sub(n_first));
-                let left = state.time_left.seconds(&PhaseProgress {
-                    phase,
-                    seconds: state.phase_started.elapsed().as_secs_f64(),
-                    n_done: step - n_skipped,
-                    n_left: state.n_steps.saturating_sub(step),
-                });
-                let left = format_duration(left);
-                let details = with_loss(phase, loss, self.rate(state));
-                if let Some(bar) = &state.bar {
-                    bar.set_message(format!("{left} left, {details}"));
-                    bar.set_position(step as u64);
-                } else if state.last_line.elapsed() >= LINE_INTERVAL {
-                    state.last_line = Instant::now();
-                    self.console.info(format_args!(
-                        "{}{}: {} {step} of {}, about {left} left, {details}",
-                        state.run,
-                        phase.name(),
-                        step_noun(phase),
-                        state.n_steps,
-                    ));
-                }
+                state.n_skipped.get_or_insert(step.saturating_sub(n_first));
+                self.show_step(state, phase, step, loss);
             }
             Event::Epoch {
                 phase,
@@ -197,6 +167,43 @@ impl TrainingProgress {
                     self.info(state, &line);
                 }
             }
+        }
+    }
+
+    fn start_phase(&self, state: &mut State, phase: Phase, n_steps: usize) {
+        self.end_phase(state);
+        state.phase = Some(phase);
+        state.phase_started = Instant::now();
+        state.last_line = Instant::now();
+        (state.n_steps, state.n_points, state.n_skipped) = (n_steps, 0, None);
+        state.time_left.start_phase(phase, n_steps);
+        if self.console.is_terminal() && !self.console.is_quiet() {
+            state.bar = Some(self.bar(&state.run, phase, n_steps));
+        }
+    }
+
+    /// Shows how far a phase is, at once in a bar and now and then in a line.
+    fn show_step(&self, state: &mut State, phase: Phase, step: usize, loss: f64) {
+        let left = state.time_left.seconds(&PhaseProgress {
+            phase,
+            seconds: state.phase_started.elapsed().as_secs_f64(),
+            n_done: step - state.n_skipped.unwrap_or(0),
+            n_left: state.n_steps.saturating_sub(step),
+        });
+        let left = format_duration(left);
+        let details = with_loss(phase, loss, self.rate(state));
+        if let Some(bar) = &state.bar {
+            bar.set_message(format!("{left} left, {details}"));
+            bar.set_position(step as u64);
+        } else if state.last_line.elapsed() >= LINE_INTERVAL {
+            state.last_line = Instant::now();
+            self.console.info(format_args!(
+                "{}{}: {} {step} of {}, about {left} left, {details}",
+                state.run,
+                phase.name(),
+                step_noun(phase),
+                state.n_steps,
+            ));
         }
     }
 
@@ -264,7 +271,7 @@ impl Observer for TrainingProgress {
     }
 }
 
-/// What came out of the adjacency or the calibration, in a line; nothing for other events.
+/// The result of the adjacency or the calibration, in a line; nothing for other events.
 pub(crate) fn milestone(event: &Event) -> Option<String> {
     match *event {
         Event::AdjacencyReady {
@@ -290,7 +297,7 @@ pub(crate) fn milestone(event: &Event) -> Option<String> {
     }
 }
 
-/// What one of several trainings is for.
+/// The purpose of one of several trainings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     Member,
@@ -317,7 +324,7 @@ impl Purpose {
     }
 }
 
-/// What a step of the phase is.
+/// The noun for a step of the phase.
 fn step_noun(phase: Phase) -> &'static str {
     match phase {
         Phase::Embeddings | Phase::Adjacency | Phase::Candidates | Phase::Calibration => "point",

@@ -56,7 +56,7 @@ pub(crate) struct Predict {
     columns: reading::ColumnArgs,
 }
 
-/// What to do if an input cannot be read.
+/// Treatment of an input that cannot be read
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum OnError {
     Stop,

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use elias::config::{EncoderKind, FinalScoreKind, LabelTexts};
 use elias::data::{LabelFile, Part};
 use elias::internals::size;
-use elias::{Config, Contents, Error, Evaluation, MemoryEstimate, Trainer};
+use elias::{Config, Contents, Dataset, Error, Evaluation, MemoryEstimate, Trainer};
 
 use crate::processes::Process;
 use crate::settings::{Settings, preset};
@@ -96,21 +96,12 @@ impl Train {
             self.check_out(out)?;
         }
         let started = Instant::now();
-        let options = self.data_args.options(Part::Train, None);
-        let mut train = reading::read(console, &self.data, options)?;
-        if let Some(path) = &self.labels {
-            let LabelFile { texts, n_described } = LabelFile::read(path, train.label_set())?;
-            console.info(format_args!(
-                "{} says something of {n_described} of {} labels",
-                path.display(),
-                train.n_labels()
-            ));
-            train = train.with_label_texts(texts)?;
-        }
+        let train = self.read_training_data(console)?;
         let options = self.data_args.options(Part::Test, Some(train.label_set()));
-        let test = self.test.as_deref();
-        let test = test.map(|path| reading::read(console, path, options));
-        let test = test.transpose()?;
+        let test = match &self.test {
+            Some(path) => Some(reading::read(console, path, options)?),
+            None => None,
+        };
 
         let interrupt = Interrupt::listen(console)?;
         let progress = TrainingProgress::new(console, &config, interrupt);
@@ -121,15 +112,7 @@ impl Train {
         if let Some(test) = &test {
             trainer = trainer.validation(test);
         }
-        if self.resume {
-            trainer = trainer.resume();
-        }
-        if self.overwrite {
-            trainer = trainer.overwrite();
-        }
-        if let Some(seconds) = self.checkpoint_every {
-            trainer = trainer.checkpoint_every(Duration::from_secs(seconds));
-        }
+        let trainer = self.with_destination(trainer);
         let prepared = trainer.prepare(&train);
         progress.finish();
         let prepared = prepared?;
@@ -161,16 +144,10 @@ impl Train {
                 "could not write the times of the training: {error}"
             ));
         }
-        let peak = memory::peak_rss().map_or(String::new(), |bytes| {
-            format!(
-                ", peak memory {} (predicted {})",
-                size(bytes as usize),
-                size(estimate.total())
-            )
-        });
         console.info(format_args!(
-            "trained in {:.1} s{peak}",
-            started.elapsed().as_secs_f64()
+            "trained in {:.1} s{}",
+            started.elapsed().as_secs_f64(),
+            peak_memory(&estimate)
         ));
         console.info(format_args!("model written to {}", out.display()));
         if let Some(test) = &test {
@@ -179,6 +156,36 @@ impl Train {
             figures::write_table(&mut std::io::stdout().lock(), &measured)?;
         }
         Ok(())
+    }
+
+    /// The training data, with the texts of its labels.
+    fn read_training_data(&self, console: &Console) -> anyhow::Result<Dataset> {
+        let options = self.data_args.options(Part::Train, None);
+        let train = reading::read(console, &self.data, options)?;
+        let Some(path) = &self.labels else {
+            return Ok(train);
+        };
+        let LabelFile { texts, n_described } = LabelFile::read(path, train.label_set())?;
+        console.info(format_args!(
+            "{} says something of {n_described} of {} labels",
+            path.display(),
+            train.n_labels()
+        ));
+        Ok(train.with_label_texts(texts)?)
+    }
+
+    /// The trainer, told what to do with what is there already and how often to write a checkpoint.
+    fn with_destination<'a>(&self, mut trainer: Trainer<'a>) -> Trainer<'a> {
+        if self.resume {
+            trainer = trainer.resume();
+        }
+        if self.overwrite {
+            trainer = trainer.overwrite();
+        }
+        match self.checkpoint_every {
+            Some(seconds) => trainer.checkpoint_every(Duration::from_secs(seconds)),
+            None => trainer,
+        }
     }
 
     fn config(&self) -> anyhow::Result<Config> {
@@ -300,4 +307,15 @@ fn resume_command() -> String {
     };
     let quoted: Vec<String> = arguments.iter().map(quote).collect();
     quoted.join(" ")
+}
+
+/// The peak of the process beside the estimate, where the system tells it.
+fn peak_memory(estimate: &MemoryEstimate) -> String {
+    memory::peak_rss().map_or(String::new(), |bytes| {
+        format!(
+            ", peak memory {} (predicted {})",
+            size(bytes as usize),
+            size(estimate.total())
+        )
+    })
 }

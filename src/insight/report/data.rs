@@ -9,7 +9,7 @@ use crate::insight::{
 };
 use crate::store::Description;
 
-/// What is computed from the test part of the data.
+/// Figures computed from the test part of the data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct TestFigures {
     pub(super) n_points: usize,
@@ -47,7 +47,7 @@ pub(super) struct Pruning {
     pub(super) by_top_k: Vec<PruneRow>,
 }
 
-/// What is computed from the training part of the data.
+/// Figures computed from the training part of the data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct TrainFigures {
     pub(super) clusters: Vec<ClusterWords>,

@@ -60,7 +60,7 @@ pub struct Figure {
     pub svg: String,
 }
 
-/// What a model learned, in figures.
+/// The figures of what a model learned.
 pub struct Report(ReportData);
 
 impl Predictor {

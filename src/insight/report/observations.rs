@@ -21,7 +21,7 @@ impl Holds {
         }
     }
 
-    /// The verdict as text, and as a CSS class with dashes.
+    /// The outcome as text, and as a CSS class with dashes.
     pub(super) fn name(self) -> &'static str {
         match self {
             Holds::Holds => "holds",
@@ -36,10 +36,10 @@ impl Holds {
 pub(super) struct Observation {
     pub(super) claim: &'static str,
     pub(super) here: String,
-    pub(super) verdict: Holds,
+    pub(super) outcome: Holds,
 }
 
-/// What this model shows.
+/// A finding in this model.
 struct Finding {
     text: String,
     holds: bool,
@@ -55,121 +55,144 @@ pub(super) struct FreePruning {
 /// A drop of P@1 and R@100, in points, that does not count as a loss.
 const NO_LOSS: f64 = 0.2;
 
+/// A claim of the paper, what this model shows of it, and why it may show nothing.
+struct Claim(&'static str, Option<Finding>, &'static str);
+
+const NO_FIXED: &str = "needs a model with fixed clusters of as many epochs to compare with";
+
 /// All observations, in the order of the paper.
 pub(super) fn observe(data: &ReportData) -> Vec<Observation> {
-    let mut observations = Vec::new();
-    let mut add = |claim: &'static str, finding: Option<Finding>, missing: &str| {
-        let (here, verdict) = match finding {
-            Some(Finding { text, holds }) => (text, Holds::of(holds)),
-            None => (missing.to_owned(), Holds::Unknown),
-        };
-        observations.push(Observation {
-            claim,
-            here,
-            verdict,
-        });
-    };
-    let no_fixed = "needs a model with fixed clusters of as many epochs to compare with";
+    let claims = quality_claims(data).into_iter().chain(index_claims(data));
+    claims
+        .map(|Claim(claim, finding, missing)| {
+            let (here, outcome) = match finding {
+                Some(Finding { text, holds }) => (text, Holds::of(holds)),
+                None => (missing.to_owned(), Holds::Unknown),
+            };
+            Observation {
+                claim,
+                here,
+                outcome,
+            }
+        })
+        .collect()
+}
+
+/// Claims about the answers.
+fn quality_claims(data: &ReportData) -> Vec<Claim> {
+    let gain = |from, to, metrics: &[&str]| gain(data, from, to, metrics);
+    vec![
+        Claim(
+            "Learning the index improves recall over fixed clusters (by up to 7 %)",
+            gain("fixed", "stage2", &["r@10", "r@100"]),
+            NO_FIXED,
+        ),
+        Claim(
+            "It also improves precision (by up to 2.5 %)",
+            gain("fixed", "stage2", &["p@1", "p@5"]),
+            NO_FIXED,
+        ),
+        Claim(
+            "The gain in recall is largest in the two most frequent deciles",
+            head_gain(data),
+            NO_FIXED,
+        ),
+        Claim(
+            "The sparse ranker improves the top of the ranking",
+            gain("stage2", "ranker", &["p@1", "p@5"]),
+            "the model has no ranker",
+        ),
+        Claim(
+            "Calibration improves on the plain product of the scores",
+            gain("ranker", "calibrated", &["p@1", "psp@1"]),
+            "the model is not calibrated",
+        ),
+        Claim(
+            "An ensemble improves every metric",
+            gain("calibrated", "ensemble", &["p@1", "p@5", "r@10", "r@100"]),
+            "the model has one member",
+        ),
+    ]
+}
+
+/// Claims about the index.
+fn index_claims(data: &ReportData) -> Vec<Claim> {
+    vec![
+        Claim(
+            "Most of the edge weight of a cluster is on a few labels",
+            concentration(data),
+            "the edges are fixed",
+        ),
+        Claim(
+            "The ranker underestimates rare labels; the scores of the model are more even",
+            evenness(data),
+            "the model has no ranker",
+        ),
+        Claim(
+            "84 % of the edges can be pruned without hurting the model",
+            most_pruned(data).map(|FreePruning { share, text }| Finding {
+                text,
+                holds: share >= 84.0,
+            }),
+            "the edges are fixed",
+        ),
+        Claim(
+            "About 60 % of the stage-1 edges remain with good confidence",
+            stage1_overlap(data),
+            "the model does not contain the stage-1 clusters",
+        ),
+        Claim(
+            "Frequent labels are assigned to more clusters than rare ones",
+            Some(clusters_of_frequent_labels(data)),
+            "",
+        ),
+        Claim(
+            "Training points of labels in several clusters are more spread out",
+            compactness(data),
+            "needs the training data",
+        ),
+    ]
+}
+
+/// Gains in metrics between two stages.
+fn gain(data: &ReportData, from: &str, to: &str, metrics: &[&str]) -> Option<Finding> {
     let stage = |name: &str| match name {
         "fixed" => data.fixed.as_ref(),
         _ => data.stage(name),
     };
-    let gain = |from: &str, to: &str, metrics: &[&str]| {
-        let (from, to) = (stage(from)?, stage(to)?);
-        let gains: Vec<f64> = metrics
-            .iter()
-            .map(|&name| to.metrics[name] - from.metrics[name])
-            .collect();
-        let words = metrics
-            .iter()
-            .zip(&gains)
-            .map(|(name, gain)| format!("{} {gain:+.2}", name.to_uppercase()));
-        Some(Finding {
-            text: words.collect::<Vec<_>>().join(", "),
-            holds: gains.iter().all(|gain| *gain > 0.0),
-        })
-    };
-    add(
-        "Learning the index improves recall over fixed clusters (by up to 7 %)",
-        gain("fixed", "stage2", &["r@10", "r@100"]),
-        no_fixed,
-    );
-    add(
-        "It also improves precision (by up to 2.5 %)",
-        gain("fixed", "stage2", &["p@1", "p@5"]),
-        no_fixed,
-    );
-    add(
-        "The gain in recall is largest in the two most frequent deciles",
-        head_gain(data),
-        no_fixed,
-    );
-    add(
-        "The sparse ranker improves the top of the ranking",
-        gain("stage2", "ranker", &["p@1", "p@5"]),
-        "the model has no ranker",
-    );
-    add(
-        "Calibration improves on the plain product of the scores",
-        gain("ranker", "calibrated", &["p@1", "psp@1"]),
-        "the model is not calibrated",
-    );
-    add(
-        "An ensemble improves every metric",
-        gain("calibrated", "ensemble", &["p@1", "p@5", "r@10", "r@100"]),
-        "the model has one member",
-    );
-    add(
-        "Most of the edge weight of a cluster is on a few labels",
-        concentration(data),
-        "the edges are fixed",
-    );
-    add(
-        "The ranker underestimates rare labels; the scores of the model are more even",
-        evenness(data),
-        "the model has no ranker",
-    );
-    add(
-        "84 % of the edges can be pruned without hurting the model",
-        most_pruned(data).map(|FreePruning { share, text }| Finding {
-            text,
-            holds: share >= 84.0,
-        }),
-        "the edges are fixed",
-    );
-    let overlap = data.health.stage1_overlap.as_ref().map(|overlap| {
-        let at = crate::insight::OVERLAP_CUTOFFS
-            .iter()
-            .position(|cutoff| *cutoff == 0.5);
-        let percent = overlap[at.unwrap_or(0)];
-        Finding {
-            text: format!("{percent:.1} % have a score of at least 0.5"),
-            holds: (45.0..75.0).contains(&percent),
-        }
-    });
-    add(
-        "About 60 % of the stage-1 edges remain with good confidence",
-        overlap,
-        "the model does not contain the stage-1 clusters",
-    );
+    let (from, to) = (stage(from)?, stage(to)?);
+    let gains: Vec<f64> = metrics
+        .iter()
+        .map(|&name| to.metrics[name] - from.metrics[name])
+        .collect();
+    let words = metrics
+        .iter()
+        .zip(&gains)
+        .map(|(name, gain)| format!("{} {gain:+.2}", name.to_uppercase()));
+    Some(Finding {
+        text: words.collect::<Vec<_>>().join(", "),
+        holds: gains.iter().all(|gain| *gain > 0.0),
+    })
+}
+
+fn stage1_overlap(data: &ReportData) -> Option<Finding> {
+    let overlap = data.health.stage1_overlap.as_ref()?;
+    let cutoffs = &crate::insight::OVERLAP_CUTOFFS;
+    let at = cutoffs.iter().position(|cutoff| *cutoff == 0.5);
+    let percent = overlap[at.unwrap_or(0)];
+    Some(Finding {
+        text: format!("{percent:.1} % have a score of at least 0.5"),
+        holds: (45.0..75.0).contains(&percent),
+    })
+}
+
+fn clusters_of_frequent_labels(data: &ReportData) -> Finding {
     let means = &data.health.clusters_by_decile;
     let (head, tail) = (means[0], means[means.len() - 1]);
-    add(
-        "Frequent labels are assigned to more clusters than rare ones",
-        Some(Finding {
-            text: format!(
-                "{head:.2} clusters per label in the first decile, {tail:.2} in the last"
-            ),
-            holds: head > tail,
-        }),
-        "",
-    );
-    add(
-        "Training points of labels in several clusters are more spread out",
-        compactness(data),
-        "needs the training data",
-    );
-    observations
+    Finding {
+        text: format!("{head:.2} clusters per label in the first decile, {tail:.2} in the last"),
+        holds: head > tail,
+    }
 }
 
 fn head_gain(data: &ReportData) -> Option<Finding> {

@@ -110,16 +110,16 @@ fn stage_title(name: &str) -> &str {
 
 fn paper(data: &ReportData) -> String {
     let mut html = String::from(
-        "<p>What the authors of ELIAS observed on Amazon-670K and other large data sets, and what this model shows.</p>\n<div class=\"scroll\"><table class=\"cards\"><thead><tr><th>paper</th><th class=\"left\">this model</th><th class=\"left\">verdict</th></tr></thead><tbody>",
+        "<p>What the authors of ELIAS observed on Amazon-670K and other large data sets, and what this model shows.</p>\n<div class=\"scroll\"><table class=\"cards\"><thead><tr><th>paper</th><th class=\"left\">this model</th><th class=\"left\">outcome</th></tr></thead><tbody>",
     );
     for observation in observe(data) {
-        let verdict = observation.verdict.name();
+        let outcome = observation.outcome.name();
         let _ = write!(
             html,
-            "<tr><td>{}</td><td class=\"left\">{}</td><td class=\"left\"><span class=\"{}\">{verdict}</span></td></tr>",
+            "<tr><td>{}</td><td class=\"left\">{}</td><td class=\"left\"><span class=\"{}\">{outcome}</span></td></tr>",
             escape(observation.claim),
             escape(&observation.here),
-            verdict.replace(' ', "-")
+            outcome.replace(' ', "-")
         );
     }
     html.push_str("</tbody></table></div>\n");

@@ -156,7 +156,7 @@ pub(crate) struct WireFile {
     sha256: String,
 }
 
-/// What every version has.
+/// The fields of every version.
 #[derive(Deserialize)]
 struct Opening {
     format: String,

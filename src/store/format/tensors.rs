@@ -21,7 +21,7 @@ compile_error!("model files are little-endian and read in place");
 
 /// Data starts at a multiple of this.
 const ALIGNMENT: usize = 64;
-/// No file of ours has a longer header.
+/// Most bytes of a header.
 const MAX_HEADER: u64 = 1 << 20;
 
 /// Values of a tensor to write.

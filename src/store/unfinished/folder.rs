@@ -42,7 +42,7 @@ pub(crate) struct Destination {
     pub(crate) directory: PathBuf,
     /// Directories of other trainings, where finished members of this one may be.
     pub(crate) elsewhere: Vec<PathBuf>,
-    /// What to do with a model, or an unfinished training, that is there already.
+    /// Treatment of a model, or an unfinished training, that is there already.
     pub(crate) existing: Existing,
     /// Where to begin.
     pub(crate) start: Start,

@@ -1,4 +1,4 @@
-//! What must be the same when a training is resumed.
+//! The identity of a training: everything that must be the same when it is resumed.
 
 use crate::config::Config;
 use crate::data::{DataSummary, Dataset};
@@ -9,7 +9,7 @@ use crate::store::written_by;
 /// Differing settings that are listed when a training cannot be resumed.
 const MAX_LISTED: usize = 6;
 
-/// What must not change between the start and the end of a training.
+/// Everything that must not change between the start and the end of a training.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Identity {
     /// The configuration.

@@ -19,7 +19,7 @@ use crate::store::written_by;
 
 /// The `format` of a member's manifest.
 const FORMAT: &str = "elias-member";
-/// No manifest of a member is longer.
+/// Most bytes of a member's manifest.
 const MAX_MANIFEST: u64 = 16 << 20;
 
 /// A member and the events of its training.

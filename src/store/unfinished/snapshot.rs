@@ -21,7 +21,7 @@ use crate::store::processes::spread;
 use crate::store::written_by;
 use crate::train::{Array, NamedArray, Spread, StateParts, TrainState};
 
-/// No manifest of a snapshot is longer.
+/// Most bytes of a snapshot's manifest.
 const MAX_MANIFEST: u64 = 16 << 20;
 
 /// Which snapshot of a training it is.

@@ -136,7 +136,7 @@ struct StageTimes {
     sgemm: Vec<f64>,
     labels_scored: f64,
     peak: Option<u64>,
-    /// What was told to other processes, step by step.
+    /// Traffic to other processes, step by step.
     calls: Vec<f64>,
     bytes: Vec<f64>,
 }
