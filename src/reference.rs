@@ -21,8 +21,8 @@
 //!
 //! // Two clusters of two labels each; two points in two dimensions, with one label each.
 //! let mut step = Step {
-//!     alpha: 2.0,
-//!     beta: Some(2.0),
+//!     alpha: 1.5,
+//!     beta: Some(1.5),
 //!     beam_size: 1,
 //!     shortlist_size: 2,
 //!     keeps_positives: true,
@@ -37,7 +37,7 @@
 //! };
 //! let lambda = 0.05;
 //! let before = step.outcome(1.0, lambda);
-//! for _ in 0..200 {
+//! for _ in 0..500 {
 //!     let outcome = step.outcome(1.0, lambda);
 //!     step.descend(&outcome.gradients, 0.5);
 //! }

@@ -60,7 +60,7 @@ fn read_as_directory(bytes: &[u8], names: &[u8]) {
             n_trained: label_set.len(),
             ids: None,
         };
-        let _ = shape.read(&directory.path().join(points));
+        let _ = shape.read(directory.path().join(points));
         let _ = data::read_filter_pairs(&directory.path().join(points));
     }
     let inputs = data::TextInputs::new("bytes", bytes);

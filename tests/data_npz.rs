@@ -28,12 +28,12 @@ fn every_number_type_of_scipy_is_read() {
     ];
     for name in types.into_iter().chain(ways) {
         assert_eq!(
-            CsrMatrix::read_npz(&fixture(name)).unwrap(),
+            CsrMatrix::read_npz(fixture(name)).unwrap(),
             expected(),
             "{name}"
         );
     }
-    let booleans = CsrMatrix::read_npz(&fixture("bool")).unwrap();
+    let booleans = CsrMatrix::read_npz(fixture("bool")).unwrap();
     assert_eq!(booleans.indices(), expected().indices());
     assert!(booleans.values().iter().all(|value| *value == 1.0));
 }
@@ -41,7 +41,7 @@ fn every_number_type_of_scipy_is_read() {
 #[test]
 fn what_cannot_be_used_is_refused_with_a_reason() {
     let check = |name: &str, part_of_message: &str| {
-        let error = CsrMatrix::read_npz(&fixture(name)).unwrap_err().to_string();
+        let error = CsrMatrix::read_npz(fixture(name)).unwrap_err().to_string();
         assert!(error.contains(part_of_message), "{error}");
     };
     check("csc", "form \"csc\", expected \"csr\": save matrix.tocsr()");

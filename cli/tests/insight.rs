@@ -236,7 +236,7 @@ fn a_report_is_one_page_that_can_be_searched_sorted_and_hovered() {
         "Labels in one cluster",
         "learning rates",
         "seconds",
-        "verdict",
+        "outcome",
     ] {
         assert!(html.contains(part), "{part}");
     }

@@ -130,7 +130,7 @@ pub fn predictions(bytes: &[u8]) {
 
 /// A list of label names, which is the same after it was written and read again.
 pub fn labels(bytes: &[u8]) {
-    if let Some(labels) = checked(LabelSet::read(&in_file(bytes))) {
+    if let Some(labels) = checked(LabelSet::read(in_file(bytes))) {
         let path = place().with_extension("labels.txt");
         labels.write(&path).expect("a small file can be written");
         let again = LabelSet::read(&path).expect("what was written can be read");

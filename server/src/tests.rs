@@ -175,7 +175,7 @@ async fn a_job_that_does_not_end_loses_its_thread_and_stops_nobody() {
 
 #[tokio::test]
 async fn a_request_whose_time_is_over_is_stopped_after_the_text_that_is_being_answered() {
-    let fixture = Fixture::new(|options| options.timeout = Duration::from_millis(50));
+    let fixture = Fixture::new(|options| options.timeout = Duration::from_millis(5));
     let texts = vec!["apple pear ".repeat(1000); 1000];
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let late = fixture.ask(&texts).await;

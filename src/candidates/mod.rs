@@ -144,10 +144,10 @@ impl<'a> Walk<'a> {
         encoded: &mut Vec<EncodedPoints>,
     ) -> Result<()> {
         encoded.resize_with(self.members.len().max(encoded.len()), Default::default);
-        let members = self.members.iter().zip(encoded);
-        members
-            .map(|(member, encoded)| member.network(self.level).encode(points, rows, encoded))
-            .collect()
+        let mut members = self.members.iter().zip(encoded);
+        members.try_for_each(|(member, encoded)| {
+            member.network(self.level).encode(points, rows, encoded)
+        })
     }
 
     /// The candidates of a point in a member, with their final scores.

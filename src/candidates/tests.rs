@@ -84,7 +84,7 @@ impl Brute<'_> {
         let score = |cluster: &u32| model.clusters.score(self.probabilities[*cluster as usize]);
         let mut clusters: Vec<u32> = (0..self.probabilities.len() as u32).collect();
         clusters.sort_by(|a, b| score(b).total_cmp(&score(a)).then(a.cmp(b)));
-        let mut paths = vec![0f32; N_LABELS];
+        let mut paths = [0f32; N_LABELS];
         for cluster in &clusters[..options.beam_size] {
             for edge in model.adjacency.edges().range(ClusterId(*cluster)) {
                 let label = model.numbering.label(model.adjacency.edges().rows()[edge]);

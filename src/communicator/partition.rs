@@ -76,7 +76,7 @@ impl dyn Communicator + '_ {
             let ranges = Ranges::of(n_clusters);
             self.own_ranges().map(|range| ranges.get(range)).collect()
         } else {
-            vec![0..n_clusters]
+            std::iter::once(0..n_clusters).collect()
         }
     }
 

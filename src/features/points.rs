@@ -65,7 +65,7 @@ impl<'a> Points<'a> {
     }
 }
 
-/// Points as a model reads them; [`Predictor::points`](crate::Predictor::points) makes them.
+/// Points as a model reads them.
 #[derive(Clone, Debug)]
 pub struct PointSet {
     pub(crate) features: CsrMatrix,

@@ -38,7 +38,7 @@ pub use explain::{
 pub use explanation::{Explanation, NearPoint};
 pub use health::IndexHealth;
 pub use inspection::Inspection;
-pub use report::{Figure, Report, ReportCache, ReportOptions};
+pub use report::{Figure, Report, ReportCache, ReportOptions, ReportProgress};
 pub use shortlist::{IndexRecall, ShortlistRecall};
 
 pub use crate::index::{Cut, LostLabels};

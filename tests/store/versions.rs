@@ -13,7 +13,7 @@ fn fixture() -> std::path::PathBuf {
 
 #[test]
 fn the_stored_model_keeps_loading_and_answers_as_it_did() {
-    let predictor = elias::Predictor::verify(&fixture().join("model")).unwrap();
+    let predictor = elias::Predictor::verify(fixture().join("model")).unwrap();
     let answers = fs::read_to_string(fixture().join("answers.jsonl")).unwrap();
     let mut n_answers = 0;
     for line in answers.lines() {

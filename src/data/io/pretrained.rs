@@ -97,11 +97,13 @@ impl Pretrained {
     }
 
     /// An error about `config.json`.
+    #[cfg(feature = "transformer")]
     pub(crate) fn bad_config(&self, problem: String) -> Error {
         self.bad(CONFIG, problem)
     }
 
     /// An error about `model.safetensors`.
+    #[cfg(feature = "transformer")]
     pub(crate) fn bad_weights(&self, problem: String) -> Error {
         self.bad(WEIGHTS, problem)
     }

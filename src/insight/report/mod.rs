@@ -38,8 +38,11 @@ pub struct ReportOptions<'a> {
     /// Whether slow results are kept in the model's directory.
     pub cache: ReportCache,
     /// Called with the name of a step, the items done and all items.
-    pub on_progress: Option<&'a (dyn Fn(&str, u64, u64) + Sync)>,
+    pub on_progress: Option<&'a ReportProgress<'a>>,
 }
+
+/// A callback that is given the name of a step, the items done and all items.
+pub type ReportProgress<'a> = dyn Fn(&str, u64, u64) + Sync + 'a;
 
 /// Where slow results of a report come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

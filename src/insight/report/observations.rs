@@ -6,26 +6,22 @@ use super::wording::count;
 /// Whether an observation holds here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Holds {
-    Holds,
-    DoesNotHold,
+    Yes,
+    No,
     /// The model or the data lacks what is needed.
     Unknown,
 }
 
 impl Holds {
     fn of(holds: bool) -> Self {
-        if holds {
-            Holds::Holds
-        } else {
-            Holds::DoesNotHold
-        }
+        if holds { Holds::Yes } else { Holds::No }
     }
 
     /// The outcome as text, and as a CSS class with dashes.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Holds::Holds => "holds",
-            Holds::DoesNotHold => "does not hold",
+            Holds::Yes => "holds",
+            Holds::No => "does not hold",
             Holds::Unknown => "unknown",
         }
     }

@@ -71,10 +71,10 @@ impl FilesCheck {
 
 /// Reads every byte of every file and compares sizes and SHA-256 with the manifest.
 ///
-/// It does not check whether the files form a model; [`verify`](super::verify) does.
+/// It does not check whether the files form a model; [`Predictor::verify`](crate::Predictor::verify) does.
 ///
 /// # Errors
-/// If the manifest itself cannot be read or is damaged, as [`describe`](super::describe).
+/// If the manifest itself cannot be read or is damaged, as where it is read alone.
 pub fn check_files(directory: &Path) -> Result<FilesCheck> {
     let records = read_manifest(directory)?.records();
     let is_unlisted = |name: &String| name != MANIFEST && !records.contains_key(name);

@@ -37,7 +37,7 @@ pub struct Description {
 /// Reads the manifest alone.
 ///
 /// # Errors
-/// As [`Predictor::load`], for the manifest.
+/// As [`Predictor::load`](crate::Predictor::load), for the manifest.
 pub fn describe(directory: &Path) -> Result<Description> {
     let manifest = read_manifest(directory)?;
     Ok(Description {
