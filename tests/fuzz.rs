@@ -95,7 +95,8 @@ fn check(name: &str, n_rounds: u64) {
     let n_rounds = wanted.map_or(n_rounds, |wanted| wanted.parse().unwrap());
     for round in 0..n_rounds {
         if round > 0 && round.is_multiple_of(100_000) {
-            eprintln!("{name}: {round} inputs");
+            let line = format!("{name}: {round} inputs\n");
+            let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
         }
         let bytes = mutated(&seeds, &mut Random::new(3, name, round));
         let run = std::panic::AssertUnwindSafe(|| (target.run)(&bytes));

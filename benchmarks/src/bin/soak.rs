@@ -206,7 +206,7 @@ impl Soak<'_> {
             let since = Instant::now();
             while self.goes_on() && since.elapsed().as_secs() < 5 + number as u64 {
                 std::thread::sleep(Duration::from_millis(200));
-                if number % 2 == 0 && stream.read(&mut [0; 512]).unwrap_or(0) == 0 {
+                if number.is_multiple_of(2) && stream.read(&mut [0; 512]).unwrap_or(0) == 0 {
                     break;
                 }
             }
