@@ -27,7 +27,7 @@ test("answers appear while one types, as the service gives them", () => withPage
 test("the threshold hides answers and the number asks for more", () => withPage({}, async (page) => {
   await ask(page, TEXT);
   await page.getByLabel("Maximum answers").fill("20");
-  await page.waitForFunction(() => document.querySelectorAll(".answer").length > 5);
+  await page.waitForFunction(() => document.querySelectorAll(".answer").length > 10);
   const all = await page.locator(".answer").count();
   const { labels } = await api("v1/predict", { text: TEXT, k: 20 });
   const value = (label) => label.probability ?? label.score;
@@ -242,7 +242,7 @@ test("texts that look like markup stay texts", () => withPage({}, async (page) =
 test("the copied commands give the same answer", () => withPage({ permissions: ["clipboard-read", "clipboard-write"] }, async (page) => {
   const text = "It's a \"PNG\" viewer: $HOME `id` \\ end\nsecond line é 日本";
   await ask(page, text);
-  const expected = await api("v1/predict", { text, k: 5 });
+  const expected = await api("v1/predict", { text, k: 10 });
   const copied = async (name) => {
     await page.locator(".ask .copy-box").getByRole("button", { name }).click();
     await page.waitForFunction((wanted) => document.querySelector(".ask .copy-box").dataset.copied === wanted, name.replace("Copy as ", ""));

@@ -11,7 +11,7 @@ import { modelName, store } from "./store.js";
 import { decode, MAX_FILE_BYTES, MAX_TEXTS, readTexts } from "./texts.js";
 
 // What is loaded and what has been answered; it outlives the view.
-const state = { source: null, input: null, column: null, k: 5, threshold: 0, run: null, stop: null, problem: null, page: 0 };
+const state = { source: null, input: null, column: null, k: 10, threshold: 0, run: null, stop: null, problem: null, page: 0 };
 let redraw = () => {};
 
 addEventListener("beforeunload", (event) => {

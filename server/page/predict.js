@@ -15,7 +15,7 @@ const MAX_KEPT = 4000;
 const encoder = new TextEncoder();
 
 // What the user has typed and set; it outlives the view.
-const asked = { text: "", k: 5, threshold: 0 };
+const asked = { text: "", k: 10, threshold: 0 };
 let lastAddress = "#/predict";
 
 export const lastHash = () => lastAddress;
@@ -80,7 +80,7 @@ class PredictView {
   update(route) {
     const { query } = route;
     if (!query.has("long")) asked.text = query.get("text") ?? "";
-    asked.k = Math.min(100, Math.max(1, natural(query, "k", 5)));
+    asked.k = Math.min(100, Math.max(1, natural(query, "k", 10)));
     asked.threshold = Math.min(100, natural(query, "t", 0)) / 100;
     this.chosen = query.has("why") ? natural(query, "why", null) : null;
     this.box.value = asked.text;
@@ -132,7 +132,7 @@ class PredictView {
     lastAddress = hashOf(["predict"], {
       text: isLong ? "" : asked.text,
       long: isLong ? 1 : null,
-      k: asked.k === 5 ? null : asked.k,
+      k: asked.k === 10 ? null : asked.k,
       t: asked.threshold === 0 ? null : Math.round(100 * asked.threshold),
       why: this.chosen,
       model: modelName(),

@@ -38,7 +38,7 @@ pub(crate) struct PredictRequest {
     k: Option<usize>,
     /// Labels below this probability, from 0 to 1, are left out; below this score, if the model has no probabilities.
     #[serde(default, deserialize_with = "json::present")]
-    #[schema(value_type = f32, required = false)]
+    #[schema(value_type = f32, required = false, minimum = 0, maximum = 1)]
     threshold: Option<f32>,
     /// The model's name; the first model without it.
     #[serde(default, deserialize_with = "json::present")]

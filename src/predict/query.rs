@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 pub struct Query {
     /// Labels per text, at least 1.
     pub k: usize,
-    /// Least probability of a label, from 0 to 1; least score where answers have no probabilities.
+    /// Least probability of a label, or least score where answers have no probabilities; from 0 to 1.
     pub threshold: Option<f32>,
     /// The part of the model that answers.
     pub level: Level,
@@ -49,14 +49,14 @@ impl Predictor {
                 expected: "an integer of at least 1",
             });
         }
-        if let Some(threshold) = query.threshold {
-            let has_probabilities = self.has_probabilities(query.level);
-            if !has_probabilities && !threshold.is_finite() {
-                return Err(bad_threshold(threshold, "a finite number"));
-            }
-            if has_probabilities && !(0.0..=1.0).contains(&threshold) {
-                return Err(bad_threshold(threshold, "a number from 0 to 1"));
-            }
+        if let Some(threshold) = query.threshold
+            && !(0.0..=1.0).contains(&threshold)
+        {
+            return Err(Error::Query {
+                name: "threshold",
+                found: threshold.to_string(),
+                expected: "a number from 0 to 1",
+            });
         }
         self.check_level(query.level)
     }
@@ -64,13 +64,5 @@ impl Predictor {
     /// Whether answers at this level have probabilities.
     pub(super) fn has_probabilities(&self, level: Level) -> bool {
         level == Level::Ensemble && self.is_calibrated()
-    }
-}
-
-fn bad_threshold(threshold: f32, expected: &'static str) -> Error {
-    Error::Query {
-        name: "threshold",
-        found: threshold.to_string(),
-        expected,
     }
 }

@@ -132,17 +132,16 @@ fn a_threshold_is_compared_with_probabilities_or_else_with_scores() {
             }
             let has_probabilities = is_calibrated && level == Level::Ensemble;
             assert_eq!(all[0][0].probability.is_some(), has_probabilities);
-            // Scores have no range, probabilities have.
-            let outside = predictor.predict("sign1", at(level, Some(1.5)));
-            assert_eq!(outside.is_err(), has_probabilities, "{level}");
-            let error = predictor.predict("sign1", at(level, Some(f32::NAN)));
-            assert!(matches!(
-                error,
-                Err(Error::Query {
-                    name: "threshold",
-                    ..
-                })
-            ));
+            for outside in [1.5, -0.1, f32::NAN] {
+                let error = predictor.predict("sign1", at(level, Some(outside)));
+                assert!(matches!(
+                    error,
+                    Err(Error::Query {
+                        name: "threshold",
+                        ..
+                    })
+                ));
+            }
         }
     }
     let error = predictor.predict("sign1", 0).unwrap_err().to_string();

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use elias::Communicator;
 use mpi::datatype::{Partition, PartitionMut};
 use mpi::environment::Universe;
 use mpi::topology::SimpleCommunicator;
@@ -42,7 +41,7 @@ impl Joined {
         })
     }
 
-    pub(super) fn communicator(&self) -> &dyn tools::Communicator {
+    pub(super) fn communicator(&self) -> &dyn elias::Communicator {
         &self.process
     }
 
@@ -71,7 +70,7 @@ struct MpiProcess {
     n_processes: usize,
 }
 
-impl tools::Communicator for MpiProcess {
+impl elias::Communicator for MpiProcess {
     fn process(&self) -> usize {
         self.process
     }
