@@ -161,8 +161,12 @@ fn a_threshold_leaves_answers_out() {
     let (dir, _, model) = trained();
     let texts = write(dir.path(), "texts.txt", "ripe apple\n");
     let model = model.to_str().unwrap();
-    let ran = run(["predict", model, &texts, "--threshold", "2"]);
+    let ran = run(["predict", model, &texts, "--threshold", "1"]);
     assert_eq!(ran.stdout, "{\"labels\": []}\n", "{}", ran.stderr);
+    let ran = run(["predict", model, &texts, "--threshold", "50"]);
+    assert_eq!(ran.code, Some(2));
+    let expected = "--threshold: found 50, expected a number from 0 to 1";
+    assert!(ran.stderr.contains(expected), "{}", ran.stderr);
 }
 
 #[test]
