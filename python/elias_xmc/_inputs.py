@@ -102,7 +102,7 @@ def check_sparse(matrix: Any, what: str) -> None:
     if kind in ("csr", "csc", "bsr"):
         major, minor = (n_cols, n_rows) if kind == "csc" else (n_rows, n_cols)
         if kind == "bsr":
-            blocks = getattr(matrix.data, "shape", ())
+            blocks: tuple[int, ...] = getattr(matrix.data, "shape", ())
             is_whole = len(blocks) == 3 and min(blocks[1:]) > 0 and not major % blocks[1] and not minor % blocks[2]
             check(is_whole, "whose blocks do not fit its shape")
             major, minor = major // blocks[1], minor // blocks[2]
