@@ -15,7 +15,7 @@ pub(crate) fn return_what_is_freed() {
 
 /// Returns small blocks that were freed, too.
 ///
-/// What threads make piece by piece, such as rows of features, leaves holes that no matrix fits into.
+/// Memory that threads take piece by piece, such as rows of features, leaves holes that no matrix fits into.
 pub(crate) fn return_small_blocks() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     #[allow(unsafe_code)]

@@ -16,7 +16,7 @@ use crate::ui::console::Console;
 ///
 /// SOURCE is a file or a directory; all parts of a directory are converted.
 /// PATH is a file (compressed if it ends in .gz or .zst) for one part in a single-file format, else a directory.
-/// What the format cannot represent is reported on stderr. Formats with sparse features get tf-idf if SOURCE has only
+/// Anything that the format cannot represent is reported on stderr. Formats with sparse features get tf-idf if SOURCE has only
 /// texts.
 #[derive(Args)]
 pub(crate) struct Convert {

@@ -187,7 +187,7 @@ impl<'a> AnswerCollector<'a> {
     /// The point with this id.
     ///
     /// # Errors
-    /// What was found and what was expected.
+    /// A phrase for what was found, and one for what was expected.
     fn point_of_id(&self, id: &str) -> Result<usize, Problem> {
         let problem = |what: &str, expected: &str| Problem {
             found: format!("id {}{what}", excerpt(id)),
@@ -211,7 +211,7 @@ impl<'a> AnswerCollector<'a> {
     /// The point at this row.
     ///
     /// # Errors
-    /// What was found and what was expected.
+    /// A phrase for what was found, and one for what was expected.
     fn point_at_row(&self, row: &str) -> Result<usize, Problem> {
         let number = parse_integer(row.trim_ascii().as_bytes());
         let in_range = number.filter(|number| *number < self.n_points as u64);

@@ -42,7 +42,7 @@ impl Shape {
     /// Reads `config.json`.
     ///
     /// # Errors
-    /// What was found and what is supported.
+    /// A phrase for what was found, and one for what is supported.
     pub(crate) fn from_json(text: &str) -> Result<Shape, String> {
         let config: Value =
             serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
