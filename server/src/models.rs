@@ -41,7 +41,7 @@ impl Model {
     fn load(source: &ModelSource, max_bytes: Option<u64>) -> elias::Result<Self> {
         let modified_at = Stamp::of(&source.path).modified_at;
         let max_bytes = max_bytes.or_else(memory::available).unwrap_or(u64::MAX);
-        let predictor = Predictor::load_into_memory_within(&source.path, max_bytes)?;
+        let predictor = Predictor::load_into_memory(&source.path, max_bytes)?;
         if !predictor.takes_texts() {
             return Err(elias::Error::BadFile {
                 path: source.path.clone(),

@@ -27,7 +27,7 @@ pub fn cluster_labels(
 }
 
 /// The clusters that each of so many processes scores in a training step: all, unless they are enough to be shared.
-pub fn clusters_per_rank(n_clusters: usize, n_processes: usize) -> f64 {
+pub fn clusters_per_process(n_clusters: usize, n_processes: usize) -> f64 {
     let n_sharing = if shares_clusters(n_clusters) {
         n_processes
     } else {

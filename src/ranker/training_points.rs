@@ -90,7 +90,7 @@ impl<'a> LabelPoints<'a> {
         self.range.clone()
     }
 
-    /// About how many training points a label has.
+    /// Number of training points, approximately.
     pub(super) fn size(&self, label_idx: usize) -> usize {
         let place = label_idx - self.range.start;
         match &self.others {

@@ -196,10 +196,10 @@ fn a_stretched_file_or_a_model_beyond_the_bound_is_refused_before_it_is_read() {
         .filter(|(name, _)| *name != "manifest.json")
         .map(|(_, bytes)| bytes.len() as u64)
         .sum();
-    Predictor::load_into_memory_within(directory.path(), n_bytes).unwrap();
+    Predictor::load_into_memory(directory.path(), n_bytes).unwrap();
     let words = format!("its files have {n_bytes} bytes, at most");
     check(
-        Predictor::load_into_memory_within(directory.path(), n_bytes - 1),
+        Predictor::load_into_memory(directory.path(), n_bytes - 1),
         &words,
     );
     let labels = directory.path().join(file(directory.path(), "labels"));
@@ -207,7 +207,7 @@ fn a_stretched_file_or_a_model_beyond_the_bound_is_refused_before_it_is_read() {
     // A terabyte, of which nothing is on disk.
     stretched.set_len(1 << 40).unwrap();
     for result in [
-        Predictor::load_into_memory(directory.path()),
+        Predictor::load_into_memory(directory.path(), u64::MAX),
         Predictor::load(directory.path()),
     ] {
         check(result, "it has 1099511627776 bytes, the manifest says");

@@ -32,14 +32,14 @@ fn a_model_in_memory_answers_as_before_whatever_happens_to_its_files() {
     let predictor = train(&data);
     let directory = temporary();
     predictor.save(directory.path()).unwrap();
-    let loaded = Predictor::load_into_memory(directory.path()).unwrap();
+    let loaded = Predictor::load_into_memory(directory.path(), u64::MAX).unwrap();
     for entry in fs::read_dir(directory.path()).unwrap() {
         // A mapped file that is cut short would end the process.
         fs::File::create(entry.unwrap().path()).unwrap();
     }
     let answers = predictor.predict_batch(&data, 10).unwrap();
     assert_eq!(loaded.predict_batch(&data, 10).unwrap(), answers);
-    assert!(Predictor::load_into_memory(directory.path()).is_err());
+    assert!(Predictor::load_into_memory(directory.path(), u64::MAX).is_err());
 }
 
 #[test]

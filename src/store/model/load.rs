@@ -39,23 +39,12 @@ impl Predictor {
     /// Loads a model into memory, after reading and checking every byte of it.
     ///
     /// Slower than [`Predictor::load`], and processes do not share the memory; but whatever happens to the files
-    /// afterwards, the model answers as before.
+    /// afterwards, the model answers as before. A model whose files have more than `max_bytes` together is refused
+    /// before any of them is read.
     ///
     /// # Errors
     /// As [`Predictor::load`].
-    pub fn load_into_memory(directory: impl AsRef<Path>) -> Result<Predictor> {
-        Predictor::load_into_memory_within(directory, u64::MAX)
-    }
-
-    /// As [`Predictor::load_into_memory`], for a model whose files have at most `max_bytes` together; a larger one is
-    /// refused before any of them is read.
-    ///
-    /// # Errors
-    /// As [`Predictor::load`].
-    pub fn load_into_memory_within(
-        directory: impl AsRef<Path>,
-        max_bytes: u64,
-    ) -> Result<Predictor> {
+    pub fn load_into_memory(directory: impl AsRef<Path>, max_bytes: u64) -> Result<Predictor> {
         let directory = directory.as_ref();
         let manifest = read_manifest(directory)?;
         let n_bytes = manifest.n_bytes();

@@ -12,7 +12,7 @@ use std::time::Instant;
 use clap::Args;
 use elias::config::Plan;
 use elias::data::Part;
-use elias::internals::{Counted, Sgemm, clusters_per_rank, median, train_stages};
+use elias::internals::{Counted, Sgemm, clusters_per_process, median, train_stages};
 use elias::{Communicator, Config, Event, Observer, Phase, Trainer};
 
 use super::{Figures, Group, read, write_groups};
@@ -227,7 +227,7 @@ impl StageTimes {
     fn figures(&self, plan: &Plan, n_processes: usize) -> Figures {
         let ms_per_step = median(&self.step_ms);
         let n_points = median(&self.points);
-        let n_clusters = clusters_per_rank(plan.n_clusters(), n_processes);
+        let n_clusters = clusters_per_process(plan.n_clusters(), n_processes);
         let n_scored = self.labels_scored / n_processes as f64 + n_clusters;
         let n_flops = 6.0 * n_points * n_scored * plan.config().encoder.dim as f64;
         let gflops = n_flops / ms_per_step / 1e6;
