@@ -1,21 +1,36 @@
-//! Fitting: gradient boosting of the logistic loss, with the number of trees chosen on points that were left out.
+//! Fitting boosted trees on held-out points, by second-order steps on the cross entropy.
+//!
+//! Most candidates are wrong and soon known to be: such easy ones, recognised every few trees, are sampled, another part
+//! of them for every tree, and weigh as many as they stand for. Points are divided into folds: the scores of a point come
+//! from trees that have not seen it, so that probabilities can be fitted to them.
 
 use rayon::prelude::*;
 
+use super::bins::Bins;
 use super::features::{Features, N_FEATURES};
-use super::histogram::{BinnedColumn, Histograms, Rows, Slope};
-use super::trees::{BoostedTrees, DEPTH, N_LEAVES, Tree};
+use super::grow::{BinnedTree, Grower};
+use super::trees::BoostedTrees;
 use crate::classifiers::sigmoid;
 use crate::error::{Error, Result};
+use crate::random::Random;
 
-/// Parts into which the points are divided.
+/// Parts of the points, each scored by trees that were fitted on the others.
 const N_FOLDS: usize = 3;
-/// Most trees.
+/// Most trees, and what each has of its leaves' best values.
 const MAX_TREES: usize = 150;
-/// Share of a leaf's best value that a tree takes.
 const RATE: f64 = 0.1;
+/// Trees after which easy candidates are recognised again, and the loss of points left out is taken.
+const ROUND: usize = 10;
+/// Log-odds below which a wrong candidate is easy.
+const EASY: f32 = -4.0;
+/// Of the easy candidates every tree has at most one in so many.
+const MAX_PARTS: usize = 16;
+/// Candidates per part, at least.
+const PER_PART: usize = 20_000;
+/// Rows that a thread adds a tree to.
+const CHUNK: usize = 1 << 14;
 
-/// Candidates of held-out points with their features.
+/// The candidates of held-out points, to fit on.
 #[derive(Default)]
 pub(crate) struct Examples {
     columns: [Vec<f32>; N_FEATURES],
@@ -30,7 +45,9 @@ pub(crate) struct Examples {
 impl Examples {
     /// Bytes of the features of so many candidates, in numbers and in bins, and of trees being fitted on them.
     pub(crate) fn n_bytes(n_candidates: usize) -> usize {
-        (5 * N_FEATURES + 40) * n_candidates
+        // A column at a time is there in both forms. Of every fit the log-odds and a part of the rows.
+        let columns = (4 * N_FEATURES).max(4 + Bins::n_bytes() + (N_FOLDS + 1) * 16);
+        (columns + 12) * n_candidates
     }
 
     /// Bytes of the features of so many candidates before they are added.
@@ -54,138 +71,149 @@ impl Examples {
     ///
     /// # Errors
     /// [`Error::CannotTrain`] without a relevant candidate.
-    pub(crate) fn fit(&self) -> Result<(BoostedTrees, Vec<f32>)> {
+    pub(crate) fn fit(self) -> Result<(BoostedTrees, Vec<f32>)> {
         if !self.relevant.contains(&true) {
             let problem =
                 "no candidate of the held-out points is right, there is nothing to learn from";
             return Err(Error::CannotTrain(problem.into()));
         }
-        let columns: Vec<BinnedColumn> = self
-            .columns
-            .par_iter()
-            .map(|values| BinnedColumn::new(values, &self.relevant))
+        let n_parts = (self.relevant.len() / PER_PART).clamp(1, MAX_PARTS);
+        let part = |row| Random::new(0, "easy candidates", row).below(n_parts) as u8;
+        let problem = Problem {
+            parts: (0..self.relevant.len() as u64).map(part).collect(),
+            n_parts,
+            bins: Bins::new(self.columns.into(), &self.relevant),
+            relevant: self.relevant,
+            nudges: self.nudges,
+            folds: self.points.iter().map(|of| (of % N_FOLDS as u32) as u8).collect(),
+        };
+        let left_out = (0..N_FOLDS as u8).map(Some).chain([None]);
+        let fits: Vec<Fit> = left_out
+            .collect::<Vec<_>>()
+            .into_par_iter()
+            .map(|left_out| problem.boost(left_out))
             .collect();
-        let fold = |row: &u32| self.points[*row as usize] as usize % N_FOLDS;
-        let rows = 0..self.relevant.len() as u32;
-        // One after the other: each uses all threads.
-        let folds: Vec<Fold> = (0..N_FOLDS)
-            .map(|of| {
-                let (left_out, rows): (Vec<u32>, Vec<u32>) =
-                    rows.clone().partition(|row| fold(row) == of);
-                let trees = self.boost(&columns, &rows, MAX_TREES);
-                Fold { left_out, trees }
-            })
-            .collect();
-        let losses: Vec<Vec<f64>> = folds.par_iter().map(|fold| self.losses(fold)).collect();
-        let loss = |n_trees: &usize| losses.iter().map(|of| of[*n_trees]).sum::<f64>();
-        let n_trees = (0..=MAX_TREES)
-            .min_by(|a, b| loss(a).total_cmp(&loss(b)))
-            .unwrap_or(MAX_TREES);
-        let mut scores = vec![0.0; self.relevant.len()];
-        for Fold { left_out, trees } in &folds {
-            for &row in left_out {
-                let row = row as usize;
-                let leaves = trees.trees()[..n_trees]
-                    .iter()
-                    .map(|tree| self.leaf(tree, row));
-                let start = trees.start() + self.nudges[row];
-                scores[row] = sigmoid(leaves.fold(start, |sum, leaf| sum + leaf));
-            }
-        }
-        let all: Vec<u32> = rows.collect();
-        Ok((self.boost(&columns, &all, n_trees), scores))
+        let (all, folds) = fits.split_last().expect("all points are the last fit");
+        let loss = |round: &usize| folds.iter().map(|fold| fold.losses[*round]).sum::<f64>();
+        let best = (0..=MAX_TREES / ROUND).min_by(|a, b| loss(a).total_cmp(&loss(b)));
+        let n_trees = ROUND * best.expect("there is a round");
+        let logits: Vec<Vec<f32>> = folds.iter().map(|fold| problem.logits(fold, n_trees)).collect();
+        let of_folds = problem.folds.iter().enumerate();
+        let scores = of_folds.map(|(row, &fold)| sigmoid(logits[fold as usize][row])).collect();
+        let trees = all.trees[..n_trees].iter();
+        let trees = trees.map(|tree| tree.unbinned(&problem.bins)).collect();
+        Ok((BoostedTrees::from_parts(all.start, trees)?, scores))
     }
+}
 
-    /// Boosts trees on some rows.
-    fn boost(&self, columns: &[BinnedColumn], rows: &[u32], n_trees: usize) -> BoostedTrees {
+/// The candidates in bins.
+struct Problem {
+    bins: Bins,
+    relevant: Vec<bool>,
+    nudges: Vec<f32>,
+    /// The fold of every candidate's point.
+    folds: Vec<u8>,
+    /// The part that a candidate is in while it is easy.
+    parts: Vec<u8>,
+    n_parts: usize,
+}
+
+/// Trees fitted on all folds but one, or on all.
+struct Fit {
+    /// Log-odds before any tree.
+    start: f32,
+    trees: Vec<BinnedTree>,
+    /// Loss of the fold left out, before the first tree and after every round.
+    losses: Vec<f64>,
+}
+
+impl Problem {
+    /// Boosts trees on all folds but one.
+    fn boost(&self, left_out: Option<u8>) -> Fit {
+        let rows: Vec<u32> = (0..self.relevant.len() as u32)
+            .filter(|&row| Some(self.folds[row as usize]) != left_out)
+            .collect();
         let n_relevant = rows.iter().filter(|row| self.relevant[**row as usize]);
         let share = (n_relevant.count() as f64 + 0.5) / (rows.len() as f64 + 1.0);
         let start = (share / (1.0 - share)).ln() as f32;
         let mut logits: Vec<f32> = self.nudges.iter().map(|nudge| start + nudge).collect();
-        let mut slopes = vec![(0.0, 0.0); self.relevant.len()];
-        let mut leaves = vec![0u8; self.relevant.len()];
-        let mut trees = Vec::with_capacity(n_trees);
-        for _ in 0..n_trees {
-            for &row in rows {
-                let row = row as usize;
-                let p = sigmoid(logits[row]);
-                let is_relevant = f32::from(u8::from(self.relevant[row]));
-                slopes[row] = (p - is_relevant, p * (1.0 - p));
-                leaves[row] = 0;
-            }
-            let tree = grow(columns, rows, &slopes, &mut leaves);
-            for &row in rows {
-                logits[row as usize] += tree.leaves[leaves[row as usize] as usize];
-            }
-            trees.push(tree);
-        }
-        BoostedTrees::from_parts(start, trees).expect("columns and leaves are valid")
-    }
-
-    /// Loss of the points left out after 0, 1, 2, ... trees.
-    fn losses(&self, fold: &Fold) -> Vec<f64> {
-        let mut losses = vec![0.0; fold.trees.trees().len() + 1];
-        for &row in &fold.left_out {
-            let row = row as usize;
-            let sign = if self.relevant[row] { 1.0 } else { -1.0 };
-            let mut logit = fold.trees.start() + self.nudges[row];
-            let leaves = fold.trees.trees().iter().map(|tree| self.leaf(tree, row));
-            for (loss, leaf) in losses.iter_mut().zip(leaves.chain([0.0])) {
-                *loss += f64::from((-sign * logit).exp().ln_1p());
-                logit += leaf;
-            }
-        }
-        losses
-    }
-
-    /// The value that a tree adds to a row.
-    fn leaf(&self, tree: &Tree, row: usize) -> f32 {
-        let questions = tree.columns.iter().zip(&tree.thresholds).enumerate();
-        let leaf = questions.fold(0, |leaf, (level, (&column, &threshold))| {
-            leaf | usize::from(self.columns[column as usize][row] > threshold) << level
-        });
-        tree.leaves[leaf]
-    }
-}
-
-/// Points left out, and trees that have not seen them.
-struct Fold {
-    left_out: Vec<u32>,
-    trees: BoostedTrees,
-}
-
-/// Grows one tree; leaves the leaf of every row in `leaves`, which must be 0.
-fn grow(columns: &[BinnedColumn], rows: &[u32], slopes: &[(f32, f32)], leaves: &mut [u8]) -> Tree {
-    let mut tree = Tree {
-        columns: [0; DEPTH],
-        // No value is above: nothing is asked.
-        thresholds: [f32::MAX; DEPTH],
-        leaves: [0.0; N_LEAVES],
-    };
-    let mut histograms = Histograms::new(columns, rows, &Rows { slopes, leaves });
-    for level in 0..DEPTH {
-        let Some(question) = histograms.best_question(columns) else {
-            break;
+        let mut fit = Fit {
+            start,
+            trees: Vec::with_capacity(MAX_TREES),
+            losses: vec![self.loss(left_out, &logits)],
         };
-        let column = &columns[question.column];
-        tree.columns[level] = question.column as u32;
-        tree.thresholds[level] = column.thresholds[question.threshold];
-        for &row in rows {
-            let is_above = column.is_above(row as usize, question.threshold);
-            leaves[row as usize] |= u8::from(is_above) << level;
+        let mut grower = Grower::default();
+        while fit.trees.len() < MAX_TREES {
+            let sample = self.sample(&rows, &logits);
+            for _ in 0..ROUND {
+                let part = &sample.easy[fit.trees.len() % self.n_parts];
+                grower.clear();
+                for (rows, weight) in [(&sample.hard, 1.0), (part, self.n_parts as f32)] {
+                    for &row in rows {
+                        let row = row as usize;
+                        let p = sigmoid(logits[row]);
+                        let gradient = p - f32::from(u8::from(self.relevant[row]));
+                        let curvature = p * (1.0 - p);
+                        grower.push(self.bins.row(row), weight * gradient, weight * curvature);
+                    }
+                }
+                let tree = grower.grow(&self.bins, RATE);
+                self.add(&tree, &mut logits);
+                fit.trees.push(tree);
+            }
+            fit.losses.push(self.loss(left_out, &logits));
         }
-        if level + 1 < DEPTH {
-            histograms.divide(columns, rows, level, &Rows { slopes, leaves });
-        }
+        fit
     }
-    let mut sums = [Slope::default(); N_LEAVES];
-    for &row in rows {
-        let (gradient, curvature) = slopes[row as usize];
-        sums[leaves[row as usize] as usize].add(Slope {
-            gradient: f64::from(gradient),
-            curvature: f64::from(curvature),
+
+    /// Divides rows into hard ones and parts of the easy ones.
+    fn sample(&self, rows: &[u32], logits: &[f32]) -> Sample {
+        let mut sample = Sample {
+            hard: Vec::new(),
+            easy: vec![Vec::new(); self.n_parts],
+        };
+        for &row in rows {
+            let at = row as usize;
+            if self.n_parts == 1 || self.relevant[at] || EASY < logits[at] {
+                sample.hard.push(row);
+            } else {
+                sample.easy[self.parts[at] as usize].push(row);
+            }
+        }
+        sample
+    }
+
+    /// Adds a tree to the log-odds of all rows.
+    fn add(&self, tree: &BinnedTree, logits: &mut [f32]) {
+        let chunks = logits.par_chunks_mut(CHUNK).enumerate();
+        chunks.for_each_init(Vec::new, |leaves, (chunk, logits)| {
+            tree.add_to(&self.bins, chunk * CHUNK, logits, leaves);
         });
     }
-    tree.leaves = sums.map(|sum| (RATE * sum.value()) as f32);
-    tree
+
+    /// The log-odds of all rows after some trees.
+    fn logits(&self, fit: &Fit, n_trees: usize) -> Vec<f32> {
+        let mut logits: Vec<f32> = self.nudges.iter().map(|nudge| fit.start + nudge).collect();
+        let trees = fit.trees[..n_trees].iter();
+        trees.for_each(|tree| self.add(tree, &mut logits));
+        logits
+    }
+
+    /// The loss of a fold.
+    fn loss(&self, fold: Option<u8>, logits: &[f32]) -> f64 {
+        let rows = (0..logits.len()).filter(|&row| Some(self.folds[row]) == fold);
+        let loss = |row: usize| {
+            let sign = if self.relevant[row] { 1.0 } else { -1.0 };
+            f64::from((-sign * logits[row]).exp().ln_1p())
+        };
+        rows.map(loss).sum()
+    }
+}
+
+/// The rows of a round of trees.
+struct Sample {
+    /// Every tree has them.
+    hard: Vec<u32>,
+    /// Every tree has one of these parts.
+    easy: Vec<Vec<u32>>,
 }

@@ -7,8 +7,10 @@
 //! Points are divided into folds. Trees fitted without a fold score the fold, and on these scores the number of trees
 //! is chosen and, later, probabilities are fitted: no point fits both.
 
+mod bins;
 mod features;
 mod fit;
+mod grow;
 mod histogram;
 mod trees;
 
