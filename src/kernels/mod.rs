@@ -17,6 +17,7 @@ mod avx2_narrow;
 mod avx2_rows;
 #[cfg(target_arch = "x86_64")]
 mod avx2_tile;
+mod lanes;
 #[cfg(feature = "transformer")]
 mod rows;
 mod scalar;
@@ -27,6 +28,7 @@ use std::ops::Range;
 
 use half::f16;
 
+pub(crate) use lanes::{LANES, Lanes};
 #[cfg(feature = "transformer")]
 pub(crate) use rows::{NormScale, Normed};
 

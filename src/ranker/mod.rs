@@ -8,8 +8,10 @@
 //!
 //! This module sees candidates and features, not models.
 
+mod blocks;
 mod candidates;
 mod clusters;
+mod lockstep;
 mod logistic;
 mod options;
 mod rows;

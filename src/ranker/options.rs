@@ -42,6 +42,14 @@ impl RankerOptions {
     }
 }
 
+impl RankerOptions {
+    /// Whether a word's weight is kept.
+    #[inline]
+    pub(super) fn keeps(&self, weight: f32) -> bool {
+        weight != 0.0 && weight.abs() >= self.threshold
+    }
+}
+
 impl Default for RankerOptions {
     fn default() -> Self {
         let config = Config::default();

@@ -90,6 +90,15 @@ impl TrainingRows<'_> {
         f64::from(parts) + f64::from(self.bias) * f64::from(self.bias)
     }
 
+    /// The words of a row with their values, and the factor of these.
+    #[inline]
+    pub(super) fn words(&self, row_idx: usize) -> (&[u32], &[f32], f32) {
+        let span = &self.spans[row_idx];
+        let range = span.start..span.end;
+        let (columns, values) = (&self.columns[range.clone()], &self.values[range]);
+        (columns, values, span.word_scale)
+    }
+
     /// w·ψ including the constant feature.
     #[inline]
     pub(super) fn margin(&self, row_idx: usize, weights: &DualWeights<'_>) -> f64 {

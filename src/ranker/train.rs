@@ -1,7 +1,8 @@
 //! Training: every label's classifier, in parallel.
 //!
-//! Labels are independent problems. They run in blocks, the largest first, so that no thread is left with a large
-//! label at the end; each has its own random stream, so the result does not depend on the number of threads. Besides
+//! Labels are independent problems; those of a cluster share their points and are solved in lockstep, up to sixteen at a
+//! time. They run in blocks, the largest first, so that no thread is left with a large one at the end; each block has its
+//! own random stream, so the result does not depend on the number of threads. Besides
 //! the inverted candidate lists and the kept weights, memory is one scratch per thread. Each process trains its part of the
 //! classifiers, and process 0 gets all of them.
 
@@ -12,13 +13,16 @@ use rayon::prelude::*;
 use super::RankerOptions;
 use crate::communicator::Communicator;
 use crate::error::{Error, Result};
+use crate::kernels::LANES;
 use crate::matrix::{CsrMatrix, Matrix};
 use crate::random::Random;
 
+use super::blocks::Blocks;
 use super::clusters::ClusterTree;
+use super::lockstep::LockstepSolver;
 use super::rows::{InverseNorms, LabelProblem, RowScratch};
 use super::solver::Solver;
-use super::training_points::{LabelPoints, Negatives};
+use super::training_points::{LabelPoints, Negatives, TrainingPoints};
 use super::weights::{Ranker, RankerParts};
 
 /// The most bytes of copied rows per label; larger labels read the shared matrices.
@@ -84,11 +88,25 @@ struct TrainedLabel {
     intercept: f32,
 }
 
+impl TrainedLabel {
+    fn new(mut words: Vec<(u32, f32)>, dense: Vec<f32>, intercept: f32) -> Self {
+        words.sort_unstable_by_key(|&(column, _)| column);
+        words.shrink_to_fit();
+        TrainedLabel {
+            words,
+            dense,
+            intercept,
+        }
+    }
+}
+
 /// The scratch memory of a thread.
 struct LabelScratch {
     rows: RowScratch,
     solver: Solver,
+    lockstep: LockstepSolver,
     points: Vec<u32>,
+    positives: Vec<Vec<u32>>,
 }
 
 impl LabelScratch {
@@ -96,8 +114,80 @@ impl LabelScratch {
         LabelScratch {
             rows: RowScratch::new(MAX_COPIED_BYTES),
             solver: Solver::default(),
+            lockstep: LockstepSolver::default(),
             points: Vec::new(),
+            positives: vec![Vec::new(); LANES],
         }
+    }
+}
+
+/// A level in training.
+struct Level<'a> {
+    problem: &'a RankerProblem<'a>,
+    config: &'a RankerOptions,
+    norms: &'a InverseNorms,
+    points: &'a LabelPoints<'a>,
+}
+
+impl Level<'_> {
+    /// Trains one label.
+    fn train_label(
+        &self,
+        label: u32,
+        random: &mut Random,
+        scratch: &mut LabelScratch,
+    ) -> TrainedLabel {
+        let points = self.points.get(label as usize, &mut scratch.points);
+        let bias = self.config.bias;
+        let prepared = scratch.rows.prepare(self.problem, self.norms, points, bias);
+        train_label(prepared, self.config, random, &mut scratch.solver)
+    }
+
+    /// Trains labels of one cluster, at most [`LANES`].
+    fn train_together(
+        &self,
+        labels: &[u32],
+        random: &mut Random,
+        scratch: &mut LabelScratch,
+    ) -> Vec<TrainedLabel> {
+        let points = self.points.of_cluster(labels[0] as usize);
+        for (rows, &label) in scratch.positives.iter_mut().zip(labels) {
+            rows.clear();
+            let mut row = 0;
+            for point in self.points.positives(label as usize) {
+                // Both ascend, and every positive is a point of the cluster.
+                row += points[row..].partition_point(|other| other < point);
+                rows.push(row as u32);
+            }
+        }
+        let points = TrainingPoints {
+            points,
+            n_positive: 0,
+        };
+        let bias = self.config.bias;
+        let LabelProblem {
+            rows,
+            weights,
+            shared_columns,
+        } = scratch.rows.prepare(self.problem, self.norms, points, bias);
+        let positives = scratch.positives[..labels.len()].iter().map(Vec::as_slice);
+        let solver = &mut scratch.lockstep;
+        solver.solve(&rows, weights.words.len(), positives, self.config, random);
+        let mut words: Vec<Vec<(u32, f32)>> = vec![Vec::new(); labels.len()];
+        for (position, weights) in solver.words.iter().enumerate() {
+            let column = shared_columns.map_or(position as u32, |of| of[position]);
+            for (words, &weight) in words.iter_mut().zip(weights) {
+                if self.config.keeps(weight) {
+                    words.push((column, weight));
+                }
+            }
+        }
+        let intercepts = solver.bias.iter().map(|weight| bias * weight);
+        words
+            .into_iter()
+            .zip(intercepts)
+            .map(|(words, intercept)| TrainedLabel::new(words, Vec::new(), intercept))
+            .collect()
     }
 }
 
@@ -143,39 +233,50 @@ impl Ranker {
         };
         problem.validate()?;
         let norms = InverseNorms::new(problem.bow, problem.dense);
-        let n_labels = problem.labels.n_cols();
-        let own = problem.communicator.own(n_labels);
-        let label_points = LabelPoints::new(
-            problem.labels,
-            own.clone(),
-            problem.negatives,
-            config.n_candidates,
-        )?;
-
-        let mut largest_first: Vec<u32> = label_points.range().map(|label| label as u32).collect();
-        largest_first.sort_by_key(|&label| std::cmp::Reverse(label_points.size(label as usize)));
-        let mut trained: Vec<Option<TrainedLabel>> = Vec::new();
-        trained.resize_with(own.len(), || None);
-        for block in problem.communicator.own_blocks(n_labels, 1) {
-            let labels = &largest_first[block.start - own.start..block.end - own.start];
-            let of_block: Vec<TrainedLabel> = labels
+        let (n_labels, communicator) = (problem.labels.n_cols(), problem.communicator);
+        let negatives = problem.negatives;
+        negatives.check(n_labels)?;
+        let blocks = Blocks::new(&problem, config);
+        let own = communicator.own(blocks.len());
+        let range = blocks.range(own.clone());
+        let points = LabelPoints::new(problem.labels, range, negatives, config.n_candidates)?;
+        let level = Level {
+            problem: &problem,
+            config,
+            norms: &norms,
+            points: &points,
+        };
+        let mut largest_first: Vec<usize> = own.clone().collect();
+        largest_first
+            .sort_by_key(|&block| std::cmp::Reverse(points.size(blocks.get(block)[0] as usize)));
+        let mut trained: Vec<Vec<TrainedLabel>> = Vec::new();
+        trained.resize_with(own.len(), Vec::new);
+        let most = blocks.most_labels();
+        for labels in communicator.own_blocks(blocks.len() * most, most) {
+            let next = labels.start / most - own.start..labels.end / most - own.start;
+            let next = &largest_first[next];
+            let of_blocks: Vec<Vec<TrainedLabel>> = next
                 .par_iter()
                 .with_max_len(1)
-                .map_init(LabelScratch::new, |scratch, &label| {
-                    let points = label_points.get(label as usize, &mut scratch.points);
-                    let mut random = Random::new(seed, stream, u64::from(label));
-                    let prepared = scratch.rows.prepare(&problem, &norms, points, config.bias);
-                    train_label(prepared, config, &mut random, &mut scratch.solver)
+                .map_init(LabelScratch::new, |scratch, &block| {
+                    let labels = blocks.get(block);
+                    let mut random = Random::new(seed, stream, u64::from(labels[0]));
+                    if blocks.are_in_lockstep {
+                        level.train_together(labels, &mut random, scratch)
+                    } else {
+                        vec![level.train_label(labels[0], &mut random, scratch)]
+                    }
                 })
                 .collect();
-            for (&label, row) in labels.iter().zip(of_block) {
-                trained[label as usize - own.start] = Some(row);
+            let n_trained = of_blocks.iter().map(Vec::len).sum();
+            for (&block, rows) in next.iter().zip(of_blocks) {
+                trained[block - own.start] = rows;
             }
-            if progress(labels.len()).is_break() {
+            if progress(n_trained).is_break() {
                 return Err(Error::Stopped);
             }
         }
-        gather_rows(trained, &problem, config)
+        gather_rows(trained, &blocks.places(), &problem, config)
     }
 }
 
@@ -193,25 +294,22 @@ fn train_label(
     } = problem;
     solver.solve(&rows, &mut weights, config, random);
     let shared = |position: usize| shared_columns.map_or(position as u32, |of| of[position]);
-    let mut words: Vec<(u32, f32)> = weights
+    let words = weights
         .words
         .iter()
         .enumerate()
-        .filter(|(_, weight)| **weight != 0.0 && weight.abs() >= config.threshold)
+        .filter(|(_, weight)| config.keeps(**weight))
         .map(|(position, &weight)| (shared(position), weight))
         .collect();
-    words.sort_unstable_by_key(|&(column, _)| column);
-    words.shrink_to_fit();
-    TrainedLabel {
-        words,
-        dense: weights.dense.to_vec(),
-        intercept: config.bias * weights.bias,
-    }
+    let intercept = config.bias * weights.bias;
+    TrainedLabel::new(words, weights.dense.to_vec(), intercept)
 }
 
-/// Collects the rows of all processes in label order, on process 0.
+/// Collects the rows of all processes on process 0, in the order of labels; `places` has the place of each in that of the
+/// blocks.
 fn gather_rows(
-    trained: Vec<Option<TrainedLabel>>,
+    trained: Vec<Vec<TrainedLabel>>,
+    places: &[usize],
     problem: &RankerProblem<'_>,
     config: &RankerOptions,
 ) -> Result<Option<RankerParts>> {
@@ -240,11 +338,13 @@ fn gather_rows(
     for length in lengths {
         indptr.push(indptr[indptr.len() - 1] + length as usize);
     }
+    let words = CsrMatrix::new(indptr, columns, weights, problem.bow.n_cols())?;
     Ok(Some(RankerParts {
         loss: config.loss,
-        words: CsrMatrix::new(indptr, columns, weights, problem.bow.n_cols())?,
+        words: words.select_rows(places),
+        // Only where every label is a block, in their order.
         dense: Matrix::from_vec(dense, n_labels, problem.n_dense()),
-        intercepts,
+        intercepts: places.iter().map(|&place| intercepts[place]).collect(),
         clusters: None,
     }))
 }

@@ -21,6 +21,23 @@ pub(crate) enum Negatives<'a> {
     Clusters(&'a [ClusterId]),
 }
 
+impl Negatives<'_> {
+    /// Checks that every label has a cluster, if they come from clusters.
+    ///
+    /// # Errors
+    /// [`Error::CannotTrain`] otherwise.
+    pub(super) fn check(&self, n_labels: usize) -> Result<()> {
+        match self {
+            Negatives::Clusters(cluster_of) if cluster_of.len() != n_labels => {
+                let n_given = cluster_of.len();
+                let problem = format!("clusters of {n_given} labels, there are {n_labels}");
+                Err(Error::CannotTrain(problem))
+            }
+            Negatives::Clusters(_) | Negatives::Candidates(_) => Ok(()),
+        }
+    }
+}
+
 /// For every label of a range the training points of its classifier.
 pub(super) struct LabelPoints<'a> {
     range: Range<usize>,
@@ -65,13 +82,7 @@ impl<'a> LabelPoints<'a> {
         let others = match negatives {
             Negatives::Candidates(lists) => invert(lists, labels, &range, n_candidates)?,
             Negatives::Clusters(cluster_of) => {
-                if cluster_of.len() != labels.n_cols() {
-                    return Err(Error::CannotTrain(format!(
-                        "clusters of {} labels, there are {}",
-                        cluster_of.len(),
-                        labels.n_cols()
-                    )));
-                }
+                negatives.check(labels.n_cols())?;
                 Others::Clusters {
                     cluster_of,
                     points: clusters_of_points(labels, cluster_of)?.transpose(),
@@ -86,7 +97,8 @@ impl<'a> LabelPoints<'a> {
     }
 
     /// The labels.
-    pub(super) fn range(&self) -> Range<usize> {
+    #[cfg(test)]
+    fn range(&self) -> Range<usize> {
         self.range.clone()
     }
 
@@ -97,10 +109,21 @@ impl<'a> LabelPoints<'a> {
             Others::Lists { indptr, .. } => {
                 self.positives.row(place).0.len() + indptr[place + 1] - indptr[place]
             }
-            Others::Clusters { cluster_of, points } => {
-                points.row(cluster_of[label_idx].idx()).0.len()
-            }
+            Others::Clusters { .. } => self.of_cluster(label_idx).len(),
         }
+    }
+
+    /// The points of a label's cluster, ascending; none where negatives are candidates.
+    pub(super) fn of_cluster(&self, label_idx: usize) -> &[u32] {
+        match &self.others {
+            Others::Lists { .. } => &[],
+            Others::Clusters { cluster_of, points } => points.row(cluster_of[label_idx].idx()).0,
+        }
+    }
+
+    /// The positives of a label, ascending.
+    pub(super) fn positives(&self, label_idx: usize) -> &[u32] {
+        self.positives.row(label_idx - self.range.start).0
     }
 
     /// The training points of one label, in a buffer.

@@ -90,7 +90,9 @@ impl Bins {
 fn thresholds(values: &[f32], relevant: &[bool]) -> Vec<f32> {
     let quantiles = |wanted: bool| {
         let rows = values.iter().zip(relevant);
-        let of = rows.filter(|(_, is)| **is == wanted).map(|(value, _)| *value);
+        let of = rows
+            .filter(|(_, is)| **is == wanted)
+            .map(|(value, _)| *value);
         let n_rows = of.clone().count();
         let mut of: Vec<f32> = of.step_by(n_rows.div_ceil(MAX_CUT_BY).max(1)).collect();
         of.sort_unstable_by(f32::total_cmp);

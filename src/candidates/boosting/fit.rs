@@ -85,7 +85,11 @@ impl Examples {
             bins: Bins::new(self.columns.into(), &self.relevant),
             relevant: self.relevant,
             nudges: self.nudges,
-            folds: self.points.iter().map(|of| (of % N_FOLDS as u32) as u8).collect(),
+            folds: self
+                .points
+                .iter()
+                .map(|of| (of % N_FOLDS as u32) as u8)
+                .collect(),
         };
         let left_out = (0..N_FOLDS as u8).map(Some).chain([None]);
         let fits: Vec<Fit> = left_out
@@ -97,9 +101,14 @@ impl Examples {
         let loss = |round: &usize| folds.iter().map(|fold| fold.losses[*round]).sum::<f64>();
         let best = (0..=MAX_TREES / ROUND).min_by(|a, b| loss(a).total_cmp(&loss(b)));
         let n_trees = ROUND * best.expect("there is a round");
-        let logits: Vec<Vec<f32>> = folds.iter().map(|fold| problem.logits(fold, n_trees)).collect();
+        let logits: Vec<Vec<f32>> = folds
+            .iter()
+            .map(|fold| problem.logits(fold, n_trees))
+            .collect();
         let of_folds = problem.folds.iter().enumerate();
-        let scores = of_folds.map(|(row, &fold)| sigmoid(logits[fold as usize][row])).collect();
+        let scores = of_folds
+            .map(|(row, &fold)| sigmoid(logits[fold as usize][row]))
+            .collect();
         let trees = all.trees[..n_trees].iter();
         let trees = trees.map(|tree| tree.unbinned(&problem.bins)).collect();
         Ok((BoostedTrees::from_parts(all.start, trees)?, scores))

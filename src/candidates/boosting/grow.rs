@@ -97,7 +97,13 @@ impl Grower {
 
 impl BinnedTree {
     /// Adds the leaves of rows to their log-odds: of all rows of the bins, from `first` on.
-    pub(super) fn add_to(&self, bins: &Bins, first: usize, logits: &mut [f32], leaves: &mut Vec<u8>) {
+    pub(super) fn add_to(
+        &self,
+        bins: &Bins,
+        first: usize,
+        logits: &mut [f32],
+        leaves: &mut Vec<u8>,
+    ) {
         leaves.clear();
         leaves.resize(logits.len(), 0);
         for (level, question) in self.questions.iter().enumerate() {

@@ -94,7 +94,12 @@ impl Histograms {
     }
 
     /// Divides every leaf: `ends` has where the rows below and those above end, leaf after leaf. Counts the fewer of both.
-    pub(super) fn divide(self, bins: &[BinnedRow], rows: &[SampledRow], ends: &[[usize; 2]]) -> Self {
+    pub(super) fn divide(
+        self,
+        bins: &[BinnedRow],
+        rows: &[SampledRow],
+        ends: &[[usize; 2]],
+    ) -> Self {
         let divide = |(word, leaves): (usize, Vec<WordHistogram>)| {
             let mut divided = Vec::with_capacity(2 * leaves.len());
             let mut start = 0;

@@ -1,0 +1,120 @@
+//! Sixteen sparse linear classifiers at once: their weights of a word lie side by side.
+//!
+//! Products and sums are rounded one by one, and every lane has its own sums in the order of the row, so results are the
+//! same to the bit on every machine. The loops are plain, the compiler makes vectors of them.
+
+use super::Kernels;
+
+/// Classifiers that are trained together.
+pub(crate) const LANES: usize = 16;
+/// A number of each.
+pub(crate) type Lanes = [f32; LANES];
+
+impl Kernels {
+    /// `Σ_j values[j] · weights[columns[j]]` of every lane.
+    #[inline]
+    pub(crate) fn lane_dots(self, columns: &[u32], values: &[f32], weights: &[Lanes]) -> Lanes {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `Avx2` proves the instructions exist.
+            Kernels::Avx2(_) => unsafe { lane_dots_avx2(columns, values, weights) },
+            _ => lane_dots(columns, values, weights),
+        }
+    }
+
+    /// `weights[columns[j]] += steps · values[j]` for every j and lane.
+    #[inline]
+    pub(crate) fn lane_axpy(
+        self,
+        steps: &Lanes,
+        columns: &[u32],
+        values: &[f32],
+        weights: &mut [Lanes],
+    ) {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `Avx2` proves the instructions exist.
+            Kernels::Avx2(_) => unsafe { lane_axpy_avx2(steps, columns, values, weights) },
+            _ => lane_axpy(steps, columns, values, weights),
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn lane_dots_avx2(columns: &[u32], values: &[f32], weights: &[Lanes]) -> Lanes {
+    lane_dots(columns, values, weights)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn lane_axpy_avx2(steps: &Lanes, columns: &[u32], values: &[f32], weights: &mut [Lanes]) {
+    lane_axpy(steps, columns, values, weights);
+}
+
+#[inline(always)]
+fn lane_dots(columns: &[u32], values: &[f32], weights: &[Lanes]) -> Lanes {
+    // Two sums, so that additions need not wait for each other.
+    let mut sums = [[0.0; LANES]; 2];
+    let (column_pairs, column_rest) = columns.as_chunks::<2>();
+    let (value_pairs, value_rest) = values.as_chunks::<2>();
+    for (columns, values) in column_pairs.iter().zip(value_pairs) {
+        for ((sums, &column), &value) in sums.iter_mut().zip(columns).zip(values) {
+            let weights = &weights[column as usize];
+            (0..LANES).for_each(|lane| sums[lane] += value * weights[lane]);
+        }
+    }
+    for (&column, &value) in column_rest.iter().zip(value_rest) {
+        let weights = &weights[column as usize];
+        (0..LANES).for_each(|lane| sums[0][lane] += value * weights[lane]);
+    }
+    std::array::from_fn(|lane| sums[0][lane] + sums[1][lane])
+}
+
+#[inline(always)]
+fn lane_axpy(steps: &Lanes, columns: &[u32], values: &[f32], weights: &mut [Lanes]) {
+    for (&column, &value) in columns.iter().zip(values) {
+        let weights = &mut weights[column as usize];
+        (0..LANES).for_each(|lane| weights[lane] += steps[lane] * value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_lane_is_a_product_of_its_own_on_every_machine(seed in 0u64..1000, n_columns in 1usize..9, n_entries in 0usize..30) {
+            let mut random = Random::new(seed, "lanes", 0);
+            let mut lanes = || -> Lanes { std::array::from_fn(|_| random.normal()) };
+            let mut weights: Vec<Lanes> = (0..n_columns).map(|_| lanes()).collect();
+            let steps = lanes();
+            let columns: Vec<u32> = (0..n_entries).map(|_| random.below(n_columns) as u32).collect();
+            let values: Vec<f32> = (0..n_entries).map(|_| random.normal()).collect();
+            let dots = Kernels::detect().lane_dots(&columns, &values, &weights);
+            prop_assert_eq!(dots, Kernels::Scalar.lane_dots(&columns, &values, &weights));
+            for (lane, &dot) in dots.iter().enumerate() {
+                let terms = columns.iter().zip(&values).map(|(&column, &value)| {
+                    f64::from(value) * f64::from(weights[column as usize][lane])
+                });
+                prop_assert!((f64::from(dot) - terms.sum::<f64>()).abs() < 1e-4);
+            }
+            let mut scalar = weights.clone();
+            let before = weights.clone();
+            Kernels::detect().lane_axpy(&steps, &columns, &values, &mut weights);
+            Kernels::Scalar.lane_axpy(&steps, &columns, &values, &mut scalar);
+            prop_assert_eq!(&weights, &scalar);
+            for (column, (after, before)) in weights.iter().zip(&before).enumerate() {
+                let of_column = columns.iter().zip(&values).filter(|(at, _)| **at as usize == column);
+                let sum: f64 = of_column.map(|(_, value)| f64::from(*value)).sum();
+                for lane in 0..LANES {
+                    let expected = f64::from(before[lane]) + f64::from(steps[lane]) * sum;
+                    prop_assert!((f64::from(after[lane]) - expected).abs() < 1e-4);
+                }
+            }
+        }
+    }
+}
