@@ -297,7 +297,7 @@ fn nothing_is_calibrated_on_points_that_a_member_was_trained_on() {
         "stage1.epochs=20",
         "stage2.epochs=5",
     ]);
-    for refit in [true, false] {
+    for refit in ["everything", "ranker", "nothing"] {
         let config = config.with_value(&format!("hold_out.refit={refit}"));
         let predictor = Trainer::new(config.unwrap()).train(&data).unwrap();
         // The final score has learned that nothing can be predicted, so this uses the member below it.

@@ -300,7 +300,11 @@ fn models_that_do_not_fit_are_refused_by_name() {
             &["hold_out.min_points=100"],
             "one of them is calibrated",
         ),
-        ("refit", &["hold_out.refit=false"], "hold_out.refit = true"),
+        (
+            "refit",
+            &["hold_out.refit=nothing"],
+            "hold_out.refit = ranker",
+        ),
     ];
     for (name, settings, expected) in settings {
         let other = models.train(name, &[settings, &["train.seed=2"]].concat());

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
+use elias::config::Refit;
 use elias::data::{CsrBuilder, CsrMatrix, LabelSet, ReadOptions};
 use elias::{Config, Dataset, Error, Evaluation, Event, Phase, Predictor, Result, Trainer};
 
@@ -240,13 +241,14 @@ fn a_prepared_training_knows_how_much_there_is_to_do() {
         "hold_out.min_points=1",
         // Most of these texts are the same.
         "hold_out.near_duplicates=2",
+        "hold_out.refit=everything",
     ]);
     let data = two_topics(200);
-    let (n_points, n_passes) = {
+    let (n_points, refit) = {
         let trainer = Trainer::new(config.clone());
         let prepared = trainer.prepare(&data).unwrap();
         let workload = prepared.workload();
-        (workload.points_per_epoch, workload.n_passes)
+        (workload.points_per_epoch, workload.refit)
     };
     recorder.train(config, &data).unwrap();
     let n_steps = |event| match event {
@@ -257,16 +259,20 @@ fn a_prepared_training_knows_how_much_there_is_to_do() {
         _ => None,
     };
     let of_passes: Vec<usize> = recorder.events().into_iter().filter_map(n_steps).collect();
-    assert_eq!(of_passes.len(), n_passes);
+    assert_eq!(of_passes.len(), 2);
     // Eight epochs in steps of eight points; the last pass has all points, and a third of the three known names.
-    assert_eq!(of_passes[n_passes - 1], 8 * n_points.div_ceil(8));
-    assert_eq!((n_points, n_passes), (401, 2));
+    assert_eq!(of_passes[1], 8 * n_points.div_ceil(8));
+    assert_eq!((n_points, refit), (401, Refit::Everything));
 }
 
 #[test]
 fn one_against_all_scores_every_label_for_as_many_epochs_as_both_stages() {
     let recorder = Recorder::stopping_after(usize::MAX);
-    let config = tiny(&["index.mode=ova", "stage1.epochs=3", "hold_out.refit=false"]);
+    let config = tiny(&[
+        "index.mode=ova",
+        "stage1.epochs=3",
+        "hold_out.refit=nothing",
+    ]);
     let data = two_topics(30);
     let predictor = recorder.train(config, &data).unwrap();
     let labels_scored = |event| match event {

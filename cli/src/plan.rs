@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use elias::config::{EncoderKind, IndexMode, Plan, StagePlan};
+use elias::config::{EncoderKind, IndexMode, Plan, Refit, StagePlan};
 use elias::internals::{Sgemm, median, size};
 use elias::{MemoryEstimate, PreparedTraining, Workload};
 
@@ -77,7 +77,7 @@ fn write_plan(
         )
     };
     let config = plan.config();
-    for (name, config) in ["stage 1", "stage 2"].iter().zip(config.stages()) {
+    for (name, config) in ["stage 1", "stage 2"].iter().zip(plan.stages()) {
         row(name, stage(&config));
     }
     if config.ranker.enabled {
@@ -94,8 +94,13 @@ fn write_plan(
             format!("on at most {}", count(n_points, "point")),
         );
     }
-    if work.n_passes > 1 {
-        row("trained again", "on all points, after calibration".into());
+    let again = match work.refit {
+        Refit::Nothing => None,
+        Refit::Auto | Refit::Ranker => Some("the ranker"),
+        Refit::Everything => Some("everything"),
+    };
+    if let Some(again) = again {
+        row("trained again", format!("{again}, on all points"));
     }
     row("members", config.ensemble.members.to_string());
     let n_parameters = n_encoder_parameters + n_head_parameters(plan);
@@ -154,7 +159,7 @@ fn estimated_seconds(plan: &Plan, work: &Workload) -> f64 {
         plan.shortlist_size().div_ceil(2),
     ];
     let config = plan.config();
-    let n_epochs: Vec<usize> = config.stages().iter().map(|stage| stage.epochs).collect();
+    let n_epochs: Vec<usize> = plan.stages().iter().map(|stage| stage.epochs).collect();
     let n_flops: f64 = scored
         .iter()
         .zip(&n_epochs)
@@ -163,7 +168,8 @@ fn estimated_seconds(plan: &Plan, work: &Workload) -> f64 {
         })
         .sum();
     let head = n_flops / ASSUMED_SHARE;
-    let n_trainings = (config.ensemble.members * work.n_passes) as f64;
+    let n_passes = 1 + usize::from(work.refit == Refit::Everything);
+    let n_trainings = (config.ensemble.members * n_passes) as f64;
     // A frozen encoder reads every text once, before any training; a trained one in every epoch, forward and backward,
     // which is three times the forward pass.
     let n_encodings = match (config.encoder.kind, config.encoder.trained_layers) {
@@ -201,7 +207,7 @@ mod tests {
         let mut out = Vec::new();
         let work = Workload {
             points_per_epoch: 51_213 + 9_495,
-            n_passes: 2,
+            refit: Refit::Ranker,
             learns_label_texts: true,
             n_transformer_parameters: None,
             transformer_flops: 0.0,
@@ -214,7 +220,7 @@ mod tests {
             "28484",
             "512",
             "557",
-            "14 epochs of 238 steps",
+            "4 epochs of 238 steps",
             "trained again",
             "peak",
             "time: about",

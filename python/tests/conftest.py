@@ -60,5 +60,5 @@ def memory_model(data) -> elias_xmc.Model:
 
 @pytest.fixture(scope="session")
 def calibrated() -> elias_xmc.Model:
-    settings = {**QUICK, "final_score_kind": "boosted", "hold_out_refit": False, "hold_out_near_duplicates": 2.0}
+    settings = {**QUICK, "final_score_kind": "boosted", "hold_out_refit": "nothing", "hold_out_near_duplicates": 2.0}
     return elias_xmc.train(*make_data(1200, seed=1), **settings)

@@ -69,7 +69,7 @@ def test_the_kind_of_y_is_the_kind_of_the_answer(data, fitted):
 
 def test_probabilities_where_the_model_is_calibrated():
     texts, labels = make_data(1200, seed=1)
-    settings = {**QUICK, "final_score_kind": "boosted", "hold_out_refit": False}
+    settings = {**QUICK, "final_score_kind": "boosted", "hold_out_refit": "nothing"}
     classifier = EliasClassifier(**settings, hold_out_near_duplicates=2.0).fit(texts, labels)
     assert classifier.model_.is_calibrated
     found, probabilities = classifier.predict(texts[:50]), classifier.predict_proba(texts[:50])

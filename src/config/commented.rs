@@ -9,7 +9,7 @@ use super::{
     Ablation, Config, EdgeStart, EncoderConfig, EncoderKind, EnsembleConfig, FeaturesConfig,
     FinalScoreConfig, FinalScoreKind, HoldOutConfig, IndexConfig, IndexMode, LabelPrecision,
     LabelTexts, Pooling, Positives, RankerConfig, RankerLoss, RankerNegatives, RatesConfig, Recipe,
-    RecipeName, Reduction, SecondMoments, StageConfig, TrainConfig,
+    RecipeName, Reduction, Refit, SecondMoments, StageConfig, TrainConfig,
 };
 
 /// Longest line of a comment.
@@ -54,13 +54,14 @@ const SECTIONS: [(&str, Items); 12] = [
 ];
 
 /// The keys whose values have names.
-const CHOICES: [(&str, Items); 13] = [
+const CHOICES: [(&str, Items); 14] = [
     ("recipe", Items::of::<RecipeName>()),
     ("encoder.kind", Items::of::<EncoderKind>()),
     ("index.mode", Items::of::<IndexMode>()),
     ("train.label_precision", Items::of::<LabelPrecision>()),
     ("train.label_texts", Items::of::<LabelTexts>()),
     ("final_score.kind", Items::of::<FinalScoreKind>()),
+    ("hold_out.refit", Items::of::<Refit>()),
     ("ablation.reduction", Items::of::<Reduction>()),
     ("ablation.positives", Items::of::<Positives>()),
     ("ablation.second_moments", Items::of::<SecondMoments>()),
@@ -209,7 +210,9 @@ mod tests {
         features.max_features = 1
         encoder = { pretrained = 'there', projection = 1, trained_layers = 1 }
         rates.edges = 1.0
-        hold_out = { near_duplicates = 1.0, refit = true }
+        stage1.epochs = 1
+        stage2.epochs = 1
+        hold_out = { near_duplicates = 1.0, refit = 'ranker' }
         final_score = { kind = 'tree', neighbours = true }
         train.label_texts = 'on'
     ";

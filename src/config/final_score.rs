@@ -49,9 +49,30 @@ pub struct HoldOutConfig {
     /// none are. Unset: the recipe's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub near_duplicates: Option<f32>,
-    /// Whether members are trained again on all points afterwards; doubles the time. Unset: as the recipe has it.
+    /// The part that is trained again on all points afterwards; unset: the recipe's.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub refit: Option<bool>,
+    pub refit: Option<Refit>,
+}
+
+impl HoldOutConfig {
+    /// Upper bound of the points held out of so many.
+    pub(crate) fn most_points(&self, n_points: usize) -> usize {
+        self.n_points.min(n_points / 10)
+    }
+}
+
+/// The part of a model that is trained again on all points, once its final score is fitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, DocumentedFields)]
+#[serde(rename_all = "snake_case")]
+pub enum Refit {
+    /// Everything up to 20,000 points, above that the ranker.
+    Auto,
+    /// Nothing: points that were held out count for probabilities alone.
+    Nothing,
+    /// The ranker, neighbours and frequencies; the network stays as it is.
+    Ranker,
+    /// The network, too: doubles the time.
+    Everything,
 }
 
 impl Default for HoldOutConfig {

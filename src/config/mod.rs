@@ -24,7 +24,7 @@ pub use elements::{
 pub use encoder::{EncoderConfig, EncoderKind};
 pub use ensemble::EnsembleConfig;
 pub use features::FeaturesConfig;
-pub use final_score::{FinalScoreConfig, FinalScoreKind, HoldOutConfig};
+pub use final_score::{FinalScoreConfig, FinalScoreKind, HoldOutConfig, Refit};
 pub use index::{IndexConfig, IndexMode};
 #[doc(hidden)]
 pub use plan::default_n_clusters;
@@ -47,7 +47,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result, in_plain_words};
 
 /// Everything that can be set.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// The recipe: everything that the method leaves open.
@@ -78,38 +78,7 @@ pub struct Config {
     pub ablation: Ablation,
 }
 
-impl Default for Config {
-    fn default() -> Self {
-        Config {
-            recipe: RecipeName::default(),
-            features: FeaturesConfig::default(),
-            encoder: EncoderConfig::default(),
-            index: IndexConfig::default(),
-            rates: RatesConfig::default(),
-            stage1: StageConfig { epochs: 2 },
-            stage2: StageConfig { epochs: 14 },
-            train: TrainConfig::default(),
-            ranker: RankerConfig::default(),
-            final_score: FinalScoreConfig::default(),
-            hold_out: HoldOutConfig::default(),
-            ensemble: EnsembleConfig::default(),
-            ablation: Ablation::default(),
-        }
-    }
-}
-
 impl Config {
-    /// The stages to train, in order; where there is no index to learn, one with the epochs of both.
-    pub fn stages(&self) -> Vec<StagePlan> {
-        let epochs = [self.stage1.epochs, self.stage2.epochs];
-        let [first, second] = self.rates.by_stage();
-        let stage = |epochs, rates| StagePlan { epochs, rates };
-        match self.index.mode {
-            IndexMode::Learned => vec![stage(epochs[0], first), stage(epochs[1], second)],
-            IndexMode::Fixed | IndexMode::Ova => vec![stage(epochs.iter().sum(), first)],
-        }
-    }
-
     /// Reads a configuration from TOML; keys that are left out keep their defaults.
     ///
     /// # Errors
@@ -288,8 +257,7 @@ mod tests {
         let before = Config::default().with_value("index.kappa=5").unwrap();
         let after = before.with_value("stage1.epochs=77").unwrap();
         assert_eq!(before.differences(&before), [""; 0]);
-        let epochs = before.stage1.epochs;
-        let expected = format!("stage1.epochs was {epochs} and is 77");
+        let expected = "stage1.epochs was unset and is 77";
         assert_eq!(before.differences(&after), [expected]);
         let lambda = before.with_value("train.lambda=0.1").unwrap();
         let was = before.train.lambda;

@@ -1,7 +1,9 @@
 //! The plan: a configuration resolved against the data.
 
 use super::validate::{POSITIVE, check};
-use crate::config::{Config, EncoderKind, IndexMode, Recipe, RecipeName};
+use crate::config::{
+    Config, EncoderKind, FinalScoreKind, IndexMode, Recipe, RecipeName, Refit, StagePlan,
+};
 use crate::error::{Error, Result};
 use crate::random::Random;
 
@@ -135,7 +137,53 @@ fn n_clusters(n_labels: usize, max_small: usize) -> usize {
     small.min(max_small).max(paper_n_clusters(n_labels))
 }
 
+/// Epochs of stage 1.
+const EPOCHS_OF_STAGE1: usize = 2;
+/// Epochs of stage 2 where the ranker and the final score make up for what more would bring (`docs/experiments.md`).
+const EPOCHS_BEFORE_FINAL_SCORE: usize = 4;
+/// Epochs of stage 2 where the network stands alone.
+const EPOCHS_ALONE: usize = 14;
+/// Up to so many points, a network that lacks those held out is trained again.
+const MAX_POINTS_TO_TRAIN_AGAIN: usize = 20_000;
+
 impl Plan {
+    /// The stages to train, in order; where there is no index to learn, one with the epochs of both.
+    pub fn stages(&self) -> Vec<StagePlan> {
+        let config = &self.config;
+        let in_stage2 = if self.fits_final_score() && config.ranker.enabled {
+            EPOCHS_BEFORE_FINAL_SCORE
+        } else {
+            EPOCHS_ALONE
+        };
+        let epochs = [
+            config.stage1.epochs.unwrap_or(EPOCHS_OF_STAGE1),
+            config.stage2.epochs.unwrap_or(in_stage2),
+        ];
+        let [first, second] = config.rates.by_stage();
+        let stage = |epochs, rates| StagePlan { epochs, rates };
+        match config.index.mode {
+            IndexMode::Learned => vec![stage(epochs[0], first), stage(epochs[1], second)],
+            IndexMode::Fixed | IndexMode::Ova => vec![stage(epochs.iter().sum(), first)],
+        }
+    }
+
+    /// Whether there are enough points to hold some out for boosted trees.
+    fn fits_final_score(&self) -> bool {
+        let hold_out = &self.config.hold_out;
+        let n_held_out = hold_out.most_points(self.counts.n_points);
+        self.recipe.final_score == FinalScoreKind::Boosted
+            && hold_out.min_points.max(1) <= n_held_out
+    }
+
+    /// What is trained again on all points, once the final score is fitted.
+    pub fn refit(&self) -> Refit {
+        match self.recipe.refit {
+            Refit::Auto if self.counts.n_points <= MAX_POINTS_TO_TRAIN_AGAIN => Refit::Everything,
+            Refit::Auto => Refit::Ranker,
+            refit => refit,
+        }
+    }
+
     /// The configuration it was made from.
     pub fn config(&self) -> &Config {
         &self.config

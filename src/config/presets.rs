@@ -113,7 +113,7 @@ mod tests {
             assert_eq!(config.encoder.max_len, row.max_len, "{name}");
             assert_eq!(config.index.n_clusters, Some(row.n_clusters), "{name}");
             assert_eq!(config.index.alpha, row.alpha, "{name}");
-            let epochs = [config.stage1.epochs, config.stage2.epochs];
+            let epochs = [&config.stage1, &config.stage2].map(|stage| stage.epochs.unwrap());
             assert_eq!(
                 epochs,
                 [row.epochs / 3, row.epochs - row.epochs / 3],

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::elements::{
     EdgeStart, Pooling, Positives, RankerLoss, RankerNegatives, Reduction, SecondMoments, SizeRule,
 };
-use super::{Config, FinalScoreKind, LabelTexts};
+use super::{Config, FinalScoreKind, LabelTexts, Refit};
 
 /// The recipe of a training: everything that the method leaves open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, DocumentedFields)]
@@ -110,8 +110,8 @@ recipes! {
         /// Cosine from which points are near duplicates.
         near_duplicates: f32                      = 0.6,            2.0,            2.0;
             set by hold_out.near_duplicates;
-        /// Whether members are trained again on all points.
-        refit: bool                               = true,           false,          false;
+        /// The part that is trained again on all points.
+        refit: Refit                              = Refit::Auto,    Refit::Nothing, Refit::Nothing;
             set by hold_out.refit;
         /// Whether labels are also learned from their names.
         label_texts: LabelTexts                   = LabelTexts::Auto, LabelTexts::Off, LabelTexts::Off;

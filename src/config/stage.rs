@@ -78,11 +78,13 @@ impl RatesConfig {
 }
 
 /// One training stage.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, DocumentedFields)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, DocumentedFields)]
+#[serde(deny_unknown_fields, default)]
 pub struct StageConfig {
-    /// Passes over the training points.
-    pub epochs: usize,
+    /// Passes over the training points; unset: 2 in stage 1, and in stage 2 as many as the ranker and the final score leave
+    /// to the network, 4, or 14 where it stands alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epochs: Option<usize>,
 }
 
 /// A stage as it is trained.

@@ -61,8 +61,8 @@ impl Config {
         check_rate("rates.labels", rates.labels, POSITIVE)?;
         check_rate("rates.clusters", rates.clusters, POSITIVE)?;
         check_rate("rates.edges", rates.edges.unwrap_or(rates.labels), 0.0)?;
-        check("stage1.epochs", self.stage1.epochs, 0..=MAX_EPOCHS)?;
-        check("stage2.epochs", self.stage2.epochs, 0..=MAX_EPOCHS)?;
+        check_set("stage1.epochs", self.stage1.epochs, 0..=MAX_EPOCHS)?;
+        check_set("stage2.epochs", self.stage2.epochs, 0..=MAX_EPOCHS)?;
         // TOML has no larger integers.
         check("train.seed", train.seed, 0..=i64::MAX as u64)?;
         // A step counts its points in 16 bits.

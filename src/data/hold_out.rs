@@ -5,12 +5,10 @@
 //! points cannot know how much to trust them. For its data they are set aside for every other point only.
 
 use super::near_duplicates::NearDuplicates;
-use crate::config::{Config, HoldOutConfig, Recipe};
+use crate::config::{Config, Recipe};
 use crate::matrix::CsrMatrix;
 use crate::random::Random;
 
-/// Share of all points held out at most.
-const MAX_SHARE: f32 = 0.1;
 /// Training points that every label keeps, if it has them.
 const MIN_POINTS_PER_LABEL: usize = 1;
 
@@ -35,15 +33,9 @@ pub(crate) enum Alone {
 }
 
 impl HoldOut {
-    /// Upper bound of the points held out of `n_points`.
-    pub(crate) fn most_points(n_points: usize, config: &HoldOutConfig) -> usize {
-        let share = (f64::from(MAX_SHARE) * n_points as f64) as usize;
-        config.n_points.min(share)
-    }
-
     /// Visits the points of `labels` (N×L) in random order and holds out each if all labels can do without it and those
-    /// of its near duplicates among `features` (N×V) that are set aside, until min(`n_points`, [`MAX_SHARE`]·N) are
-    /// held out, as many as [`MAX_SHARE`]·N are set aside, or none is left.
+    /// of its near duplicates among `features` (N×V) that are set aside, until min(`n_points`, a tenth of all) are
+    /// held out, as many as a tenth of all are set aside, or none is left.
     ///
     /// Points with many labels can be held out less often than others. So that those held out have as many labels as
     /// the rest, each number of labels has its share of them; fewer are held out where it cannot be filled.
@@ -58,8 +50,8 @@ impl HoldOut {
     ) -> HoldOut {
         let near_duplicates = Recipe::of(config).near_duplicates;
         let n_points = labels.n_rows();
-        let share = (f64::from(MAX_SHARE) * n_points as f64) as usize;
-        let wanted = HoldOut::most_points(n_points, &config.hold_out);
+        let share = n_points / 10;
+        let wanted = config.hold_out.most_points(n_points);
         let mut n_training = vec![0usize; labels.n_cols()];
         for &label in labels.indices() {
             n_training[label as usize] += 1;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Config, LearningRates, StagePlan};
+use crate::config::{LearningRates, Plan, StagePlan};
 use crate::events::{Event, Phase};
 use crate::optim::Schedule;
 
@@ -98,7 +98,7 @@ pub(crate) struct RatePoint {
 }
 
 /// The learning rates at `n_samples` evenly spaced times of each stage.
-pub(crate) fn rates_by_epoch(config: &Config, n_samples: usize) -> Vec<StageRates> {
+pub(crate) fn rates_by_epoch(plan: &Plan, n_samples: usize) -> Vec<StageRates> {
     let sample = |(name, stage): (&'static str, StagePlan)| {
         let schedule = Schedule::new(n_samples);
         let points = (0..n_samples).map(|step| {
@@ -122,7 +122,7 @@ pub(crate) fn rates_by_epoch(config: &Config, n_samples: usize) -> Vec<StageRate
     };
     ["stage 1", "stage 2"]
         .into_iter()
-        .zip(config.stages())
+        .zip(plan.stages())
         .map(sample)
         .collect()
 }

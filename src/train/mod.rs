@@ -174,7 +174,7 @@ pub(crate) fn train_from(
         rows: &rows,
         observer,
     };
-    let stages = plan.config().stages();
+    let stages = plan.stages();
     if state.position.phase == Phase::Stage1 {
         stage.run(&stages[0], &mut state, keep)?;
         if stages.len() == 1 {

@@ -8,7 +8,6 @@ use crate::candidates::{Examples, MAX_ADDED};
 use crate::classifiers::{CoarseRows, LabelClassifiers};
 use crate::clustering;
 use crate::config::{EdgeStart, FinalScoreKind, IndexMode, Plan, RankerNegatives};
-use crate::data::HoldOut;
 use crate::encoder::{BagEncoder, EncoderSizes};
 use crate::events::POINTS_PER_EVENT;
 use crate::features::{Pairs, Vectorizer};
@@ -264,7 +263,7 @@ impl<'a> Estimator<'a> {
             return 0;
         }
         let most = counts.n_labels.min(config.ranker.n_candidates + MAX_ADDED);
-        let n_points = HoldOut::most_points(counts.n_points, &config.hold_out);
+        let n_points = config.hold_out.most_points(counts.n_points);
         // Half of the entries are a copy.
         let neighbours = Neighbours::n_bytes(sizes.n_feature_entries / 2, sizes.n_label_entries);
         let examples = Examples::n_bytes(n_points * most);

@@ -4,11 +4,11 @@
 
 use super::members::MemberRun;
 use super::prepare::{Features, PreparedTraining};
-use super::rerank::{FittedCalibration, calibrate, find_neighbours};
+use super::rerank::{FittedCalibration, calibrate, find_neighbours, train_ranker};
 use super::split::{LabelPoints, LabelledPoints, Pass, TrainingSplit, count_labels};
 use crate::candidates::{Knowledge, Member};
-use crate::communicator::Communicator;
-use crate::config::{FinalScoreKind, Plan};
+use crate::communicator::{Communicator, SingleProcess};
+use crate::config::{FinalScoreKind, Plan, Refit};
 use crate::data::{DataSummary, Dataset};
 use crate::encoder::EncoderOrigin;
 use crate::error::Result;
@@ -92,13 +92,28 @@ impl<'a, S: MemberStore> Run<'a, S> {
         Ok(Some(fitted))
     }
 
-    /// The members trained again on all points, if some were held out of the first pass and that is asked for.
+    /// The members trained again on all points, if some were held out of the first pass, as far as that is asked for.
     fn refit(&mut self, members: Vec<Member>) -> Result<Vec<Member>> {
-        if self.split.n_passes() == 1 {
-            return Ok(members);
+        match self.split.refit {
+            Refit::Nothing => Ok(members),
+            Refit::Everything => {
+                drop(members);
+                self.members(Pass::Again)
+            }
+            Refit::Auto | Refit::Ranker => self.rank_again(members),
         }
-        drop(members);
-        self.members(Pass::Again)
+    }
+
+    /// The members with rankers trained on all points, by the first process alone.
+    fn rank_again(&self, mut members: Vec<Member>) -> Result<Vec<Member>> {
+        for (number, member) in members.iter_mut().enumerate() {
+            if member.ranker.take().is_some() {
+                let plan = self.plan.of_member(number);
+                let points = self.split.all();
+                member.ranker = train_ranker(member, points, &plan, self.observer, &SingleProcess)?;
+            }
+        }
+        Ok(members)
     }
 
     fn predictor(
@@ -145,7 +160,7 @@ impl<'a, S> Run<'a, S> {
     /// Divides the points into those that train and those that are held out; nothing is trained yet.
     pub(super) fn split(features: Features<'a>, store: &'a mut S) -> Self {
         let labels = features.data.labels();
-        let mut split = TrainingSplit::choose(features.points, labels, features.plan.config());
+        let mut split = TrainingSplit::choose(features.points, labels, &features.plan);
         let names = features.label_texts.map(|texts| {
             split.add(&LabelPoints::new(&texts));
             Names::new(texts.features)

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::config::{Config, Recipe};
+use crate::config::{Plan, Refit};
 use crate::data::{Alone, HoldOut};
 use crate::events::Event;
 use crate::features::PointSet;
@@ -41,15 +41,15 @@ pub(super) struct TrainingSplit<'a> {
     pub(super) held_out: Option<HeldOut<'a>>,
     /// All points, if some were held out.
     all: Option<LabelledPoints<'a>>,
-    /// Whether members are trained again on all points once calibration is done.
-    refits: bool,
+    /// The part of the members that is trained again on all points once calibration is done.
+    pub(super) refit: Refit,
     /// The event to emit if calibration is asked for but has too few points.
     pub(super) skipped: Option<Event>,
 }
 
 impl<'a> TrainingSplit<'a> {
     /// Divides the points; the same for all members.
-    pub(super) fn choose(points: PointSet, labels: &'a CsrMatrix, config: &Config) -> Self {
+    pub(super) fn choose(points: PointSet, labels: &'a CsrMatrix, plan: &Plan) -> Self {
         let mut split = TrainingSplit {
             train: LabelledPoints {
                 n_texts: points.len(),
@@ -58,10 +58,10 @@ impl<'a> TrainingSplit<'a> {
             },
             held_out: None,
             all: None,
-            refits: false,
+            refit: Refit::Nothing,
             skipped: None,
         };
-        let recipe = Recipe::of(config);
+        let (config, recipe) = (plan.config(), plan.recipe());
         if !recipe.final_score.is_fitted() {
             return split;
         }
@@ -75,7 +75,7 @@ impl<'a> TrainingSplit<'a> {
         let train = split.train.select(&chosen.train);
         split.held_out = Some(HeldOut(split.train.select(&chosen.held_out)));
         split.all = Some(std::mem::replace(&mut split.train, train));
-        split.refits = recipe.refit;
+        split.refit = plan.refit();
         split
     }
 
@@ -88,9 +88,9 @@ impl<'a> TrainingSplit<'a> {
         }
     }
 
-    /// How often the members are trained.
+    /// How often the networks of the members are trained.
     pub(super) fn n_passes(&self) -> usize {
-        1 + usize::from(self.refits)
+        1 + usize::from(self.refit == Refit::Everything)
     }
 
     /// All points, held out or not.
@@ -106,13 +106,12 @@ impl<'a> TrainingSplit<'a> {
         }
     }
 
-    /// The points that the final members are trained on.
+    /// The points that the final rankers are trained on.
     pub(super) fn final_points(&self) -> &LabelledPoints<'a> {
-        self.points(if self.refits {
-            Pass::Again
-        } else {
-            Pass::First
-        })
+        match self.refit {
+            Refit::Nothing => &self.train,
+            _ => self.all(),
+        }
     }
 }
 
@@ -201,6 +200,7 @@ pub(super) fn count_labels(labels: &CsrMatrix, n_points: usize) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Config, DataCounts};
 
     #[test]
     fn half_of_the_near_duplicates_of_held_out_points_train() {
@@ -212,7 +212,14 @@ mod tests {
         }
         let points = PointSet::of_features(words.finish(1000).unwrap());
         let labels = labels.finish(10).unwrap();
-        let split = TrainingSplit::choose(points, &labels, &Config::default());
+        let counts = DataCounts {
+            n_points: 2000,
+            n_labels: 10,
+            n_features: 1000,
+            n_pairs: 0,
+        };
+        let plan = Config::default().resolve(counts).unwrap();
+        let split = TrainingSplit::choose(points, &labels, &plan);
         assert_eq!(split.held_out.unwrap().points().len(), 200);
         // A near duplicate that may train can be held out itself.
         let n_set_aside = 2000 - 200 - split.train.points.len();

@@ -3,7 +3,8 @@
 use super::memory::{self, DataSizes, MemoryEstimate};
 use super::prepare::PreparedTraining;
 use super::split::LabelPoints;
-use crate::data::{Dataset, HoldOut, Texts};
+use crate::config::Refit;
+use crate::data::{Dataset, Texts};
 use crate::encoder::EncoderSizes;
 use crate::matrix::CsrMatrix;
 use crate::train::points_per_epoch;
@@ -13,9 +14,9 @@ use crate::train::points_per_epoch;
 pub struct Workload {
     /// Points that an epoch visits if all of them train: texts, and some of the label texts.
     pub points_per_epoch: usize,
-    /// How often each member is trained: again on all points if some are held out at first, which is assumed of data
-    /// that has enough of them.
-    pub n_passes: usize,
+    /// The part of each member that is trained again on all points, if some are held out at first, which is assumed of
+    /// data that has enough of them.
+    pub refit: Refit,
     /// Whether labels are learned from their names, or from what else is known about them.
     pub learns_label_texts: bool,
     /// Parameters of the transformer, if there is one.
@@ -30,13 +31,16 @@ impl PreparedTraining<'_> {
         let n_points = self.plan.counts().n_points;
         let label_texts = self.label_texts.as_ref().map(LabelPoints::labels_of);
         let n_label_texts = label_texts.map_or(0, |labels| labels.len());
-        let (hold_out, recipe) = (&self.plan.config().hold_out, self.plan.recipe());
-        let n_held_out = HoldOut::most_points(n_points, hold_out);
-        let is_calibrated =
-            recipe.final_score.is_fitted() && hold_out.min_points.max(1) <= n_held_out;
+        let hold_out = &self.plan.config().hold_out;
+        let is_calibrated = self.plan.recipe().final_score.is_fitted()
+            && hold_out.min_points.max(1) <= hold_out.most_points(n_points);
         Workload {
             points_per_epoch: points_per_epoch(n_points, n_label_texts),
-            n_passes: 1 + usize::from(is_calibrated && recipe.refit),
+            refit: if is_calibrated {
+                self.plan.refit()
+            } else {
+                Refit::Nothing
+            },
             learns_label_texts: self.label_texts.is_some(),
             n_transformer_parameters: self.transformer_sizes(0, 1).map(|sizes| sizes.n_parameters),
             transformer_flops: self.transformer_flops(),

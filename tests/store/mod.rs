@@ -61,7 +61,7 @@ fn config() -> Config {
         [ablation]
         ranker_embedding = true
         [hold_out]
-        refit = false
+        refit = 'nothing'
         n_points = 6
         near_duplicates = 2.0
         min_points = 5

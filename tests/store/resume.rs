@@ -400,7 +400,7 @@ fn a_snapshot_that_cannot_be_written_leaves_the_one_before() {
 #[test]
 fn an_ensemble_killed_at_any_time_keeps_its_finished_members_and_ends_in_the_same_bytes() {
     let two = config().with_value("ensemble.members=2").unwrap();
-    let two = two.with_value("hold_out.refit=true").unwrap();
+    let two = two.with_value("hold_out.refit=everything").unwrap();
     let train_two = |directory: &Path, how: How, observer: &dyn Observer| {
         let trainer = how(Trainer::new(two.clone()).observer(observer));
         trainer.train_to(directory, &dataset(120)).unwrap();

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use elias::config::Plan;
 use elias::internals::{CheckpointTimes, PhaseTime, TrainingTimes, size};
 use elias::{Config, Event, Observer, Phase};
 use indicatif::ProgressBar;
@@ -24,8 +25,6 @@ pub(crate) struct TrainingProgress {
     interrupt: Interrupt,
     /// Members of the ensemble.
     n_ensemble: usize,
-    /// Epochs of each stage.
-    n_epochs: Vec<usize>,
     state: Mutex<State>,
 }
 
@@ -39,6 +38,8 @@ struct State {
     n_points: usize,
     /// Which of several trainings is running, and why: `2/2 on all points, `.
     run: String,
+    /// Epochs of each stage, once there is a plan.
+    n_epochs: Vec<usize>,
     time_left: TimeLeft,
     bar: Option<ProgressBar>,
     times: Vec<PhaseTime>,
@@ -48,12 +49,10 @@ struct State {
 impl TrainingProgress {
     pub(crate) fn new(console: &Console, config: &Config, interrupt: Interrupt) -> Self {
         let now = Instant::now();
-        let n_epochs: Vec<usize> = config.stages().iter().map(|stage| stage.epochs).collect();
         TrainingProgress {
             console: *console,
             interrupt,
             n_ensemble: config.ensemble.members,
-            n_epochs: n_epochs.clone(),
             state: Mutex::new(State {
                 phase: None,
                 phase_started: now,
@@ -62,12 +61,20 @@ impl TrainingProgress {
                 n_skipped: None,
                 n_points: 0,
                 run: String::new(),
-                time_left: TimeLeft::new(n_epochs),
+                n_epochs: Vec::new(),
+                time_left: TimeLeft::new(Vec::new()),
                 bar: None,
                 times: Vec::new(),
                 checkpoints: CheckpointTimes::default(),
             }),
         }
+    }
+
+    /// Takes note of how long the stages of a plan are.
+    pub(crate) fn expect(&self, plan: &Plan) {
+        let state = &mut *self.lock();
+        state.n_epochs = plan.stages().iter().map(|stage| stage.epochs).collect();
+        state.time_left = TimeLeft::new(state.n_epochs.clone());
     }
 
     /// Ends the last phase and removes its bar.
@@ -123,7 +130,8 @@ impl TrainingProgress {
                 ..
             } => {
                 state.last_line = Instant::now();
-                let n_epochs = self.n_epochs[usize::from(phase == Phase::Stage2)];
+                let n_epochs = state.n_epochs.get(usize::from(phase == Phase::Stage2));
+                let n_epochs = n_epochs.copied().unwrap_or(epoch);
                 let line = format!(
                     "{} epoch {epoch}/{n_epochs}: loss {loss:.3}, {labels_scored:.0} labels per point, {}",
                     phase.name(),

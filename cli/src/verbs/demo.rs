@@ -72,7 +72,7 @@ impl Demo {
         let mut config = Config::default();
         config.train.seed = self.seed;
         if let Some(epochs) = self.epochs {
-            (config.stage1.epochs, config.stage2.epochs) = (epochs, epochs);
+            (config.stage1.epochs, config.stage2.epochs) = (Some(epochs), Some(epochs));
         }
         train_with(config, train, console, Interrupt::listen(console)?)
     }
@@ -86,7 +86,11 @@ pub(crate) fn train_with(
     interrupt: Interrupt,
 ) -> anyhow::Result<Predictor> {
     let progress = TrainingProgress::new(console, &config, interrupt);
-    let trained = Trainer::new(config).observer(&progress).train(train);
+    let trainer = Trainer::new(config).observer(&progress);
+    let trained = trainer.prepare(train).and_then(|prepared| {
+        progress.expect(prepared.plan());
+        prepared.train()
+    });
     progress.finish();
     unless_stopped(trained, "stopped")
 }

@@ -116,6 +116,7 @@ impl Train {
         let prepared = trainer.prepare(&train);
         progress.finish();
         let prepared = prepared?;
+        progress.expect(prepared.plan());
         let estimate = prepared.peak_memory(rayon::current_num_threads());
         if self.dry_run && process.is_first() {
             plan::write(&mut std::io::stdout().lock(), &prepared, &estimate)?;

@@ -368,12 +368,16 @@ pub(super) fn losses(data: &ReportData) -> Vec<String> {
 
 /// Learning rates over both stages.
 pub(super) fn rates(data: &ReportData) -> String {
-    let config = data.description.plan.config();
-    let stages = rates_by_epoch(config, 40);
-    let first = config.stage1.epochs as f64;
+    let plan = &data.description.plan;
+    let stages = rates_by_epoch(plan, 40);
+    let epochs: Vec<f64> = plan
+        .stages()
+        .iter()
+        .map(|stage| stage.epochs as f64)
+        .collect();
     let all: Vec<(f64, [f32; 3])> = stages
         .iter()
-        .zip([0.0, first])
+        .zip([0.0, epochs[0]])
         .flat_map(|(stage, start)| {
             let points = stage.points.iter();
             points.map(move |point| (start + point.epoch, point.rates))
@@ -386,15 +390,7 @@ pub(super) fn rates(data: &ReportData) -> String {
         .fold(0f32, f32::max);
     let mut plot = Plot::new(
         "learning rates",
-        Axis::linear(
-            "epoch, stage 1 then stage 2",
-            0.0,
-            config
-                .stages()
-                .iter()
-                .map(|stage| stage.epochs as f64)
-                .sum(),
-        ),
+        Axis::linear("epoch, stage 1 then stage 2", 0.0, epochs.iter().sum()),
         Axis::linear("learning rate", 0.0, f64::from(most)),
     );
     for (at, name) in ["encoder", "labels and edges", "clusters"]

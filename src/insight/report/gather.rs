@@ -178,7 +178,7 @@ impl Gatherer<'_> {
     fn measure_fixed(&self, model: &Path, predictor: &Predictor) -> Result<StageFigures> {
         let fixed = Predictor::load(model)?;
         let epochs = |predictor: &Predictor| {
-            let stages = predictor.plan().config().stages().into_iter();
+            let stages = predictor.plan().stages().into_iter();
             stages.map(|stage| stage.epochs).sum::<usize>()
         };
         let differs = |problem: String| {

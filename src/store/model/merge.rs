@@ -124,7 +124,7 @@ fn check_frequencies(path: &std::path::Path, model: &PredictorParts) -> Result<(
         return Ok(());
     }
     let problem =
-        "it was not trained on all points: train models to merge with hold_out.refit = true";
+        "it was not trained on all points: train models to merge with hold_out.refit = ranker";
     Err(bad(path.into(), problem.into()))
 }
 

@@ -148,7 +148,10 @@ impl BenchSweep {
         let directory = self.out.join(directory_name(settings));
         let started = Instant::now();
         let trainer = Trainer::new(config).observer(progress).resume();
-        let trained = trainer.train_to(&directory, &data.train);
+        let trained = trainer.prepare(&data.train).and_then(|prepared| {
+            progress.expect(prepared.plan());
+            prepared.train_to(&directory)
+        });
         progress.finish();
         let predictor = unless_stopped(trained, "stopped; the same command continues")?;
         let seconds = started.elapsed().as_secs_f64();

@@ -58,7 +58,7 @@ impl BenchTrain {
             return Err(Misuse(problem).into());
         }
         let mut base = Config::default();
-        (base.stage1.epochs, base.stage2.epochs) = (1, 2);
+        (base.stage1.epochs, base.stage2.epochs) = (Some(1), Some(2));
         let config = self.settings.over(base)?;
         let data = read(self.data.as_deref(), Part::Train, console)?;
         let counted = process.communicator().map(Counted::new);
