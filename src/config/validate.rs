@@ -193,6 +193,8 @@ mod tests {
             features.max_features = 1
             encoder = { projection = 1, trained_layers = 1 }
             rates.edges = 1.0
+            stage1.epochs = 1
+            stage2.epochs = 1
             hold_out.near_duplicates = 1.0
             [ablation]
             weight_decay = 1.0
