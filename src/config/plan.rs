@@ -175,7 +175,7 @@ impl Plan {
             && hold_out.min_points.max(1) <= n_held_out
     }
 
-    /// What is trained again on all points, once the final score is fitted.
+    /// The part that is trained again on all points, once the final score is fitted.
     pub fn refit(&self) -> Refit {
         match self.recipe.refit {
             Refit::Auto if self.counts.n_points <= MAX_POINTS_TO_TRAIN_AGAIN => Refit::Everything,

@@ -111,7 +111,7 @@ fn the_manifest_alone_tells_what_the_model_is() {
 #[test]
 fn history_and_data_summary_travel_with_the_model() {
     let (data, validation) = (dataset(120), dataset(40));
-    let two = ["ensemble.members=2", "hold_out.refit=true"].iter();
+    let two = ["ensemble.members=2", "hold_out.refit=everything"].iter();
     let two = two.fold(config(), |config, one| config.with_value(one).unwrap());
     let trained = Trainer::new(two).validation(&validation).train(&data);
     let trained = trained.unwrap();
