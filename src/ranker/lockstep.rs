@@ -40,6 +40,12 @@ impl Violations {
 }
 
 impl LockstepSolver {
+    /// Bytes for so many rows of so many words.
+    pub(super) fn n_bytes(n_rows: usize, n_words: usize) -> usize {
+        let per_row = size_of::<Lanes>() + size_of::<u16>() + size_of::<u32>();
+        n_rows * per_row + n_words * size_of::<Lanes>()
+    }
+
     /// Trains on rows; `positives` has the rows of each label, at most [`LANES`].
     pub(super) fn solve<'p>(
         &mut self,

@@ -5,6 +5,7 @@
 //! candidates. Embedding weights are a dense matrix, since few of them are small.
 
 use super::ClusterTree;
+use super::lockstep::LockstepSolver;
 use crate::config::RankerLoss;
 use crate::error::{Error, Result};
 use crate::ids::LabelId;
@@ -53,6 +54,11 @@ impl Ranker {
     /// Bytes of the points of each label and of each cluster while it is trained, with so many labels of points.
     pub(crate) fn n_point_bytes(n_label_entries: usize) -> usize {
         24 * n_label_entries
+    }
+
+    /// Bytes of a thread that trains the highest clusters, which have all points.
+    pub(crate) fn n_scratch_bytes(n_points: usize, n_words: usize) -> usize {
+        LockstepSolver::n_bytes(n_points, n_words)
     }
 
     /// A ranker from its parts.

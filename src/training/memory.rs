@@ -233,7 +233,8 @@ impl<'a> Estimator<'a> {
         let (negatives, of_clusters) = match recipe.ranker_negatives {
             // Clusters have between half as many weights as labels, and as many.
             RankerNegatives::Clusters => (
-                Ranker::n_point_bytes(sizes.n_label_entries),
+                Ranker::n_point_bytes(sizes.n_label_entries)
+                    + sizes.n_threads * self.ranker_scratch(),
                 Ranker::n_bytes(0, sizes.n_centroid_entries, 0) * 3 / 4,
             ),
             RankerNegatives::Candidates => (CandidateLists::n_bytes(n_candidates), 0),
@@ -255,6 +256,11 @@ impl<'a> Estimator<'a> {
             training: self.coarse() + negatives + embeddings + terms + own_weights + weights,
             weights,
         }
+    }
+
+    fn ranker_scratch(&self) -> usize {
+        let counts = self.plan.counts();
+        Ranker::n_scratch_bytes(counts.n_points, counts.n_features + counts.n_pairs)
     }
 
     fn final_scorer(&self, ranker_weights: usize) -> usize {
