@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# Tests the service against its own description: schemathesis makes up requests, valid and not, and checks every answer.
+# Tests the service against its own description: the description is valid, clients that are generated from it work, and
+# schemathesis makes up requests, valid and not, and checks every answer.
 #     server/test.sh [SCHEMATHESIS ARGUMENT ...]
 # Needs target/release/elias; the environment and a small model are kept in target/schemathesis.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 environment=target/schemathesis
-if [ ! -e "$environment/ready" ]; then
+packages=("schemathesis==4.*" "openapi-spec-validator==0.9.*" "openapi-python-client==0.29.*")
+if [ "$(cat "$environment/packages" 2>/dev/null)" != "${packages[*]}" ]; then
     python3 -m venv --clear "$environment"
-    "$environment/bin/pip" install --quiet --disable-pip-version-check "schemathesis==4.*"
-    touch "$environment/ready"
+    "$environment/bin/pip" install --quiet --disable-pip-version-check "${packages[@]}"
+    echo "${packages[*]}" >"$environment/packages"
 fi
 elias=target/release/elias
 [ -x "$elias" ] || cargo build --release -p elias-cli
@@ -33,6 +35,7 @@ until grep -q '^listening on' "$log"; do
     sleep 0.1
 done
 url=$(sed -n 's/^listening on //p' "$log")
+server/client-tests/run.sh "$url" "$environment/bin/python"
 cd "$environment"
 bin/schemathesis run "$url/openapi.json" --max-examples 100 --seed 1 --generation-database none \
     --request-timeout 20 --no-color "$@"

@@ -315,30 +315,3 @@ fn few_files_are_told_of_and_leave_room_for_some_connections() {
         "{line}"
     );
 }
-
-#[cfg(target_os = "linux")]
-#[test]
-fn many_signals_to_load_again_are_merged() {
-    let (_dir, _, model) = trained();
-    let server = Server::start(&[model.to_str().unwrap()], &[]);
-    let threads = || {
-        let tasks = format!("/proc/{}/task", server.child.id());
-        std::fs::read_dir(tasks).unwrap().count()
-    };
-    let mut most = 0;
-    for _ in 0..20 {
-        let id = server.child.id().to_string();
-        let script = format!("for n in 1 2 3 4 5 6 7 8 9 10; do kill -HUP {id}; done");
-        assert!(
-            Command::new("sh")
-                .args(["-c", &script])
-                .status()
-                .unwrap()
-                .success()
-        );
-        most = most.max(threads());
-    }
-    // One per core and a few more; each signal had a thread of its own.
-    assert!(most < 48, "{most} threads");
-    assert!(names(&server.predict("fast car red")).contains(&"vehicle"));
-}

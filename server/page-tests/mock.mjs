@@ -16,6 +16,12 @@ class Refusal extends Error {
   }
 }
 
+const ORDERS = {
+  id: () => 0,
+  name: (a, b) => (a.label.toLowerCase() < b.label.toLowerCase() ? -1 : 1),
+  count: (a, b) => b.n_points - a.n_points,
+};
+
 let model;
 
 // Options: `key`, `names` of the models (those after the first have no probabilities), `limits`,
@@ -75,12 +81,14 @@ function route(path, method, query, body, { names, name, hasProbabilities, limit
   if (kind === "labels" && id === undefined) {
     const found = model.names.map((label, i) => ({ id: i, label, n_points: model.members[i].length }))
       .filter(({ label }) => label.toLowerCase().includes(wanted));
+    found.sort(ORDERS[query.get("sort") ?? "id"]);
     return { model: name, total: found.length, labels: found.slice(offset, offset + limit) };
   }
   if (kind === "labels" && model.names[id] !== undefined) {
     return {
       id: Number(id), label: model.names[id], n_points: model.members[id].length, clusters: model.clustersOf(Number(id)),
-      words: model.wordsFor(Number(id)).slice(0, 20), examples: model.members[id].slice(0, 5).map((point) => ({ point, text: null })),
+      words: model.wordsFor(Number(id)).slice(0, 20),
+      examples: model.members[id].slice(0, 5).map((point) => ({ point, words: Array.from(model.rows[point].keys()).slice(0, 12) })),
     };
   }
   if (kind === "clusters" && id === undefined) {

@@ -173,6 +173,13 @@ describe("addresses and numbers", () => {
 
   test("numbers are written as people read them", () => {
     assert.deepEqual([0, 0.0004, 0.034, 0.48, 0.9999, 1].map(percent), ["0%", "< 0.1%", "3.4%", "48%", "> 99.9%", "100%"]);
+    const shares = Array.from({ length: 100_001 }, (_, i) => i / 100_000);
+    const size = (words) => Number(words.replace(/[<>%\s]/g, "")) + (words.startsWith(">") ? 0.01 : words.startsWith("<") ? -0.01 : 0);
+    for (let i = 1; i < shares.length; i += 1) {
+      const [less, more] = [percent(shares[i - 1]), percent(shares[i])];
+      assert.ok(size(less) <= size(more), `${less} ${more}`);
+      assert.equal(more === "100%", shares[i] === 1);
+    }
     assert.deepEqual([0.5, 0.0041, -0.2, null].map(score), ["0.500", "0.0041", "−0.200", "–"]);
     assert.deepEqual([1.2, -0.03].map(signed), ["+1.20", "−0.030"]);
     assert.equal(count(10000, "text"), "10,000 texts");
@@ -253,6 +260,8 @@ describe("a run of many texts", () => {
       ["y", "b", null, null, null, null, null],
       ["z", "c", null, null, null, null, "no"],
     ]);
+    const shown = tableOf(rows, results, (label) => label.score > 0.6);
+    assert.deepEqual(shown[1], ["x", "a", null, null, null, null, null]);
     assert.deepEqual(tableOf([{ id: null, text: "a" }], [{ labels: [] }])[0], ["row", "text", "rank", "label", "score", "probability"]);
   });
 });

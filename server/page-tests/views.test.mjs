@@ -39,6 +39,43 @@ test("the threshold hides answers and the number asks for more", () => withPage(
   await page.getByText(/below the threshold/).waitFor();
 }));
 
+test("a number that makes no sense says what is expected, and changes nothing", () => withPage({}, async (page) => {
+  await ask(page, TEXT);
+  const shown = await page.locator(".answer").count();
+  const k = page.getByLabel("Maximum answers");
+  for (const typed of ["0", "101", "2.5", "-1", ""]) {
+    await k.fill(typed);
+    await page.getByText("A whole number from 1 to 100").waitFor();
+    assert.notEqual(await k.getAttribute("aria-invalid"), null);
+    assert.equal(await page.locator(".answer").count(), shown);
+  }
+  await k.fill("3");
+  await page.waitForFunction(() => document.querySelectorAll(".answer").length === 3);
+  assert.equal(await page.getByText("A whole number").count(), 0);
+  assert.equal(await k.getAttribute("aria-invalid"), null);
+}));
+
+test("the start has texts to try", () => withPage({}, async (page) => {
+  const example = page.locator(".empty button").first();
+  const text = await example.textContent();
+  await example.click();
+  await page.locator(".answer").first().waitFor();
+  assert.equal(await textBox(page).inputValue(), text);
+  const expected = await api("v1/predict", { text });
+  assert.deepEqual(await shownAnswers(page), expected.labels.map((label) => label.label));
+}));
+
+test("the reasons say when there is more below", () => withPage({ width: 1280, height: 700 }, async (page) => {
+  await ask(page, TEXT);
+  await page.locator(".answer").first().click();
+  await page.locator(".why-side.more .why .sources").waitFor();
+  await page.locator(".why-side").evaluate((one) => one.scrollTo(0, one.scrollHeight));
+  await page.locator(".why-side:not(.more)").waitFor();
+  await page.locator(".answer").first().click();
+  await page.locator(".why-hint").waitFor();
+  assert.equal(await page.locator(".why-side.more").count(), 0);
+}));
+
 test("an address brings back text, settings and reasons", () => withPage({}, async (page, context) => {
   await ask(page, TEXT);
   await page.getByLabel("Maximum answers").fill("7");
@@ -115,6 +152,34 @@ test("labels are searched, paged and opened", () => withPage({ hash: "#/labels" 
   await page.getByRole("heading", { name: `Cluster ${details.clusters[0].cluster}`, level: 1 }).waitFor();
 }));
 
+test("lists are sorted by the head of a column", () => withPage({ hash: "#/labels" }, async (page) => {
+  const names = () => page.locator("td.name").allTextContents();
+  for (const [head, sort, order] of [["Training examples", "count", "descending"], ["Label", "name", "ascending"]]) {
+    await page.locator("th a", { hasText: head }).click();
+    await page.locator(`th[aria-sort=${order}]`, { hasText: head }).waitFor();
+    const { labels } = await api(`v1/labels?limit=50&sort=${sort}`);
+    assert.deepEqual(await names(), labels.map((label) => label.label));
+  }
+  const sorted = await names();
+  await page.getByRole("link", { name: "Next" }).click();
+  await page.waitForFunction((old) => document.querySelector("td.name")?.textContent !== old, sorted[0]);
+  const { labels } = await api("v1/labels?limit=50&offset=50&sort=name");
+  assert.deepEqual(await names(), labels.map((label) => label.label));
+  await page.locator("th a", { hasText: "Label" }).click();
+  const first = await api("v1/labels?limit=1");
+  await page.waitForFunction((name) => document.querySelector("td.name")?.textContent === name, first.labels[0].label);
+}));
+
+test("a label shows the words of its examples, which are a text to try", () => withPage({ hash: "#/labels/0" }, async (page) => {
+  const { examples } = await api("v1/labels/0");
+  const links = page.locator(".examples a");
+  await links.first().waitFor();
+  assert.deepEqual(await links.allTextContents(), examples.map(({ words }) => words.join(" · ")));
+  await links.first().click();
+  await page.locator(".answer").first().waitFor();
+  assert.equal(await textBox(page).inputValue(), examples[0].words.join(" "));
+}));
+
 test("clusters lead to their labels", () => withPage({ hash: "#/clusters" }, async (page) => {
   await page.locator("td a").first().click();
   await page.locator(".scored").waitFor();
@@ -162,6 +227,30 @@ test("a dropped JSON Lines file and pasted lines are taken", () => withPage({ ha
   await page.getByText("3 of 3 texts.").waitFor();
   const file = await download(page);
   assert.match(file.text, /^\ufeffrow,text,rank/);
+}));
+
+test("the threshold of a finished run can be changed, ids stay whole", () => withPage({ hash: "#/batch", width: 1280 }, async (page) => {
+  const texts = ["png images", "fonts for Arabic", "mail server"];
+  const rows = texts.map((text, i) => `record-2026-00${i},"${text} ${"and more words ".repeat(20)}"`);
+  await startBatch(page, `id,text\n${rows.join("\n")}`);
+  await page.getByText("3 of 3 texts.").waitFor();
+  const id = page.locator("td.id bdi").first();
+  assert.ok((await id.boundingBox()).height < 30);
+  const chips = page.locator("tbody .chip");
+  const all = await chips.count();
+  const { labels } = await api("v1/predict", { text: `png images ${"and more words ".repeat(20)}` });
+  const value = (label) => label.probability ?? label.score;
+  const threshold = page.getByLabel("Threshold (0 to 1)");
+  await threshold.fill(String(value(labels[0]) + 0.001));
+  await page.getByText("no answer above the threshold").first().waitFor();
+  assert.ok(await chips.count() < all);
+  const above = parseCsv((await download(page)).text).slice(1).map((row) => row.fields);
+  assert.deepEqual(above.filter((row) => row[2] !== "" && Number(row[5] || row[4]) <= value(labels[0])), []);
+  assert.deepEqual(new Set(above.map((row) => row[0])).size, 3);
+  await threshold.fill("2");
+  await page.getByText("A number from 0 to 1").waitFor();
+  await threshold.fill("0");
+  await page.waitForFunction((n) => document.querySelectorAll("tbody .chip").length === n, all);
 }));
 
 test("a run goes on while other views are open", () => withPage({ hash: "#/batch" }, async (page) => {

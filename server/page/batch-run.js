@@ -112,8 +112,8 @@ export class BatchRun {
   }
 }
 
-// The answers as a table: one row per answer, with the columns of `elias predict --output-format csv` and the text.
-export function tableOf(rows, results) {
+// The answers that are shown as a table: one row per answer, with the columns of `elias predict --output-format csv` and the text.
+export function tableOf(rows, results, isShown = () => true) {
   const hasIds = rows.some((row) => row.id !== null);
   const hasErrors = results.some((result) => result?.error);
   const head = [hasIds ? "id" : "row", "text", "rank", "label", "score", "probability", ...(hasErrors ? ["error"] : [])];
@@ -123,8 +123,9 @@ export function tableOf(rows, results) {
     if (!result) return [];
     const end = hasErrors ? [result.error ?? null] : [];
     // A text without answers keeps a row, so that none is lost.
-    if (!result.labels?.length) return [[...start, null, null, null, null, ...end]];
-    return result.labels.map((label, j) => [...start, j + 1, label.label, label.score, label.probability, ...end]);
+    const labels = result.labels?.filter(isShown) ?? [];
+    if (labels.length === 0) return [[...start, null, null, null, null, ...end]];
+    return labels.map((label, j) => [...start, j + 1, label.label, label.score, label.probability, ...end]);
   });
   return [head, ...body];
 }

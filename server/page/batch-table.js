@@ -1,7 +1,7 @@
 // The answers to many texts, a page at a time: the table never has more than a page of rows.
 
 import { address } from "./api.js";
-import { valueText } from "./answers.js";
+import { valueOf, valueText } from "./answers.js";
 import { copyBox } from "./copying.js";
 import { bdi, el } from "./dom.js";
 import { number, shorten } from "./format.js";
@@ -11,8 +11,8 @@ const PER_PAGE = 25;
 const SHOWN_LABELS = 10;
 const MAX_LINKED = 20_000;
 
-// `fill` shows what has been answered since. `turned` hears of the page that the user goes to.
-export function resultTable(run, first, turned) {
+// `fill` shows what has been answered since, from `threshold()` on. `turned` hears of the page that the user goes to.
+export function resultTable(run, first, threshold, turned) {
   const nPages = Math.max(1, Math.ceil(run.rows.length / PER_PAGE));
   const hasIds = run.rows.some((row) => row.id !== null);
   let page = Math.min(first, nPages - 1);
@@ -24,7 +24,8 @@ export function resultTable(run, first, turned) {
   const pager = el("nav", { class: "pager", "aria-label": "Pages of the table" }, back, words, forth);
   const model = run.settings.model;
   const copies = copyBox("This page of texts in code", () => ({
-    url: address("v1/predict"), body: { texts: pageRows().map((row) => row.text), ...run.settings },
+    url: address("v1/predict"),
+    body: { texts: pageRows().map((row) => row.text), ...run.settings, ...(threshold() > 0 ? { threshold: threshold() } : {}) },
   }));
   const table = el("table", { class: "list results" },
     el("caption", { class: "only-heard" }, "Texts and their labels"),
@@ -42,16 +43,16 @@ export function resultTable(run, first, turned) {
   function turn(to) {
     page = Math.min(nPages - 1, Math.max(0, to));
     turned(page);
-    copies.forget();
     fill();
   }
 
   function fill() {
     const start = page * PER_PAGE;
     const nAnswered = pageRows().filter((_, i) => run.results[start + i]).length;
-    const drawn = `${page} ${nAnswered}`;
+    const drawn = `${page} ${nAnswered} ${threshold()}`;
     if (drawn === filled) return;
     filled = drawn;
+    copies.forget();
     body.replaceChildren(...pageRows().map((row, i) => resultRow(row, start + i)));
     words.textContent = `Page ${number(page + 1)} of ${number(nPages)}`;
     // A button that is switched off loses the focus, so it is only marked.
@@ -62,9 +63,9 @@ export function resultTable(run, first, turned) {
   function resultRow(row, i) {
     const result = run.results[i];
     return el("tr", {},
-      el("td", { class: "id" }, hasIds ? bdi(shorten(row.id ?? "", 40)) : number(i)),
+      el("td", { class: "id", title: hasIds ? row.id : null }, hasIds ? bdi(shorten(row.id ?? "", 24)) : number(i)),
       el("td", { class: "text" }, textCell(row.text, model)),
-      el("td", { class: "labels" }, cells(result)));
+      el("td", { class: "labels" }, cells(result, threshold())));
   }
 }
 
@@ -76,12 +77,13 @@ function textCell(text, model) {
   return el("a", { href: hashOf(["predict"], { text, model }), dir: "auto" }, words);
 }
 
-function cells(result) {
+function cells(result, threshold) {
   if (!result) return el("span", { class: "soft" }, "waiting");
   if (result.error) return el("span", { class: "problem" }, `Not labelled: ${result.error}`);
-  if (result.labels.length === 0) return el("span", { class: "soft" }, "no answer above the threshold");
-  const shown = result.labels.slice(0, SHOWN_LABELS).map((label) => el("span", { class: "chip" },
+  const labels = result.labels.filter((label) => valueOf(label) >= threshold);
+  if (labels.length === 0) return el("span", { class: "soft" }, "no answer above the threshold");
+  const shown = labels.slice(0, SHOWN_LABELS).map((label) => el("span", { class: "chip" },
     bdi(shorten(label.label, 60)), " ", el("span", { class: "soft num" }, valueText(label))));
-  const more = result.labels.length - shown.length;
+  const more = labels.length - shown.length;
   return el("div", { class: "chips" }, shown, more > 0 ? el("span", { class: "soft" }, `and ${more} more`) : null);
 }

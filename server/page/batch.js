@@ -2,10 +2,11 @@
 // at other views.
 
 import { post } from "./api.js";
+import { valueOf } from "./answers.js";
 import { BatchRun, tableOf } from "./batch-run.js";
 import { resultTable } from "./batch-table.js";
 import { ReadError, writeCsv } from "./csv.js";
-import { announce, el, problem } from "./dom.js";
+import { announce, el, numberField, problem } from "./dom.js";
 import { bytes, count, number } from "./format.js";
 import { modelName, store } from "./store.js";
 import { decode, MAX_FILE_BYTES, MAX_TEXTS, readTexts } from "./texts.js";
@@ -148,24 +149,21 @@ class BatchView {
     const isLocked = Boolean(state.run);
     const column = input.columns ? this.columnPicker(input, isLocked) : null;
     if (!input.rows) return el("div", { class: "settings" }, column);
-    const setting = (name, value, most, step, change) => el("label", { class: "field short" }, el("span", {}, name),
-      el("input", { type: "number", min: step === 1 ? 1 : 0, max: most, step, value, disabled: isLocked, onchange: (event) => {
-        const typed = Number(event.target.value);
-        const isFine = Number.isFinite(typed) && typed >= (step === 1 ? 1 : 0) && typed <= most && event.target.value !== "";
-        if (isFine) change(step === 1 ? Math.round(typed) : typed);
-        else event.target.value = value;
-      } }));
+    const k = numberField("Answers per text", { min: 1, max: 100, value: state.k, disabled: isLocked }, (typed) => { state.k = typed; });
+    // It only hides answers, so it can be changed at any time.
+    const threshold = numberField("Threshold (0 to 1)", { min: 0, max: 1, step: 0.01, value: state.threshold }, (typed) => {
+      state.threshold = typed;
+      this.results?.fill();
+    });
     const start = el("button", { class: "button primary", type: "button", onclick: () => this.start() }, `Label ${count(input.rows.length, "text")}`);
     const again = el("button", { class: "button", type: "button", onclick: () => { Object.assign(state, { run: null, problem: null }); this.draw(); } }, "Start over");
     return el("div", { class: "settings" }, column,
-      setting("Answers per text", state.k, 100, 1, (k) => { state.k = k; }),
-      setting("Threshold (0 to 1)", state.threshold, 1, 0.01, (threshold) => { state.threshold = threshold; }),
+      k.node, threshold.node,
       isLocked ? (state.stop ? null : again) : start);
   }
 
   start() {
     const settings = { k: state.k };
-    if (state.threshold > 0) settings.threshold = state.threshold;
     if (modelName()) settings.model = modelName();
     state.run = new BatchRun(state.input.rows, settings, store.limits, { post, sleep });
     state.page = 0;
@@ -194,7 +192,7 @@ class BatchView {
   }
 
   table() {
-    this.results = resultTable(state.run, state.page, (page) => { state.page = page; });
+    this.results = resultTable(state.run, state.page, () => state.threshold, (page) => { state.page = page; });
     return this.results.node;
   }
 }
@@ -234,7 +232,7 @@ function sleep(seconds, signal) {
 
 function download() {
   const { run, source } = state;
-  const file = new Blob([writeCsv(tableOf(run.rows, run.results))], { type: "text/csv;charset=utf-8" });
+  const file = new Blob([writeCsv(tableOf(run.rows, run.results, (label) => valueOf(label) >= state.threshold))], { type: "text/csv;charset=utf-8" });
   const href = URL.createObjectURL(file);
   const name = `${(source.name || "texts").replace(/\.[^.]*$/, "")}-labels.csv`;
   const link = el("a", { href, download: name });

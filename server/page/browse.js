@@ -9,17 +9,20 @@ import { modelName } from "./store.js";
 
 const PER_PAGE = 50;
 
+// Orders that a list can have, in the words of the API, and how a table says so.
+const SORTS = { id: ["ascending", "▲"], name: ["ascending", "▲"], count: ["descending", "▼"] };
+
 const LISTS = {
   labels: {
     title: "Labels", one: "label", path: "v1/labels", rows: "labels", hint: "Part of a label’s name",
-    heads: [["Label"], ["Training examples", "num"]],
+    heads: [["Label", "", "name"], ["Training examples", "num", "count"]],
     row: (label, model) => [
       el("td", { class: "name" }, el("a", { href: hashOf(["labels", label.id], { model }) }, bdi(label.label))),
       el("td", { class: "num" }, number(label.n_points))],
   },
   clusters: {
     title: "Clusters", one: "cluster", path: "v1/clusters", rows: "clusters", hint: "Part of the name of a strong label in it",
-    heads: [["Cluster"], ["Labels", "num"], ["Strongest labels"]],
+    heads: [["Cluster", "", "id"], ["Labels", "num", "count"], ["Strongest labels", "", "name"]],
     row: (cluster, model) => [
       el("td", {}, el("a", { href: hashOf(["clusters", cluster.cluster], { model }) }, `Cluster ${cluster.cluster}`)),
       el("td", { class: "num" }, number(cluster.n_labels)),
@@ -87,13 +90,23 @@ class ListView {
     const text = query.get("query") ?? "";
     if (this.input.value !== text) this.input.value = text;
     this.offset = natural(query, "offset", 0);
+    const sort = query.get("sort") ?? "id";
+    this.sort = SORTS[sort] ? sort : "id";
     const isPaging = route !== null && this.shown !== undefined;
     this.load(isPaging);
     return true;
   }
 
-  address(offset) {
-    return hashOf([this.kind], { query: this.input.value, offset: offset || null, model: modelName() });
+  address(offset, sort = this.sort) {
+    return hashOf([this.kind], { query: this.input.value, offset: offset || null, sort: sort === "id" ? null : sort, model: modelName() });
+  }
+
+  // The head of a column, which sorts by it; a second click brings back the order of the model.
+  head([name, kind, sort]) {
+    const isIt = this.sort === sort;
+    const [order, arrow] = SORTS[sort];
+    return el("th", { scope: "col", class: kind, "aria-sort": isIt ? order : null },
+      el("a", { href: this.address(0, isIt ? "id" : sort) }, name, isIt ? el("span", { "aria-hidden": "true" }, ` ${arrow}`) : null));
   }
 
   search() {
@@ -107,7 +120,7 @@ class ListView {
     const pending = new AbortController();
     this.pending = pending;
     this.content.setAttribute("aria-busy", "true");
-    const query = { query: this.input.value.trim(), limit: PER_PAGE, offset: this.offset, model: modelName() };
+    const query = { query: this.input.value.trim(), limit: PER_PAGE, offset: this.offset, sort: this.sort === "id" ? null : this.sort, model: modelName() };
     try {
       const found = await get(this.list.path, query, AbortSignal.any([pending.signal, this.signal]));
       if (this.pending !== pending) return;
@@ -134,7 +147,7 @@ class ListView {
       const first = this.offset > 0 ? el("a", { href: this.address(0) }, "Go to the first page") : null;
       return this.content.replaceChildren(el("p", {}, words, " ", first));
     }
-    const heads = this.list.heads.map(([name, kind]) => el("th", { scope: "col", class: kind }, name));
+    const heads = this.list.heads.map((head) => this.head(head));
     const model = modelName();
     this.content.replaceChildren(
       el("p", { class: "soft" }, `${number(this.offset + 1)}–${number(last)} of ${count(found.total, this.list.one)}`),

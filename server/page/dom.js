@@ -47,6 +47,21 @@ export function bar(share, kind = "") {
   return el("span", { class: `bar ${kind}`, "aria-hidden": "true" }, el("span", { style: { width } }));
 }
 
+// A labelled input for a number from `min` to `max`. `change` hears of numbers that are in order; the input says what it
+// expects where one is not.
+export function numberField(words, { min, max, step = 1, value, disabled = false }, change) {
+  const problem = el("span", { class: "problem", role: "alert" });
+  const input = el("input", { type: "number", min, max, step, value, disabled, inputmode: step === 1 ? "numeric" : "decimal", oninput: () => {
+    const typed = Number(input.value);
+    const isFine = input.value.trim() !== "" && typed >= min && typed <= max && (step !== 1 || Number.isInteger(typed));
+    input.toggleAttribute("aria-invalid", !isFine);
+    problem.textContent = isFine ? "" : `${step === 1 ? "A whole number" : "A number"} from ${min} to ${max}`;
+    if (isFine) change(typed);
+  } });
+  const node = el("label", { class: "field short" }, el("span", {}, words), input, problem);
+  return { node, input };
+}
+
 // A message that something went wrong, with a button to try again where that makes sense.
 export function problem(error, retry) {
   return el(

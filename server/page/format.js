@@ -12,13 +12,14 @@ export function number(n) {
   return whole.format(n);
 }
 
-// A share as a percentage: "48%", "0.3%", "< 0.1%".
+// A share as a percentage: "48%", "0.3%", "< 0.1%". A larger share never looks smaller, and only 1 is "100%".
 export function percent(share) {
   const value = 100 * share;
   if (value >= 99.95 && value < 100) return "> 99.9%";
   if (value === 0) return "0%";
   if (value < 0.1) return "< 0.1%";
-  return `${value < 10 ? value.toFixed(1).replace(/\.0$/, "") : Math.round(value)}%`;
+  const isFine = value < 10 || value >= 99.5;
+  return `${isFine ? value.toFixed(1).replace(/\.0$/, "") : Math.round(value)}%`;
 }
 
 // A score: "0.532", "0.0041".

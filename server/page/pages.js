@@ -37,23 +37,17 @@ export async function labelPage(id, signal) {
             bdi(word), bar(Math.abs(weight) / largest, weight > 0 ? "for" : "against"),
             el("span", { class: "num" }, signed(weight), el("span", { class: "only-heard" }, weight > 0 ? " for" : " against")))))
             : el("p", {}, "This model weighs no single words."))),
-      examples.length ? exampleCard(examples, label.n_points) : null,
+      examples.length ? exampleCard(examples, label.n_points, model) : null,
       copyBox("This label in code", () => ({ url: address(path, { model }) })),
     ].filter(Boolean),
   };
 }
 
-function exampleCard(examples, nPoints) {
-  const hasTexts = examples.some((example) => example.text);
-  if (!hasTexts) {
-    const numbers = examples.map((example) => number(example.point + 1)).join(", ");
-    const more = nPoints > examples.length ? " and more" : "";
-    return card("Training examples", "The model keeps their numbers, not their texts.", el("p", {}, `Number ${numbers}${more}.`));
-  }
-  return card("Training examples", `${number(examples.length)} of ${number(nPoints)}.`,
-    el("ul", { class: "examples" }, examples.map((example) => el("li", {},
-      el("span", { class: "soft" }, `Example ${number(example.point + 1)}`),
-      example.text ? el("p", { class: "example-text", dir: "auto" }, shorten(example.text, 400)) : null))));
+function exampleCard(examples, nPoints, model) {
+  return card("Training examples", `${number(examples.length)} of ${number(nPoints)}, by their strongest words: the model does not keep their texts.`,
+    el("ul", { class: "examples" }, examples.map(({ point, words }) => el("li", {},
+      el("span", { class: "soft" }, `Example ${number(point + 1)}: `),
+      words.length ? el("a", { href: hashOf(["predict"], { text: words.join(" "), model }), dir: "auto" }, words.join(" · ")) : "common words only"))));
 }
 
 export async function clusterPage(id, signal) {

@@ -3,11 +3,12 @@
 import { address, post } from "./api.js";
 import { answerList, valueOf, valueText } from "./answers.js";
 import { copyBox } from "./copying.js";
-import { announce, debounce, el, problem } from "./dom.js";
+import { announce, debounce, el, numberField, problem } from "./dom.js";
+import { exampleTexts } from "./examples.js";
 import { bytes, count, percent } from "./format.js";
 import { hashOf, natural, parseHash, replaceHash } from "./router.js";
 import { hasProbabilities, modelName, store } from "./store.js";
-import { whyPanel } from "./why.js";
+import { cue, whyPanel } from "./why.js";
 
 const WAIT_MS = 200;
 // Longer texts are not kept in the address: browsers and people cut long addresses.
@@ -51,23 +52,30 @@ class PredictView {
       oninput: () => this.typed(),
     });
     this.note = el("p", { class: "soft note", id: "text-note" });
-    this.k = el("input", {
-      id: "top-k", type: "number", min: "1", max: "100", step: "1", inputmode: "numeric", oninput: () => this.set(),
+    const k = numberField("Maximum answers", { min: 1, max: 100, value: asked.k }, (typed) => {
+      asked.k = typed;
+      this.changed();
+      this.askSoon();
     });
+    this.k = k.input;
     this.threshold = el("input", {
-      id: "threshold", type: "range", min: "0", max: "100", step: "1", oninput: () => this.set(),
+      id: "threshold", type: "range", min: "0", max: "100", step: "1", oninput: () => {
+        asked.threshold = Number(this.threshold.value) / 100;
+        this.changed();
+        this.show();
+      },
     });
     this.thresholdShown = el("output", { for: "threshold" });
     this.found = el("div", { class: "answers", "aria-busy": "false" });
     this.copies = copyBox("Use it in code", () => this.request());
-    this.aside = el("aside", { class: "why-side", "aria-label": "Why this answer" });
+    this.aside = el("aside", { class: "why-side", "aria-label": "Why this answer", onscroll: () => cue(this.aside) });
     return el("div", { class: "predict" },
       el("section", { class: "ask", "aria-labelledby": "ask-title" },
         el("h1", { id: "ask-title", tabindex: "-1" }, "Which labels fit this text?"),
         el("label", { class: "field" }, el("span", {}, "Text"), this.box),
         this.note,
         el("div", { class: "settings" },
-          el("label", { class: "field short" }, el("span", {}, "Maximum answers"), this.k),
+          k.node,
           el("label", { class: "field grow" },
             el("span", {}, "Threshold: ", this.thresholdShown), this.threshold)),
         el("section", { "aria-labelledby": "answers-title" },
@@ -98,6 +106,14 @@ class PredictView {
     return JSON.stringify([asked.text, asked.k, store.model?.name, store.model?.loaded_at]);
   }
 
+  // Takes a text as if it was typed, and asks at once.
+  take(text) {
+    this.box.value = text;
+    this.typed();
+    this.box.focus();
+    this.ask();
+  }
+
   typed() {
     asked.text = this.box.value;
     this.copies.forget();
@@ -105,18 +121,11 @@ class PredictView {
     this.askSoon();
   }
 
-  set() {
-    const k = Number(this.k.value);
-    const isNumber = Number.isInteger(k) && k >= 1 && k <= 100;
-    this.k.toggleAttribute("aria-invalid", !isNumber);
-    const isNew = isNumber && k !== asked.k;
-    if (isNew) asked.k = k;
-    asked.threshold = Number(this.threshold.value) / 100;
+  // Takes over a setting that was changed.
+  changed() {
     this.showSettings();
     this.copies.forget();
     this.remember();
-    if (isNew) this.askSoon();
-    else this.show();
   }
 
   showSettings() {
@@ -211,8 +220,10 @@ class PredictView {
   show() {
     this.copies.hidden = !this.answers;
     if (!this.answers) {
-      const words = asked.text.trim() === "" ? "Type or paste a text above. The answers appear as you type." : "";
-      this.found.replaceChildren(el("p", { class: "soft empty" }, words));
+      const isEmpty = asked.text.trim() === "";
+      const words = isEmpty ? "Type or paste a text above. The answers appear as you type." : "";
+      this.found.replaceChildren(el("div", { class: "empty" }, el("p", { class: "soft" }, words),
+        isEmpty ? exampleTexts(this.signal, (text) => this.take(text)) : null));
       return this.closeWhy();
     }
     const visible = this.visible();

@@ -28,6 +28,9 @@ export function whyPanel(signal, close) {
     if (event.key === "Escape") close();
   });
   wide.addEventListener("change", () => settle(), { signal });
+  const sized = new ResizeObserver(() => cue(places[0]));
+  sized.observe(node);
+  signal.addEventListener("abort", () => sized.disconnect());
 
   function settle() {
     const [aside, below] = places;
@@ -40,6 +43,7 @@ export function whyPanel(signal, close) {
       focused?.focus({ preventScroll: true });
     }
     if (home !== aside) aside?.replaceChildren();
+    cue(aside);
   }
 
   return {
@@ -78,6 +82,13 @@ export function whyPanel(signal, close) {
       }
     },
   };
+}
+
+// Shows whether there is more below what is seen of the panel.
+export function cue(aside) {
+  if (!aside) return;
+  const hidden = aside.scrollHeight - aside.clientHeight - aside.scrollTop;
+  aside.classList.toggle("more", hidden > 8);
 }
 
 // The answers to one question are explained together, so another click needs no second request.

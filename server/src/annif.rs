@@ -60,9 +60,12 @@ pub(crate) struct Suggestion {
 #[utoipa::path(
     get,
     path = "/v1/annif/{name}",
-    params(("name" = String, Path, description = "The model's name")),
+    operation_id = "annif_project",
+    params(("name" = String, Path, description = "The model's name", example = "default")),
     responses(
-        (status = 200, description = "The project", body = Project),
+        (status = 200, description = "The project", body = Project, example = json!({
+            "is_trained": true, "modification_time": "2026-11-17T09:30:00Z",
+        })),
         Errors,
     )
 )]
@@ -81,10 +84,17 @@ pub(crate) async fn project(
 #[utoipa::path(
     post,
     path = "/v1/annif/{name}/suggest",
-    params(("name" = String, Path, description = "The model's name")),
-    request_body(content = SuggestForm, content_type = "application/x-www-form-urlencoded"),
+    operation_id = "annif_suggest",
+    params(("name" = String, Path, description = "The model's name", example = "default")),
+    request_body(
+        content = SuggestForm,
+        content_type = "application/x-www-form-urlencoded",
+        example = json!({"text": "library to read PNG images", "limit": 1}),
+    ),
     responses(
-        (status = 200, description = "The subjects", body = Suggestions),
+        (status = 200, description = "The subjects", body = Suggestions, example = json!({
+            "results": [{"uri": "libpng16-16", "label": "libpng16-16", "score": 0.363}],
+        })),
         Errors,
     )
 )]

@@ -13,7 +13,7 @@ use crate::error::ApiError;
 use crate::json;
 use crate::labels::{contains, in_time};
 use crate::openapi::Errors;
-use crate::query::{self, ListQuery, ModelQuery};
+use crate::query::{self, Entry, ListQuery, ModelQuery};
 use crate::service::Service;
 
 /// Labels of a cluster to show.
@@ -58,13 +58,18 @@ pub(crate) struct ClusterLabel<'a> {
     edge_score: f32,
 }
 
-/// The clusters of a model, in the order of their numbers
+/// The clusters of a model
 #[utoipa::path(
     get,
     path = "/v1/clusters",
+    operation_id = "clusters",
     params(ListQuery),
     responses(
-        (status = 200, description = "The clusters", body = ClusterList),
+        (status = 200, description = "The clusters", body = ClusterList, example = json!({
+            "model": "default",
+            "total": 203,
+            "clusters": [{"cluster": 0, "n_labels": 68, "labels": ["libpng16-16", "zlib1g"]}],
+        })),
         Errors,
     )
 )]
@@ -73,27 +78,32 @@ pub(crate) async fn list(State(service): State<Service>, uri: Uri) -> Result<Res
     let model = service.models().get(list.model.as_deref())?;
     in_time(&service, move || {
         let needle = list.query.to_lowercase();
+        let all = model.clusters();
         let names = |cluster: &ClusterDetails| -> Vec<&str> {
             let labels = cluster.labels.iter();
             let names = labels.map(|&Scored { label, .. }| model.predictor.labels().name(label));
             names.collect()
         };
-        let clusters = model.clusters().iter().enumerate();
-        let listed = clusters.map(|(cluster, details)| ListedCluster {
-            cluster,
-            n_labels: details.n_labels,
-            labels: names(details),
+        let entries = all.iter().enumerate().filter_map(|(id, details)| {
+            let names = names(details);
+            let is_found = needle.is_empty() || names.iter().any(|name| contains(name, &needle));
+            is_found.then(|| Entry {
+                id,
+                name: names.first().copied().unwrap_or_default(),
+                count: details.n_labels,
+            })
         });
-        let is_found = |cluster: &ListedCluster<'_>| {
-            needle.is_empty() || cluster.labels.iter().any(|name| contains(name, &needle))
-        };
-        let found: Vec<_> = listed.filter(is_found).collect();
+        let found: Vec<Entry<'_>> = entries.collect();
         let total = found.len();
-        let page = found.into_iter().skip(list.offset).take(list.limit);
+        let clusters = list.page(found).map(|entry| ListedCluster {
+            cluster: entry.id,
+            n_labels: entry.count,
+            labels: names(&all[entry.id]),
+        });
         json::response(&ClusterList {
             model: &model.name,
             total,
-            clusters: page.collect(),
+            clusters: clusters.collect(),
         })
     })
     .await
@@ -103,9 +113,15 @@ pub(crate) async fn list(State(service): State<Service>, uri: Uri) -> Result<Res
 #[utoipa::path(
     get,
     path = "/v1/clusters/{id}",
-    params(("id" = u32, Path, description = "The cluster's number"), ModelQuery),
+    operation_id = "cluster",
+    params(("id" = u32, Path, description = "The cluster's number", example = 3), ModelQuery),
     responses(
-        (status = 200, description = "The cluster", body = ClusterResponse),
+        (status = 200, description = "The cluster", body = ClusterResponse, example = json!({
+            "model": "default",
+            "cluster": 3,
+            "n_labels": 68,
+            "labels": [{"id": 1006, "label": "libpng16-16", "edge_score": 0.91}],
+        })),
         Errors,
     )
 )]

@@ -21,7 +21,6 @@ use crate::{body, json};
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExplainRequest {
     /// The text.
-    #[schema(example = "library to read PNG images")]
     text: String,
     /// Labels to explain.
     #[serde(default, deserialize_with = "json::whole")]
@@ -43,8 +42,9 @@ struct ExplainResponse<'a> {
 
 /// How a text got its labels.
 #[derive(ToSchema)]
+#[schema(as = Explanation)]
 #[allow(dead_code)] // It describes the response, whose parts are the library's.
-pub(crate) struct ExplainSchema {
+pub(crate) struct ExplanationSchema {
     /// The model that answered.
     model: String,
     /// The text.
@@ -60,6 +60,7 @@ pub(crate) struct ExplainSchema {
 
 /// A training point with similar words.
 #[derive(ToSchema)]
+#[schema(as = NearPoint)]
 #[allow(dead_code)] // As above.
 pub(crate) struct NearPointSchema {
     /// Its number in the training data.
@@ -69,6 +70,7 @@ pub(crate) struct NearPointSchema {
     /// Its labels.
     labels: Vec<String>,
     /// Its text, if it is kept.
+    #[schema(required = true)]
     text: Option<String>,
 }
 
@@ -76,9 +78,15 @@ pub(crate) struct NearPointSchema {
 #[utoipa::path(
     post,
     path = "/v1/explain",
-    request_body = ExplainRequest,
+    request_body(content = ExplainRequest, example = json!({"text": "library to read PNG images", "k": 1})),
     responses(
-        (status = 200, description = "The explanation", body = ExplainSchema),
+        (status = 200, description = "The explanation", body = ExplanationSchema, example = json!({
+            "model": "default",
+            "text": "library to read PNG images",
+            "words": [["png", 0.71], ["images", 0.42]],
+            "answers": [{"label": "libpng16-16", "id": 1006, "score": 0.448, "probability": 0.363, "n_points": 61}],
+            "neighbours": [{"point": 17, "similarity": 0.64, "text": null, "labels": ["libpng16-16"]}],
+        })),
         Errors,
     )
 )]

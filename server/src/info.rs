@@ -30,6 +30,7 @@ pub(crate) struct ModelInfo {
     /// `bag` or `transformer`.
     encoder: &'static str,
     has_probabilities: bool,
+    #[schema(required = true)]
     why_no_probabilities: Option<String>,
     takes_texts: bool,
     /// When it was loaded, RFC 3339.
@@ -56,7 +57,19 @@ pub(crate) struct Status {
     get,
     path = "/v1/models",
     responses(
-        (status = 200, description = "The models", body = ModelList),
+        (status = 200, description = "The models", body = ModelList, example = json!({
+            "models": [{
+                "name": "default",
+                "n_labels": 3164,
+                "n_points": 10689,
+                "n_members": 1,
+                "encoder": "bag",
+                "has_probabilities": true,
+                "why_no_probabilities": null,
+                "takes_texts": true,
+                "loaded_at": "2026-11-17T09:30:00Z",
+            }],
+        })),
         Errors,
     )
 )]
@@ -90,7 +103,9 @@ pub(crate) async fn models(State(service): State<Service>) -> Response {
     get,
     path = "/v1/limits",
     responses(
-        (status = 200, description = "The limits", body = Limits),
+        (status = 200, description = "The limits", body = Limits, example = json!({
+            "max_texts": 1000, "max_text_bytes": 1048576, "max_body_bytes": 16777216, "timeout_ms": 30000,
+        })),
         Errors,
     )
 )]
@@ -108,7 +123,7 @@ pub(crate) async fn limits(State(service): State<Service>) -> Response {
 #[utoipa::path(
     get,
     path = "/health",
-    responses((status = 200, description = "It does", body = Status))
+    responses((status = 200, description = "It does", body = Status, example = json!({"status": "ok"})))
 )]
 pub(crate) async fn health() -> Response {
     json::response(&Status { status: "ok" })
@@ -119,7 +134,7 @@ pub(crate) async fn health() -> Response {
     get,
     path = "/ready",
     responses(
-        (status = 200, description = "They are", body = Status),
+        (status = 200, description = "They are", body = Status, example = json!({"status": "ready"})),
         (status = 503, description = "The service is shutting down", body = ErrorBody),
     )
 )]

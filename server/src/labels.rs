@@ -5,7 +5,7 @@ use axum::extract::{Path, State};
 use axum::http::Uri;
 use axum::response::Response;
 use elias::LabelId;
-use elias::insight::ClusterEdge;
+use elias::insight::{ClusterEdge, LabelExample};
 use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
 use utoipa::ToSchema;
@@ -14,7 +14,7 @@ use crate::error::ApiError;
 use crate::json;
 use crate::models::Model;
 use crate::openapi::Errors;
-use crate::query::{self, ListQuery, ModelQuery};
+use crate::query::{self, Entry, ListQuery, ModelQuery};
 use crate::service::Service;
 
 /// Clusters, words and examples of a label to show.
@@ -52,25 +52,33 @@ pub(crate) struct LabelResponse<'a> {
     /// The words that the ranker weighs most for it.
     words: Vec<(String, f32)>,
     /// Some of its training points.
-    examples: Vec<Example>,
+    #[schema(value_type = Vec<LabelExampleSchema>)]
+    examples: Vec<LabelExample>,
 }
 
-/// A training point.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct Example {
+/// A training point of a label.
+#[derive(ToSchema)]
+#[schema(as = LabelExample)]
+#[allow(dead_code)] // It describes the library's.
+pub(crate) struct LabelExampleSchema {
     /// Its number in the training data.
     point: usize,
-    /// Its text, if it is kept.
-    text: Option<String>,
+    /// Its words of the highest tf-idf weights; a model keeps no texts, and no words that many points have.
+    words: Vec<String>,
 }
 
-/// The labels of a model, in the order of their numbers
+/// The labels of a model
 #[utoipa::path(
     get,
     path = "/v1/labels",
+    operation_id = "labels",
     params(ListQuery),
     responses(
-        (status = 200, description = "The labels", body = LabelList),
+        (status = 200, description = "The labels", body = LabelList, example = json!({
+            "model": "default",
+            "total": 3164,
+            "labels": [{"id": 0, "label": "a2ps", "n_points": 4}],
+        })),
         Errors,
     )
 )]
@@ -82,21 +90,23 @@ pub(crate) async fn list(State(service): State<Service>, uri: Uri) -> Result<Res
         let needle = list.query.to_lowercase();
         let names = predictor.labels().names().iter().enumerate();
         let found = names.filter(|(_, name)| contains(name, &needle));
-        let (mut total, mut labels) = (0, Vec::new());
-        for (label_idx, name) in found {
-            if list.offset <= total && labels.len() < list.limit {
-                labels.push(ListedLabel {
-                    id: label_idx as u32,
-                    label: name,
-                    n_points: predictor.label_counts()[label_idx],
-                });
-            }
-            total += 1;
-        }
+        let found: Vec<Entry<'_>> = found
+            .map(|(id, name)| Entry {
+                id,
+                name,
+                count: predictor.label_counts()[id] as usize,
+            })
+            .collect();
+        let total = found.len();
+        let labels = list.page(found).map(|entry| ListedLabel {
+            id: entry.id as u32,
+            label: entry.name,
+            n_points: entry.count as u32,
+        });
         json::response(&LabelList {
             model: &model.name,
             total,
-            labels,
+            labels: labels.collect(),
         })
     })
     .await
@@ -106,9 +116,18 @@ pub(crate) async fn list(State(service): State<Service>, uri: Uri) -> Result<Res
 #[utoipa::path(
     get,
     path = "/v1/labels/{id}",
-    params(("id" = u32, Path, description = "The label's number"), ModelQuery),
+    operation_id = "label",
+    params(("id" = u32, Path, description = "The label's number", example = 3), ModelQuery),
     responses(
-        (status = 200, description = "The label", body = LabelResponse),
+        (status = 200, description = "The label", body = LabelResponse, example = json!({
+            "model": "default",
+            "id": 3,
+            "label": "libpng16-16",
+            "n_points": 61,
+            "clusters": [{"cluster": 7, "edge_score": 0.91}],
+            "words": [["png", 3.2]],
+            "examples": [{"point": 17, "words": ["png", "images", "viewer"]}],
+        })),
         Errors,
     )
 )]
@@ -131,7 +150,6 @@ fn label_response(model: &Model, label: LabelId) -> Response {
     let details = predictor
         .inspect_label(label, N_DETAILS)
         .unwrap_or_default();
-    let examples = details.examples.into_iter();
     json::response(&LabelResponse {
         model: &model.name,
         id: label.0,
@@ -139,9 +157,7 @@ fn label_response(model: &Model, label: LabelId) -> Response {
         n_points: predictor.label_counts()[label.idx()],
         clusters: details.clusters,
         words: details.words,
-        examples: examples
-            .map(|point| Example { point, text: None })
-            .collect(),
+        examples: details.examples,
     })
 }
 

@@ -10,6 +10,7 @@ mod auth;
 mod body;
 mod clusters;
 mod connections;
+mod docs;
 mod error;
 mod explain;
 mod gate;

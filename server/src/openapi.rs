@@ -1,7 +1,6 @@
-//! The description of the interface, for programs at `/openapi.json` and for people at `/docs`.
+//! The description of the interface for programs, at `/openapi.json`; `docs.rs` makes a page of it.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::sync::LazyLock;
 
 use axum::http::header;
@@ -11,10 +10,10 @@ use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder};
 use utoipa::{IntoResponses, OpenApi};
 
 use crate::error::ErrorBody;
-use crate::{annif, clusters, explain, info, labels, page, predict};
+use crate::{annif, clusters, explain, info, labels, predict};
 
 /// The statuses of requests that are not answered.
-const ERRORS: [(&str, &str); 13] = [
+pub(crate) const ERRORS: [(&str, &str); 13] = [
     ("400", "The body is not JSON, or the header Host is missing"),
     ("401", "The API key is missing or wrong"),
     ("404", "There is no such model, label or cluster"),
@@ -75,112 +74,69 @@ impl IntoResponses for Errors {
         info::ready,
         info::metrics,
     ),
+    tags(
+        (name = "predict", description = "The labels of texts"),
+        (name = "explain", description = "Why a text gets its labels"),
+        (name = "labels", description = "The labels that a model knows"),
+        (name = "clusters", description = "The clusters of a model's index"),
+        (name = "info", description = "The service about itself"),
+        (name = "annif", description = "The requests of Annif's http backend"),
+    ),
     components(schemas(ErrorBody))
 )]
 struct Description;
 
-/// Adds what macros cannot say: the optional key, and that a request has either `text` or `texts`.
-static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| {
+/// The description with what macros cannot say: the optional key, that a request has either `text` or `texts`, and
+/// tuples as generators of clients read them.
+pub(crate) static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| {
     let described = serde_json::to_value(Description::openapi());
     let mut description = described.unwrap_or_default();
-    description["components"]["securitySchemes"] =
-        json!({"key": {"type": "http", "scheme": "bearer"}});
+    let components = &mut description["components"];
+    components["securitySchemes"] = json!({"key": {"type": "http", "scheme": "bearer"}});
+    let request = components["schemas"]["PredictRequest"].take();
+    for (name, key, other) in [
+        ("TextRequest", "text", "texts"),
+        ("BatchRequest", "texts", "text"),
+    ] {
+        let mut schema = request.clone();
+        if let Some(properties) = schema["properties"].as_object_mut() {
+            properties.remove(other);
+        }
+        schema["required"] = json!([key]);
+        components["schemas"][name] = schema;
+    }
+    components["schemas"]["PredictRequest"] = json!({
+        "description": request["description"],
+        "oneOf": [
+            {"$ref": "#/components/schemas/TextRequest"},
+            {"$ref": "#/components/schemas/BatchRequest"},
+        ],
+    });
     description["security"] = json!([{}, {"key": []}]);
-    description["components"]["schemas"]["PredictRequest"]["oneOf"] =
-        json!([{"required": ["text"]}, {"required": ["texts"]}]);
+    bound_tuples(&mut description);
     description
 });
+
+/// Bounds the length of tuples by numbers; `"items": false` means the same, but few generators of clients read it.
+fn bound_tuples(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            let tuple = members.get("prefixItems").and_then(Value::as_array);
+            if let Some(n_items) = tuple.map(Vec::len) {
+                members.remove("items");
+                members.insert("minItems".into(), json!(n_items));
+                members.insert("maxItems".into(), json!(n_items));
+            }
+            members.values_mut().for_each(bound_tuples);
+        }
+        Value::Array(items) => items.iter_mut().for_each(bound_tuples),
+        _ => {}
+    }
+}
 
 /// `/openapi.json`.
 pub(crate) async fn description() -> Response {
     static TEXT: LazyLock<String> = LazyLock::new(|| DESCRIPTION.to_string());
     let kind = [(header::CONTENT_TYPE, "application/json")];
     (kind, TEXT.as_str()).into_response()
-}
-
-/// `/docs`.
-pub(crate) async fn docs() -> Response {
-    static PAGE: LazyLock<String> = LazyLock::new(|| render(&DESCRIPTION));
-    let kind = [(header::CONTENT_TYPE, "text/html; charset=utf-8")];
-    page::secured((kind, PAGE.as_str()).into_response())
-}
-
-/// `/docs.css`.
-pub(crate) async fn style() -> Response {
-    let kind = [(header::CONTENT_TYPE, "text/css; charset=utf-8")];
-    page::secured((kind, include_str!("docs.css")).into_response())
-}
-
-/// The description as a page without scripts.
-fn render(description: &Value) -> String {
-    let mut html = String::from(
-        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width\">\n<title>elias: interface</title>\n\
-         <link rel=\"stylesheet\" href=\"/docs.css\">\n<main>\n<h1>elias: interface</h1>\n\
-         <p>For programs: <a href=\"/openapi.json\">openapi.json</a> (OpenAPI). \
-         With an API key, requests to /v1 carry the header <code>Authorization: Bearer KEY</code>.</p>\n",
-    );
-    let entries = |value: &Value| value.as_object().cloned().unwrap_or_default();
-    for (path, methods) in entries(&description["paths"]) {
-        for (method, operation) in entries(&methods) {
-            let summary = text(&operation["summary"]);
-            let _ = write!(
-                html,
-                "<section>\n<h2><b>{}</b> <code>{}</code></h2>\n<p>{summary}</p>\n",
-                method.to_uppercase(),
-                escape(&path)
-            );
-            let parameters = operation["parameters"].as_array().cloned();
-            for parameter in parameters.unwrap_or_default() {
-                let _ = writeln!(
-                    html,
-                    "<p><code>{}</code> ({}): {}</p>",
-                    text(&parameter["name"]),
-                    text(&parameter["in"]),
-                    text(&parameter["description"])
-                );
-            }
-            for (kind, content) in entries(&operation["requestBody"]["content"]) {
-                write_schema(&mut html, &format!("Body, {kind}"), description, &content);
-            }
-            for (kind, content) in entries(&operation["responses"]["200"]["content"]) {
-                write_schema(&mut html, &format!("Answer, {kind}"), description, &content);
-            }
-            html.push_str("</section>\n");
-        }
-    }
-    html.push_str("<section>\n<h2>Errors</h2>\n<p>The body is <code>{\"error\": \"plain words\", \"error_type\": \"kind\"}</code>.</p>\n");
-    for (status, description) in ERRORS {
-        let _ = writeln!(html, "<p><code>{status}</code> {description}</p>");
-    }
-    html.push_str("</section>\n</main>\n</html>\n");
-    html
-}
-
-/// The schema of a body, with the schemas that it names.
-fn write_schema(html: &mut String, title: &str, description: &Value, content: &Value) {
-    let schema = &content["schema"];
-    let name = schema["$ref"]
-        .as_str()
-        .and_then(|name| name.rsplit('/').next());
-    let schema = match name {
-        Some(name) => &description["components"]["schemas"][name],
-        None => schema,
-    };
-    let pretty = serde_json::to_string_pretty(schema).unwrap_or_default();
-    let (title, pretty) = (escape(title), escape(&pretty));
-    let _ = writeln!(
-        html,
-        "<details>\n<summary>{title}</summary>\n<pre>{pretty}</pre>\n</details>"
-    );
-}
-
-fn text(value: &Value) -> String {
-    escape(value.as_str().unwrap_or(""))
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
 }

@@ -26,7 +26,7 @@ pub(crate) const MAX_K: usize = 100;
 pub(crate) struct PredictRequest {
     /// The text; either this or `texts`.
     #[serde(default, deserialize_with = "json::present")]
-    #[schema(value_type = String, required = false, example = "library to read PNG images")]
+    #[schema(value_type = String, required = false)]
     text: Option<String>,
     /// The texts; either these or `text`. `/v1/limits` says how many.
     #[serde(default, deserialize_with = "json::present")]
@@ -56,6 +56,7 @@ pub(crate) struct LabelAnswer {
     /// Ranks the labels of a text.
     pub(crate) score: f32,
     /// How likely the label is right; null if the model has no probabilities.
+    #[schema(required = true)]
     pub(crate) probability: Option<f32>,
 }
 
@@ -76,33 +77,45 @@ pub(crate) struct Labels {
     labels: Vec<LabelAnswer>,
 }
 
-/// The answer to `text`, or to `texts` in their order.
+/// The answer to `text`.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct TextLabels<'a> {
+    /// The model that answered.
+    model: &'a str,
+    /// The labels of the text, best first.
+    labels: Vec<LabelAnswer>,
+}
+
+/// The answer to `texts`.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct BatchLabels<'a> {
+    /// The model that answered.
+    model: &'a str,
+    /// One entry per text, in their order.
+    results: Vec<Labels>,
+}
+
+/// The answer to `text`, or to `texts`.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum PredictResponse<'a> {
-    /// The labels of one text.
-    One {
-        /// The model that answered.
-        model: &'a str,
-        /// Its labels, best first.
-        labels: Vec<LabelAnswer>,
-    },
-    /// The labels of several texts.
-    Many {
-        /// The model that answered.
-        model: &'a str,
-        /// One entry per text.
-        results: Vec<Labels>,
-    },
+    One(TextLabels<'a>),
+    Many(BatchLabels<'a>),
 }
 
 /// The labels of one text or of several
 #[utoipa::path(
     post,
     path = "/v1/predict",
-    request_body = PredictRequest,
+    request_body(content = PredictRequest, example = json!({"text": "library to read PNG images", "k": 2})),
     responses(
-        (status = 200, description = "The labels", body = PredictResponse),
+        (status = 200, description = "The labels", body = PredictResponse, example = json!({
+            "model": "default",
+            "labels": [
+                {"label": "libpng16-16", "id": 1006, "score": 0.448, "probability": 0.363},
+                {"label": "zlib1g", "id": 2103, "score": 0.274, "probability": 0.201},
+            ],
+        })),
         Errors,
     )
 )]
@@ -133,13 +146,11 @@ pub(crate) async fn predict(
     let model = &model.name[..];
     let response = if is_one {
         let labels = answers.pop().unwrap_or_default();
-        PredictResponse::One { model, labels }
+        PredictResponse::One(TextLabels { model, labels })
     } else {
         let results = answers.into_iter().map(|labels| Labels { labels });
-        PredictResponse::Many {
-            model,
-            results: results.collect(),
-        }
+        let results = results.collect();
+        PredictResponse::Many(BatchLabels { model, results })
     };
     Ok(json::response(&response))
 }

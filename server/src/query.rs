@@ -1,11 +1,14 @@
 //! The part of an address after the question mark: strict, so that a misspelt key is not ignored in silence.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
 use axum::http::Uri;
-use utoipa::IntoParams;
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::error::ApiError;
 
@@ -25,6 +28,41 @@ pub(crate) struct ModelQuery {
     pub(crate) model: Option<String>,
 }
 
+/// The order of a list.
+#[derive(Clone, Copy, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Sort {
+    /// By number.
+    #[default]
+    Id,
+    /// By name, in any case; clusters by the name of their strongest label.
+    Name,
+    /// By training points of a label or labels of a cluster, the most first.
+    Count,
+}
+
+/// An entry of a list, as [`Sort`] sees it.
+pub(crate) struct Entry<'a> {
+    pub(crate) id: usize,
+    pub(crate) name: &'a str,
+    pub(crate) count: usize,
+}
+
+impl Entry<'_> {
+    fn compare(&self, other: &Self, sort: Sort) -> Ordering {
+        let order = match sort {
+            Sort::Id => Ordering::Equal,
+            Sort::Name => lower(self.name).cmp(lower(other.name)),
+            Sort::Count => other.count.cmp(&self.count),
+        };
+        order.then(self.id.cmp(&other.id))
+    }
+}
+
+fn lower(name: &str) -> impl Iterator<Item = char> {
+    name.chars().flat_map(char::to_lowercase)
+}
+
 /// Which part of a list is wanted.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -38,6 +76,9 @@ pub(crate) struct ListQuery {
     /// Entries to pass over.
     #[param(value_type = u32, required = false, default = 0)]
     pub(crate) offset: usize,
+    /// The order of the entries.
+    #[param(inline, required = false)]
+    pub(crate) sort: Sort,
     /// The model's name; the first model without it.
     #[param(value_type = String, required = false)]
     pub(crate) model: Option<String>,
@@ -54,8 +95,8 @@ impl ModelQuery {
 
 impl ListQuery {
     pub(crate) fn parse(uri: &Uri) -> Result<Self, ApiError> {
-        let [query, limit, offset, model] =
-            values(pairs(uri), ["query", "limit", "offset", "model"])?;
+        let known = ["query", "limit", "offset", "sort", "model"];
+        let [query, limit, offset, sort, model] = values(pairs(uri), known)?;
         Ok(ListQuery {
             query: query.map_or_else(String::new, Cow::into_owned),
             limit: match limit {
@@ -66,9 +107,28 @@ impl ListQuery {
                 Some(offset) => number("offset", &offset, 0, MAX_NUMBER)?,
                 None => 0,
             },
+            sort: sort.map_or(Ok(Sort::default()), |sort| parse_sort(&sort))?,
             model: model.map(Cow::into_owned),
         })
     }
+
+    /// The wanted ones of the entries that were found, in their order.
+    pub(crate) fn page<'a>(&self, mut found: Vec<Entry<'a>>) -> impl Iterator<Item = Entry<'a>> {
+        let compare = |a: &Entry<'_>, b: &Entry<'_>| a.compare(b, self.sort);
+        let end = self.offset.saturating_add(self.limit);
+        if end < found.len() {
+            // The others need no order.
+            found.select_nth_unstable_by(end, compare);
+            found.truncate(end);
+        }
+        found.sort_unstable_by(compare);
+        found.into_iter().skip(self.offset)
+    }
+}
+
+fn parse_sort(text: &str) -> Result<Sort, ApiError> {
+    let parsed = Sort::deserialize(text.into_deserializer());
+    parsed.map_err(|error: serde::de::value::Error| ApiError::BadValue(format!("sort: {error}")))
 }
 
 /// The part of a path that an endpoint leaves open.

@@ -12,7 +12,9 @@ use tower_http::cors::{AllowOrigin, Any, CorsLayer};
 
 use crate::error::ApiError;
 use crate::service::Service;
-use crate::{annif, answers, auth, clusters, explain, gate, info, labels, openapi, page, predict};
+use crate::{
+    annif, answers, auth, clusters, docs, explain, gate, info, labels, openapi, page, predict,
+};
 
 /// All endpoints of a service.
 pub fn router(service: &Service) -> Router {
@@ -34,8 +36,7 @@ pub fn router(service: &Service) -> Router {
         .route("/ready", get(info::ready))
         .route("/metrics", get(info::metrics))
         .route("/openapi.json", get(openapi::description))
-        .route("/docs", get(openapi::docs))
-        .route("/docs.css", get(openapi::style));
+        .route("/docs", get(docs::docs));
     let router = guarded
         .merge(open)
         .fallback(page::file)

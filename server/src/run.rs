@@ -81,14 +81,10 @@ fn follow_signals(stop: watch::Sender<bool>, service: Service) -> std::io::Resul
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hang_up = signal(SignalKind::hangup())?;
-    // Signals that come while a model is being loaded are one.
-    let is_wanted = Arc::new(Notify::new());
-    let (asked, loading) = (Arc::clone(&is_wanted), service.clone());
-    tokio::spawn(async move {
-        loop {
-            asked.notified().await;
-            refresh(&loading, true).await;
-        }
+    let loading = service.clone();
+    let is_wanted = merged(move || {
+        let service = loading.clone();
+        async move { refresh(&service, true).await }
     });
     tokio::spawn(async move {
         let log = service.options().log.clone();
@@ -110,6 +106,23 @@ fn follow_signals(stop: watch::Sender<bool>, service: Service) -> std::io::Resul
     Ok(())
 }
 
+/// Does some work whenever it is asked for; what is asked for meanwhile is done once.
+#[cfg(unix)]
+fn merged<F>(work: impl Fn() -> F + Send + 'static) -> Arc<Notify>
+where
+    F: Future<Output = ()> + Send,
+{
+    let is_wanted = Arc::new(Notify::new());
+    let asked = Arc::clone(&is_wanted);
+    tokio::spawn(async move {
+        loop {
+            asked.notified().await;
+            work().await;
+        }
+    });
+    is_wanted
+}
+
 #[cfg(not(unix))]
 fn follow_signals(stop: watch::Sender<bool>, service: Service) -> std::io::Result<()> {
     tokio::spawn(async move {
@@ -122,4 +135,41 @@ fn follow_signals(stop: watch::Sender<bool>, service: Service) -> std::io::Resul
         }
     });
     Ok(())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::sync::Semaphore;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_asked_for_many_times_meanwhile_is_done_once_more() {
+        let begun = Arc::new(AtomicUsize::new(0));
+        let may_end = Arc::new(Semaphore::new(0));
+        let of_work = (Arc::clone(&begun), Arc::clone(&may_end));
+        let is_wanted = merged(move || {
+            let (begun, may_end) = of_work.clone();
+            async move {
+                begun.fetch_add(1, Ordering::Relaxed);
+                may_end.acquire().await.unwrap().forget();
+            }
+        });
+        let settle = async || {
+            for _ in 0..1000 {
+                tokio::task::yield_now().await;
+            }
+            begun.load(Ordering::Relaxed)
+        };
+        is_wanted.notify_one();
+        assert_eq!(settle().await, 1);
+        for _ in 0..100 {
+            is_wanted.notify_one();
+            assert_eq!(settle().await, 1);
+        }
+        may_end.add_permits(100);
+        assert_eq!(settle().await, 2);
+    }
 }

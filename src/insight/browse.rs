@@ -8,6 +8,9 @@ use crate::features::PointSet;
 use crate::ids::{ClusterId, LabelId, Scored};
 use crate::predict::Predictor;
 
+/// Words that stand for a training point.
+const N_EXAMPLE_WORDS: usize = 12;
+
 /// A label as a model knows it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LabelDetails {
@@ -16,7 +19,16 @@ pub struct LabelDetails {
     /// The words that the ranker weighs most for it, by magnitude; none without a ranker.
     pub words: Vec<(String, f32)>,
     /// Training points that have it, the first ones; none if the model does not keep them.
-    pub examples: Vec<usize>,
+    pub examples: Vec<LabelExample>,
+}
+
+/// A training point of a label.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LabelExample {
+    /// Its number in the training data.
+    pub point: usize,
+    /// Its words of the highest tf-idf weights; the model keeps no texts, and no words that many points have.
+    pub words: Vec<String>,
 }
 
 /// An edge of the index, seen from its label.
@@ -76,17 +88,31 @@ fn label_details(predictor: &Predictor, label: LabelId, n: usize) -> Option<Labe
     clusters.truncate(n);
     let ranker = member.ranker.as_ref();
     let words = ranker.map(|ranker| named(predictor, ranker.words_of(label), n));
-    let neighbours = predictor.knowledge().neighbours;
-    let examples = neighbours.map(|all| {
-        let has_it = |&point: &usize| all.labels().row(point).0.binary_search(&label.0).is_ok();
-        let points = 0..all.labels().n_rows();
-        points.filter(has_it).take(n).collect()
-    });
     Some(LabelDetails {
         clusters,
         words: words.unwrap_or_default(),
-        examples: examples.unwrap_or_default(),
+        examples: examples(predictor, label, n),
     })
+}
+
+/// The first `n` training points of a label.
+fn examples(predictor: &Predictor, label: LabelId, n: usize) -> Vec<LabelExample> {
+    let Some(neighbours) = predictor.knowledge().neighbours else {
+        return Vec::new();
+    };
+    let labels = neighbours.labels();
+    let has_it = |&point: &usize| labels.row(point).0.binary_search(&label.0).is_ok();
+    let points = (0..labels.n_rows()).filter(has_it).take(n);
+    let points: Vec<u32> = points.map(|point| point as u32).collect();
+    let words = neighbours.postings().words_of(&points).into_iter();
+    let examples = points.iter().zip(words).map(|(&point, words)| {
+        let words = named(predictor, words, N_EXAMPLE_WORDS).into_iter();
+        LabelExample {
+            point: point as usize,
+            words: words.map(|(word, _)| word).collect(),
+        }
+    });
+    examples.collect()
 }
 
 fn cluster_details(predictor: &Predictor, cluster: ClusterId, n: usize) -> Option<ClusterDetails> {

@@ -28,7 +28,7 @@ pub mod svg;
 mod trace;
 mod tsne;
 
-pub use browse::{ClusterDetails, ClusterEdge, LabelDetails};
+pub use browse::{ClusterDetails, ClusterEdge, LabelDetails, LabelExample};
 pub use curves::TrainingCurves;
 pub use edges::PruneFigures;
 pub use explain::{

@@ -1,5 +1,7 @@
 //! Explanations and figures agree with the model's answers.
 
+use std::collections::BTreeSet;
+
 use super::browse::known_words;
 use super::explain::{explain, neighbours};
 use super::*;
@@ -157,7 +159,14 @@ fn labels_and_clusters_know_of_each_other() {
         }
         let has_it = |point: usize| data.labels().row(point).0.contains(&label.0);
         let expected: Vec<usize> = (0..240).filter(|&point| has_it(point)).take(100).collect();
-        assert_eq!(details.examples, expected);
+        let points: Vec<usize> = details.examples.iter().map(|one| one.point).collect();
+        assert_eq!(points, expected);
+        for example in &details.examples {
+            let text = data.texts().unwrap().get(example.point);
+            let words: BTreeSet<&str> = text.split(' ').collect();
+            let found = example.words.iter().map(String::as_str);
+            assert_eq!(found.collect::<BTreeSet<&str>>(), words);
+        }
         let magnitudes = details.words.iter().map(|(_, weight)| weight.abs());
         assert!(magnitudes.is_sorted_by(|a, b| a >= b));
         let few = predictor.inspect_label(label, 1).unwrap();

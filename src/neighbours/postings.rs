@@ -115,6 +115,22 @@ impl Postings {
         self.starts.len() - 1
     }
 
+    /// The listed words of some rows, which ascend, with their weights; it reads the whole index.
+    pub(crate) fn words_of(&self, rows: &[u32]) -> Vec<Vec<(u32, f32)>> {
+        let mut words = vec![Vec::new(); rows.len()];
+        let postings = self.rows.values().iter().zip(self.weights.values());
+        let mut word = 0;
+        for (at, (row, &weight)) in postings.enumerate() {
+            while self.starts[word + 1] <= at as u64 {
+                word += 1;
+            }
+            if let Ok(place) = rows.binary_search(row) {
+                words[place].push((word as u32, weight));
+            }
+        }
+        words
+    }
+
     /// The `k` rows nearest to the words of a text, best first, ties to the lower row. Words whose weights are not
     /// positive do not count.
     ///

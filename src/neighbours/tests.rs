@@ -50,6 +50,16 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn rows_have_the_words_that_they_were_made_of(points in some_rows(1..60), chosen in any::<u64>()) {
+        let index = Postings::new(&rows(&points, 20), points.len());
+        let chosen: Vec<u32> = (0..points.len() as u32).filter(|row| chosen >> row & 1 == 1).collect();
+        let expected: Vec<_> = chosen.iter().map(|&row| points[row as usize].clone()).collect();
+        prop_assert_eq!(index.words_of(&chosen), expected);
+    }
+}
+
 #[test]
 fn labels_of_neighbours_get_their_squared_cosines() {
     let features = rows(

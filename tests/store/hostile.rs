@@ -120,6 +120,12 @@ fn a_file_that_was_cut_off_or_is_gone_is_named() {
         fs::create_dir(&path).unwrap();
         check(Predictor::load(directory.path()), "not a regular file");
         fs::remove_dir(&path).unwrap();
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+            check(Predictor::load(directory.path()), "not a regular file");
+            fs::remove_file(&path).unwrap();
+        }
         fs::write(&path, &bytes).unwrap();
     }
 }
