@@ -141,7 +141,12 @@ impl Predictor {
             for (&point_idx, ranking) in points.iter().zip(&rankings) {
                 let truth = test.labels().row(point_idx).0;
                 scorer.push(truth, ranking);
-                let best = ranking.iter().take(Measurements::N_RELIABLE);
+                let is_kept =
+                    |answer: &&Scored| !evaluation.filter.contains(point_idx, answer.label);
+                let best = ranking
+                    .iter()
+                    .filter(is_kept)
+                    .take(Measurements::N_RELIABLE);
                 for answer in best.filter(|_| is_top) {
                     if let Some(probability) = self.probability(answer.score) {
                         probabilities.push(probability);

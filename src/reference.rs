@@ -26,6 +26,8 @@
 //!     beam_size: 1,
 //!     shortlist_size: 2,
 //!     keeps_positives: true,
+//!     score_floor: 0.0,
+//!     gradient_floor: 0.0,
 //!     edges: vec![vec![0, 1], vec![2, 3]],
 //!     a: vec![vec![0.0; 2]; 2],
 //!     cluster_weights: vec![vec![0.0; 2]; 2],
@@ -61,6 +63,10 @@ pub struct Step {
     pub shortlist_size: usize,
     /// Whether all positives are in L_c, or those among the K best.
     pub keeps_positives: bool,
+    /// Negatives with a lower ŷ are not scored; 0 in the paper.
+    pub score_floor: f64,
+    /// Negatives whose ∂L_c/∂log ŷ = p/(1−p) is lower pass no gradient; 0 in the paper.
+    pub gradient_floor: f64,
     /// The labels of each cluster.
     pub edges: Vec<Vec<usize>>,
     /// a(c,ℓ), one per edge; not read in stage 1.
@@ -204,7 +210,10 @@ impl Step {
                 }
             }
         }
-        let mut reached: Vec<Reached> = best.into_values().collect();
+        let is_scored = |reached: &Reached| {
+            self.score_floor <= reached.path_score || positives.contains(&reached.label)
+        };
+        let mut reached: Vec<Reached> = best.into_values().filter(is_scored).collect();
         reached.sort_by(|a, b| b.path_score.total_cmp(&a.path_score));
         reached
     }
@@ -239,9 +248,12 @@ impl Step {
                     classification_loss += loss;
                     // p = σ(z)·ŷ:   ∂p/∂ŷ = σ   ∂p/∂z = ŷ·σ·(1 − σ)
                     let sigma = reached.score / reached.path_score;
+                    let d_log_path = d_score * sigma * reached.path_score;
+                    if !is_positive && d_log_path < self.gradient_floor {
+                        continue;
+                    }
                     d_path += classification * d_score * sigma;
-                    let d_logit =
-                        classification * d_score * reached.path_score * sigma * (1.0 - sigma);
+                    let d_logit = classification * d_log_path * (1.0 - sigma);
                     let label = reached.label;
                     add(&mut gradients.label_weights[label], d_logit, phi);
                     gradients.label_bias[label] += d_logit;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use elias::data::{Dataset, Format, Part, ReadOptions, Summary};
+use elias::data::{Columns, Dataset, Format, Part, ReadOptions, Summary};
 
 fn read(path: &Path) -> (Dataset, Summary) {
     ReadOptions::default().read(path).unwrap()
@@ -76,6 +76,45 @@ fn xc_json_without_label_texts_numbers_its_labels() {
     fs::write(directory.path().join("lbl.json"), names).unwrap();
     let (dataset, _) = read(directory.path());
     assert_eq!(dump(&dataset), "#B0 \"a b\" -> X | X [2]=0.5\n");
+}
+
+#[test]
+fn the_text_of_xc_json_is_the_field_that_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trn.json");
+    let line = "{\"uid\": \"B0\", \"title\": \"a\", \"content\": \"b\", \"target_ind\": [0]}\n";
+    fs::write(&path, line).unwrap();
+    let read = |fields: &[&str]| {
+        let fields: Vec<String> = fields.iter().map(|&field| field.into()).collect();
+        let columns = Columns {
+            text: &fields,
+            ..Columns::default()
+        };
+        let options = ReadOptions {
+            columns,
+            ..ReadOptions::default()
+        };
+        options.read(&path).map(|(dataset, _)| dump(&dataset))
+    };
+    for (fields, text) in [
+        (&[][..], "a b"),
+        (&["title"], "a"),
+        (&["Content"], "b"),
+        (&["content", "title"], "b a"),
+    ] {
+        assert_eq!(read(fields).unwrap(), format!("#B0 {text:?} -> 0\n"));
+    }
+    let message = read(&["body"]).unwrap_err().to_string();
+    assert!(
+        message.contains("trn.json: is read as xc-json, with \"body\""),
+        "{message}"
+    );
+    fs::write(&path, line.replace("title", "name")).unwrap();
+    let message = read(&["title"]).unwrap_err().to_string();
+    assert!(
+        message.contains("trn.json:1: found no \"title\""),
+        "{message}"
+    );
 }
 
 #[test]

@@ -158,12 +158,21 @@ fn a_level_answers_as_a_model_that_was_trained_up_to_it() {
     assert_eq!(at(Level::Stage2), top(&model_alone));
     // The top of a model without calibration is p·q.
     assert_eq!(at(Level::Ranker), top(&whole));
-    // All but the ensemble are levels of the first member.
+    // Levels of one member are those of the first.
     let two = train(&["final_score.kind=product", "ensemble.members=2"]);
     for level in [Level::Stage2, Level::Ranker] {
         assert_eq!(scores(&two, &test, level), at(level));
     }
     assert_ne!(top(&two), at(Level::Ensemble));
+    // The networks of all members answer as an ensemble without rankers.
+    let without = [
+        "ranker.enabled=false",
+        "final_score.kind=product",
+        "ensemble.members=2",
+    ];
+    assert_eq!(scores(&two, &test, Level::Networks), top(&train(&without)));
+    assert_eq!(at(Level::Networks), at(Level::Stage2));
+    assert_ne!(scores(&two, &test, Level::Networks), at(Level::Stage2));
 }
 
 #[test]

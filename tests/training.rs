@@ -6,7 +6,9 @@ use std::sync::Mutex;
 
 use elias::config::Refit;
 use elias::data::{CsrBuilder, CsrMatrix, LabelSet, ReadOptions};
-use elias::{Config, Dataset, Error, Evaluation, Event, Phase, Predictor, Result, Trainer};
+use elias::{
+    Config, Dataset, Error, Evaluation, Event, LabelId, Phase, Predictor, Result, Trainer,
+};
 
 use crate::on_threads;
 
@@ -120,6 +122,35 @@ fn a_test_label_that_training_never_saw_counts_as_missed() {
     let predictor = trainer.train(&train_set).unwrap();
     let measured = predictor.evaluate(&test, &Evaluation::default()).unwrap();
     assert_eq!(measured.metrics.recall(100), Some(50.0));
+}
+
+#[test]
+fn answers_that_a_filter_drops_do_not_count_as_unreliable() {
+    let data = two_topics(60);
+    let config = tiny(&["hold_out.min_points=5", "hold_out.near_duplicates=2"]);
+    let predictor = train(config, &data).unwrap();
+    let is_wrong = |&(point, label): &(usize, u32)| !data.labels().row(point).0.contains(&label);
+    let all = (0..data.n_points()).flat_map(|point| (0..5).map(move |label| (point, label)));
+    let wrong = all.filter(is_wrong);
+    let evaluation = Evaluation {
+        filter: wrong
+            .map(|(point, label)| (point, LabelId(label)))
+            .collect(),
+        ..Evaluation::default()
+    };
+    let answers = |evaluation: &Evaluation<'_>| {
+        let measured = predictor.evaluate(&data, evaluation).unwrap();
+        let bins = measured.reliability.unwrap().bins;
+        let count = |right: fn(f64) -> f64| -> f64 {
+            let of_bin = |bin: &elias::metrics::ReliabilityBin| {
+                bin.n_answers as f64 * right(bin.relevant_share)
+            };
+            bins.iter().map(of_bin).sum()
+        };
+        [count(|share| share), count(|share| 1.0 - share)].map(f64::round)
+    };
+    assert_eq!(answers(&Evaluation::default()), [240.0, 360.0]);
+    assert_eq!(answers(&evaluation), [240.0, 0.0]);
 }
 
 #[test]

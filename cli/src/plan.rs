@@ -69,11 +69,7 @@ fn write_plan(
         format!(
             "{} of {}",
             count(stage.epochs, "epoch"),
-            count(
-                work.points_per_epoch
-                    .div_ceil(plan.config().train.batch_size),
-                "step"
-            )
+            count(work.points_per_epoch.div_ceil(stage.batch_size), "step")
         )
     };
     let config = plan.config();

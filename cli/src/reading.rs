@@ -41,7 +41,7 @@ impl DataArgs {
 /// Which columns of CSV and TSV data to read.
 #[derive(Args, Clone)]
 pub(crate) struct ColumnArgs {
-    /// Text column of CSV or TSV data; several are joined by a space
+    /// Text column of CSV or TSV data, or field of XC JSON; several are joined by a space
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     text_column: Vec<String>,
     /// Label column of CSV or TSV data

@@ -128,8 +128,8 @@ class Model:
         """The `k` best labels of a text, best first; of a list of texts or a sparse matrix, a list for each.
 
         `threshold` is the least probability of an answer, or the least score if the model is not calibrated. `stage`
-        answers with a part of the model: stage1, stage2, ranker, calibrated or ensemble. Lists are answered on
-        `threads` threads, by default one per core, and without Python's lock.
+        answers with a part of the model: stage1, stage2, networks, ranker, calibrated or ensemble. Lists are answered
+        on `threads` threads, by default one per core, and without Python's lock.
         """
         options = options_of(k, threshold, stage, threads)
         if isinstance(texts, str):

@@ -10,6 +10,8 @@ pub enum Level {
     Stage1,
     /// p of the first member.
     Stage2,
+    /// The mean of all members' p: the paper's ensemble without ranker and calibration.
+    Networks,
     /// p·q of the first member.
     Ranker,
     /// The calibrated score of the first member.
@@ -21,19 +23,26 @@ pub enum Level {
 
 impl Level {
     /// Every level, from the bottom to the top.
-    pub const ALL: [Level; 5] = [
+    pub const ALL: [Level; 6] = [
         Level::Stage1,
         Level::Stage2,
+        Level::Networks,
         Level::Ranker,
         Level::Calibrated,
         Level::Ensemble,
     ];
+
+    /// Whether all members answer together, not the first alone.
+    pub fn has_all_members(self) -> bool {
+        matches!(self, Level::Networks | Level::Ensemble)
+    }
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Level::Stage1 => "stage1",
             Level::Stage2 => "stage2",
+            Level::Networks => "networks",
             Level::Ranker => "ranker",
             Level::Calibrated => "calibrated",
             Level::Ensemble => "ensemble",

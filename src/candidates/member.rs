@@ -124,7 +124,7 @@ impl Member {
     /// The final scorer of a level.
     pub(crate) fn scorer_at(&self, level: Level) -> &FinalScorer {
         match (level, &self.final_scorer) {
-            (Level::Stage1 | Level::Stage2, _) => &FinalScorer::P,
+            (Level::Stage1 | Level::Stage2 | Level::Networks, _) => &FinalScorer::P,
             (Level::Ranker, _) => &FinalScorer::Product,
             // Without a ranker, q is 1.
             (_, FinalScorer::Product) if self.ranker.is_none() => &FinalScorer::P,

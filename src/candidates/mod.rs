@@ -82,8 +82,8 @@ impl WalkScratch {
 }
 
 impl<'a> Walk<'a> {
-    /// The walk to the `k` best labels at a level. Below the top level the first member alone answers; more than `k`
-    /// candidates are listed where their order may still change.
+    /// The walk to the `k` best labels at a level, of the first member alone where the level is one member's; more than
+    /// `k` candidates are listed where their order may still change.
     pub(crate) fn new(
         members: &'a [Member],
         knowledge: Knowledge<'a>,
@@ -91,10 +91,12 @@ impl<'a> Walk<'a> {
         level: Level,
         k: usize,
     ) -> Self {
-        let members = match level {
-            Level::Ensemble => members,
-            _ => &members[..1],
+        let n_members = if level.has_all_members() {
+            members.len()
+        } else {
+            1
         };
+        let members = &members[..n_members];
         let is_any = |kind| {
             let mut scorers = members.iter().map(|member| member.scorer_at(level));
             scorers.any(|scorer| scorer.kind() == kind)

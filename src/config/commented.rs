@@ -8,8 +8,9 @@ use documented::DocumentedFields;
 use super::{
     Ablation, Config, EdgeStart, EncoderConfig, EncoderKind, EnsembleConfig, FeaturesConfig,
     FinalScoreConfig, FinalScoreKind, HoldOutConfig, IndexConfig, IndexMode, LabelPrecision,
-    LabelTexts, Pooling, Positives, RankerConfig, RankerLoss, RankerNegatives, RatesConfig, Recipe,
-    RecipeName, Reduction, Refit, SecondMoments, StageConfig, TrainConfig,
+    LabelStart, LabelTexts, Pooling, Positives, RankerConfig, RankerLoss, RankerNegatives,
+    RatesConfig, Recipe, RecipeName, Reduction, Refit, RowUpdates, SecondMoments, StageConfig,
+    TrainConfig,
 };
 
 /// Longest line of a comment.
@@ -54,7 +55,7 @@ const SECTIONS: [(&str, Items); 12] = [
 ];
 
 /// The keys whose values have names.
-const CHOICES: [(&str, Items); 14] = [
+const CHOICES: [(&str, Items); 16] = [
     ("recipe", Items::of::<RecipeName>()),
     ("encoder.kind", Items::of::<EncoderKind>()),
     ("index.mode", Items::of::<IndexMode>()),
@@ -64,8 +65,10 @@ const CHOICES: [(&str, Items); 14] = [
     ("hold_out.refit", Items::of::<Refit>()),
     ("ablation.reduction", Items::of::<Reduction>()),
     ("ablation.positives", Items::of::<Positives>()),
+    ("ablation.row_updates", Items::of::<RowUpdates>()),
     ("ablation.second_moments", Items::of::<SecondMoments>()),
     ("ablation.edge_start", Items::of::<EdgeStart>()),
+    ("ablation.label_start", Items::of::<LabelStart>()),
     ("ablation.pooling", Items::of::<Pooling>()),
     ("ablation.ranker_loss", Items::of::<RankerLoss>()),
     ("ablation.ranker_negatives", Items::of::<RankerNegatives>()),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub enum Reduction {
     /// Summed over the labels of a point, averaged over the points (the paper).
     Sum,
-    /// Averaged over all shortlisted labels and over all positives of the batch (the released code).
+    /// L_c is divided by points × K, L_s by points × the most labels that one of them has (the released code).
     Mean,
 }
 
@@ -33,6 +33,26 @@ pub enum SecondMoments {
     Coordinate,
     /// One per row of W_L, one for all word embeddings.
     Shared,
+}
+
+/// Start of W_L and b_L.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, DocumentedFields)]
+#[serde(rename_all = "snake_case")]
+pub enum LabelStart {
+    /// 0.1·U(±√(6/d)) and −4: every label is improbable at first.
+    Improbable,
+    /// U(±√(6/d)) and U(0, 1) (the released code).
+    Random,
+}
+
+/// The rows of W_L, of A and of the word embeddings that an update moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, DocumentedFields)]
+#[serde(rename_all = "snake_case")]
+pub enum RowUpdates {
+    /// All: moments and decay move rows without a gradient, too (the paper).
+    All,
+    /// Those with a gradient, each by its own count of updates.
+    Touched,
 }
 
 /// Start of the edges of A and of their weights.

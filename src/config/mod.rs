@@ -19,7 +19,8 @@ mod stage;
 mod validate;
 
 pub use elements::{
-    EdgeStart, Pooling, Positives, RankerLoss, RankerNegatives, Reduction, SecondMoments, SizeRule,
+    EdgeStart, LabelStart, Pooling, Positives, RankerLoss, RankerNegatives, Reduction, RowUpdates,
+    SecondMoments, SizeRule,
 };
 pub use encoder::{EncoderConfig, EncoderKind};
 pub use ensemble::EnsembleConfig;
@@ -260,7 +261,7 @@ mod tests {
         let expected = "stage1.epochs was unset and is 77";
         assert_eq!(before.differences(&after), [expected]);
         let lambda = before.with_value("train.lambda=0.1").unwrap();
-        let was = before.train.lambda;
+        let [was, _] = before.train.lambda.values();
         let expected = format!("train.lambda was {was} and is 0.1");
         assert_eq!(before.differences(&lambda), [expected]);
         let unset = Config::default().differences(&before);

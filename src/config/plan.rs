@@ -159,11 +159,20 @@ impl Plan {
             config.stage1.epochs.unwrap_or(EPOCHS_OF_STAGE1),
             config.stage2.epochs.unwrap_or(in_stage2),
         ];
-        let [first, second] = config.rates.by_stage();
-        let stage = |epochs, rates| StagePlan { epochs, rates };
+        let rates = config.rates.by_stage();
+        let (batch_sizes, lambdas) = (
+            config.train.batch_size.values(),
+            config.train.lambda.values(),
+        );
+        let stage = |at: usize, epochs| StagePlan {
+            epochs,
+            rates: rates[at],
+            batch_size: batch_sizes[at],
+            lambda: lambdas[at],
+        };
         match config.index.mode {
-            IndexMode::Learned => vec![stage(epochs[0], first), stage(epochs[1], second)],
-            IndexMode::Fixed | IndexMode::Ova => vec![stage(epochs.iter().sum(), first)],
+            IndexMode::Learned => vec![stage(0, epochs[0]), stage(1, epochs[1])],
+            IndexMode::Fixed | IndexMode::Ova => vec![stage(0, epochs.iter().sum())],
         }
     }
 
@@ -248,9 +257,11 @@ impl Plan {
         self.beam_size
     }
 
-    /// Points per step.
+    /// Points per step, at most.
     pub fn batch_size(&self) -> usize {
-        self.config.train.batch_size.min(self.counts.n_points)
+        let stages = self.stages();
+        let largest = stages.iter().map(|stage| stage.batch_size).max();
+        largest.unwrap_or(0).min(self.counts.n_points)
     }
 
     /// K.

@@ -3,16 +3,24 @@
 use super::Config;
 use crate::error::{Error, Result};
 
-const PRESETS: [(&str, &str); 6] = [
+const PRESETS: [(&str, &str); 8] = [
     ("amazon-3m", include_str!("../../configs/amazon-3m.toml")),
     (
         "amazon-670k",
         include_str!("../../configs/amazon-670k.toml"),
     ),
+    (
+        "amazon-670k-released",
+        include_str!("../../configs/amazon-670k-released.toml"),
+    ),
     ("frozen", include_str!("../../configs/frozen.toml")),
     (
         "lf-amazontitles-131k",
         include_str!("../../configs/lf-amazontitles-131k.toml"),
+    ),
+    (
+        "lf-amazontitles-131k-released",
+        include_str!("../../configs/lf-amazontitles-131k-released.toml"),
     ),
     (
         "transformer",
@@ -43,18 +51,19 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{DataCounts, EncoderKind, IndexMode, Recipe, Reduction};
+    use crate::config::{DataCounts, EncoderKind, IndexMode, Recipe, RecipeName, Reduction};
+
+    const LARGE: DataCounts = DataCounts {
+        n_points: 1_000_000,
+        n_labels: 500_000,
+        n_features: 100_000,
+        n_pairs: 0,
+    };
 
     #[test]
     fn every_preset_can_be_used() {
         for (name, _) in PRESETS {
-            let counts = DataCounts {
-                n_points: 1_000_000,
-                n_labels: 500_000,
-                n_features: 100_000,
-                n_pairs: 0,
-            };
-            let plan = Config::preset(name).unwrap().resolve(counts).unwrap();
+            let plan = Config::preset(name).unwrap().resolve(LARGE).unwrap();
             assert_eq!(
                 plan.config().encoder.kind,
                 EncoderKind::Transformer,
@@ -106,7 +115,7 @@ mod tests {
     ];
 
     #[test]
-    fn the_presets_of_the_paper_are_its_table_and_the_released_code() {
+    fn the_presets_of_the_paper_are_its_table() {
         for row in PAPER {
             let name = row.name;
             let config = Config::preset(name).unwrap();
@@ -124,7 +133,8 @@ mod tests {
                 let expected = [row.rates[0], row.rates[0], row.rates[0], row.rates[1]];
                 assert_eq!(found, expected, "{name}");
             }
-            assert_eq!(config.train.batch_size, row.batch_size, "{name}");
+            let batch_sizes = config.train.batch_size.values();
+            assert_eq!(batch_sizes, [row.batch_size; 2], "{name}");
             let index = &config.index;
             assert_eq!(
                 (index.beta, index.kappa),
@@ -136,7 +146,7 @@ mod tests {
                 (2000, 20),
                 "{name}"
             );
-            assert_eq!(config.train.lambda, 0.05, "{name}");
+            assert_eq!(config.train.lambda.values(), [0.05; 2], "{name}");
             assert_eq!(config.encoder.dropout, 0.5, "{name}");
             assert_eq!(
                 (config.hold_out.n_points, config.ensemble.members),
@@ -151,6 +161,41 @@ mod tests {
             assert_eq!(config.index.mode, IndexMode::Learned, "{name}");
             assert_eq!(config.ranker, paper.ranker, "{name}");
         }
+    }
+
+    #[test]
+    fn the_presets_of_the_released_code_are_its_configurations() {
+        // Epochs, batch sizes, λ, and rates of the encoder, W_L and W_C, by stage.
+        let check = |name: &str, stages: [(usize, usize, f32, [f32; 3]); 2]| {
+            let config = Config::preset(name).unwrap();
+            let plan = config.resolve(LARGE).unwrap();
+            let found = plan.stages().into_iter().map(|stage| {
+                let rates = stage.rates;
+                assert_eq!(rates.edges, rates.labels, "{name}");
+                let rates = [rates.encoder, rates.labels, rates.clusters];
+                (stage.epochs, stage.batch_size, stage.lambda, rates)
+            });
+            assert_eq!(found.collect::<Vec<_>>(), stages, "{name}");
+            assert_eq!(Recipe::of(&config), RecipeName::Released.column(), "{name}");
+            // The sizes are those of the paper's table.
+            let paper = Config::preset(name.strip_suffix("-released").unwrap()).unwrap();
+            assert_eq!(config.index, paper.index, "{name}");
+            assert_eq!(config.encoder, paper.encoder, "{name}");
+        };
+        check(
+            "lf-amazontitles-131k-released",
+            [
+                (20, 1024, 0.01, [2e-4, 0.005, 0.005]),
+                (50, 420, 0.05, [3e-5, 0.005, 1e-4]),
+            ],
+        );
+        check(
+            "amazon-670k-released",
+            [
+                (15, 256, 0.0, [1e-4, 0.01, 0.01]),
+                (30, 256, 0.05, [3e-5, 0.005, 3e-4]),
+            ],
+        );
     }
 
     #[test]

@@ -10,7 +10,8 @@ use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
 use super::elements::{
-    EdgeStart, Pooling, Positives, RankerLoss, RankerNegatives, Reduction, SecondMoments, SizeRule,
+    EdgeStart, LabelStart, Pooling, Positives, RankerLoss, RankerNegatives, Reduction, RowUpdates,
+    SecondMoments, SizeRule,
 };
 use super::{Config, FinalScoreKind, LabelTexts, Refit};
 
@@ -124,15 +125,25 @@ recipes! {
         positives: Positives                      = Positives::All, Positives::Shortlisted, Positives::Shortlisted;
         /// Second moments of W_L and of the word embeddings.
         second_moments: SecondMoments             = SecondMoments::Shared, SecondMoments::Coordinate, SecondMoments::Coordinate;
+        /// Which rows of W_L, of A and of the word embeddings an update moves.
+        row_updates: RowUpdates                   = RowUpdates::Touched, RowUpdates::All, RowUpdates::All;
         /// Decoupled weight decay of the encoder and of W_L; not applied to biases.
         weight_decay: f32                         = 0.15,           0.01,           0.01;
         /// Decoupled weight decay of the index, W_C and A.
         index_weight_decay: f32                   = 0.5,            0.01,           0.01;
+        /// Score ŷ from which a negative is scored in training; 0 scores the whole shortlist.
+        score_floor: f32                          = 1e-4,           0.0,            0.0;
+        /// Size of |∂L_c/∂z| or |∂L_c/∂log ŷ| from which a negative passes a gradient; 0 passes all.
+        gradient_floor: f32                       = 1e-3,           0.0,            0.0;
         /// Steps between updates of W_L, A and W_C.
         update_every: usize                       = 1,              10,             10;
         /// Epochs of stage 1 after which labels are clustered again, on features and embeddings together, and stage 1
         /// starts over; 0 clusters once, on features.
         warmup_epochs: usize                      = 0,              5,              5;
+        /// Start of W_L and b_L.
+        label_start: LabelStart                   = LabelStart::Improbable, LabelStart::Random, LabelStart::Random;
+        /// Whether W_L and b_L start again at stage 2, or go on as stage 1 left them.
+        label_restart: bool                       = false,          true,           true;
         /// Start of the edges and their weights.
         edge_start: EdgeStart                     = EdgeStart::Recounts, EdgeStart::Random, EdgeStart::Random;
         /// How the token states of a transformer become one vector.

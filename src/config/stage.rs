@@ -94,6 +94,10 @@ pub struct StagePlan {
     pub epochs: usize,
     /// Learning rates.
     pub rates: LearningRates,
+    /// Points per step.
+    pub batch_size: usize,
+    /// λ.
+    pub lambda: f32,
 }
 
 /// Settings that both stages share.
@@ -102,10 +106,10 @@ pub struct StagePlan {
 pub struct TrainConfig {
     /// Seed of every random stream.
     pub seed: u64,
-    /// Points per step.
-    pub batch_size: usize,
-    /// λ: weight of the shortlist loss (paper: 0.05, for means).
-    pub lambda: f32,
+    /// Points per step: one number, or [stage 1, stage 2].
+    pub batch_size: PerStage<usize>,
+    /// λ: weight of the shortlist loss (paper: 0.05, for means): one number, or [stage 1, stage 2].
+    pub lambda: PerStage<f32>,
     /// Whether the model also keeps encoder, clusters and classifiers of stage 1, to be evaluated and for reports;
     /// answers do not change.
     pub keep_stage1: bool,
@@ -143,8 +147,8 @@ impl Default for TrainConfig {
     fn default() -> Self {
         TrainConfig {
             seed: 42,
-            batch_size: 256,
-            lambda: 0.05,
+            batch_size: PerStage::Both(256),
+            lambda: PerStage::Both(0.05),
             keep_stage1: false,
             label_precision: LabelPrecision::Full,
             label_texts: None,

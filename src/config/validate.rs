@@ -66,8 +66,8 @@ impl Config {
         // TOML has no larger integers.
         check("train.seed", train.seed, 0..=i64::MAX as u64)?;
         // A step counts its points in 16 bits.
-        check("train.batch_size", train.batch_size, 1..=65_534)?;
-        check("train.lambda", train.lambda, 0.0..=1e6)?;
+        check_stages("train.batch_size", train.batch_size, 1..=65_534)?;
+        check_stages("train.lambda", train.lambda, 0.0..=1e6)?;
         check("ranker.n_candidates", ranker.n_candidates, 1..=MAX_COUNT)?;
         check("hold_out.n_points", hold_out.n_points, 0..=MAX_COUNT)?;
         check("hold_out.min_points", hold_out.min_points, 0..=MAX_COUNT)?;
@@ -82,6 +82,9 @@ impl Config {
         )?;
         let key = "ablation.index_weight_decay";
         check_set(key, ablation.index_weight_decay, decay)?;
+        let floor = 0.0..=1.0;
+        check_set("ablation.score_floor", ablation.score_floor, floor.clone())?;
+        check_set("ablation.gradient_floor", ablation.gradient_floor, floor)?;
         check_set(
             "ablation.update_every",
             ablation.update_every,
@@ -131,9 +134,18 @@ fn check_set<T: PartialOrd + Display>(
 }
 
 fn check_rate(key: &str, rate: PerStage<f32>, least: f32) -> Result<()> {
-    let [first, second] = rate.values();
-    check(key, first, least..=MAX_RATE)?;
-    check(key, second, least..=MAX_RATE)
+    check_stages(key, rate, least..=MAX_RATE)
+}
+
+/// Checks the values of both stages.
+fn check_stages<T: Copy + PartialOrd + Display>(
+    key: &str,
+    value: PerStage<T>,
+    bounds: RangeInclusive<T>,
+) -> Result<()> {
+    let [first, second] = value.values();
+    check(key, first, bounds.clone())?;
+    check(key, second, bounds)
 }
 
 fn in_words<T: Display>(bounds: &RangeInclusive<T>) -> String {
@@ -199,6 +211,8 @@ mod tests {
             [ablation]
             weight_decay = 1.0
             index_weight_decay = 1.0
+            score_floor = 1.0
+            gradient_floor = 1.0
             update_every = 1
             warmup_epochs = 1
             ranker_cost = 1.0
@@ -217,7 +231,7 @@ mod tests {
     #[test]
     fn every_number_has_bounds() {
         let numbers = numbers();
-        assert_eq!(numbers.len(), 33, "{numbers:?}");
+        assert_eq!(numbers.len(), 35, "{numbers:?}");
         for key in numbers {
             let absurd = ["-1e30", "1e30", "nan", "4611686018427387904", "-1"].iter();
             let refused = absurd.filter(|value| {

@@ -11,7 +11,7 @@ mod shortlist;
 pub(crate) use adjacency::{Adjacency, Edges};
 pub(crate) use clusters::ClusterClassifiers;
 pub(crate) use clusters::logit_gradient;
-pub use pruning::{Cut, LostLabels};
+pub use pruning::{Cut, LostLabels, Pruning, RemovedShare};
 pub(crate) use row_sums::{
     Norm, edge_gradient, edge_scores, exponentials, highest, passed_gradients, segments,
 };

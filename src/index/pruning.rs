@@ -2,7 +2,8 @@
 //!
 //! An edge goes if its score ŝ(c,ℓ) is below a threshold, or if it is not among the k strongest of its cluster; the
 //! strongest edge of every label stays, so that no label is lost, unless the caller wants that. The edges left keep
-//! their scores: the removed edges' share of each cluster's softmax is kept, so that the rest does not get stronger.
+//! their scores: the removed edges' share of each cluster's softmax is kept, so that the rest does not get stronger,
+//! unless the caller wants that, too.
 
 use crate::error::Result;
 use crate::ids::{ClusterId, LabelRow};
@@ -26,6 +27,37 @@ pub enum LostLabels {
     Dropped,
 }
 
+/// The share that removed edges had of their cluster's softmax.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RemovedShare {
+    /// Nobody gets it: the edges left keep their scores.
+    Kept,
+    /// The edges left get it in proportion to theirs (the authors' code, for its table of the top k).
+    Spread,
+}
+
+/// The edges to prune, and the treatment of the rest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pruning {
+    /// The edges to remove.
+    pub cut: Cut,
+    /// Labels that would lose all of theirs.
+    pub lost: LostLabels,
+    /// Their share of the softmax.
+    pub share: RemovedShare,
+}
+
+impl From<Cut> for Pruning {
+    /// A pruning that loses no label and makes no edge stronger.
+    fn from(cut: Cut) -> Self {
+        Pruning {
+            cut,
+            lost: LostLabels::Rescued,
+            share: RemovedShare::Kept,
+        }
+    }
+}
+
 /// An adjacency after pruning.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pruned {
@@ -42,7 +74,8 @@ impl Adjacency {
     ///
     /// # Errors
     /// [`Error::InvalidModel`](crate::error::Error::InvalidModel) if a weight cannot be represented.
-    pub(crate) fn pruned(&self, cut: Cut, lost: LostLabels) -> Result<Pruned> {
+    pub(crate) fn pruned(&self, pruning: impl Into<Pruning>) -> Result<Pruned> {
+        let Pruning { cut, lost, share } = pruning.into();
         let edges = self.edges();
         let mut stays = vec![false; edges.len()];
         for cluster_idx in 0..edges.n_clusters() {
@@ -69,6 +102,7 @@ impl Adjacency {
         let left = Edges::from_lists(lists, edges.n_labels())?;
         let n_removed = edges.len() - left.len();
         let adjacency = match self.beta() {
+            Some(beta) if share == RemovedShare::Spread => Adjacency::learned(left, weights, beta)?,
             Some(beta) if n_removed == 0 && self.removed().is_none() => {
                 Adjacency::learned(left, weights, beta)?
             }
@@ -159,9 +193,7 @@ mod tests {
     #[test]
     fn what_stays_keeps_its_score_and_no_label_is_lost() {
         let before = adjacency();
-        let pruned = before
-            .pruned(Cut::Threshold(0.1), LostLabels::Rescued)
-            .unwrap();
+        let pruned = before.pruned(Cut::Threshold(0.1)).unwrap();
         // Label 1 stays in both clusters, 3 in the second; 2 has a single edge of score below 0.1, which is kept.
         let after = &pruned.adjacency;
         assert_eq!(after.edges().indptr(), [0, 3, 5]);
@@ -175,9 +207,7 @@ mod tests {
 
     #[test]
     fn the_strongest_of_each_cluster_stay() {
-        let pruned = adjacency()
-            .pruned(Cut::TopK(1), LostLabels::Rescued)
-            .unwrap();
+        let pruned = adjacency().pruned(Cut::TopK(1)).unwrap();
         let labels: Vec<u32> = pruned
             .adjacency
             .edges()
@@ -187,12 +217,13 @@ mod tests {
             .collect();
         assert_eq!(labels, [0, 2, 1, 3]);
         assert_eq!((pruned.n_removed, pruned.n_rescued), (2, 2));
-        let all = adjacency()
-            .pruned(Cut::TopK(4), LostLabels::Rescued)
-            .unwrap();
+        let all = adjacency().pruned(Cut::TopK(4)).unwrap();
         assert_eq!((all.n_removed, all.adjacency), (0, adjacency()));
         let strict = adjacency()
-            .pruned(Cut::TopK(1), LostLabels::Dropped)
+            .pruned(Pruning {
+                lost: LostLabels::Dropped,
+                ..Cut::TopK(1).into()
+            })
             .unwrap();
         assert_eq!((strict.n_removed, strict.n_rescued), (4, 0));
         let lost = strict.adjacency.edges().unreachable();
@@ -202,16 +233,13 @@ mod tests {
     #[test]
     fn pruning_twice_is_pruning_once() {
         let twice = adjacency()
-            .pruned(Cut::TopK(3), LostLabels::Rescued)
+            .pruned(Cut::TopK(3))
             .unwrap()
             .adjacency
-            .pruned(Cut::TopK(2), LostLabels::Rescued)
+            .pruned(Cut::TopK(2))
             .unwrap()
             .adjacency;
-        let once = adjacency()
-            .pruned(Cut::TopK(2), LostLabels::Rescued)
-            .unwrap()
-            .adjacency;
+        let once = adjacency().pruned(Cut::TopK(2)).unwrap().adjacency;
         assert_eq!(twice.edges(), once.edges());
         for (twice, once) in twice.scores().iter().zip(once.scores()) {
             assert!((twice - once).abs() < 1e-6, "{twice} {once}");
@@ -219,5 +247,21 @@ mod tests {
         assert!(once.removed().unwrap()[0] < 1.0);
         assert!(once.clone().with_removed(vec![1.0, 0.0]).is_err());
         assert!(once.with_removed(vec![0.0]).is_err());
+    }
+
+    #[test]
+    fn the_share_of_removed_edges_can_be_spread_over_those_that_stay() {
+        let pruned = adjacency().pruned(Pruning {
+            cut: Cut::TopK(2),
+            lost: LostLabels::Dropped,
+            share: RemovedShare::Spread,
+        });
+        let pruned = pruned.unwrap().adjacency;
+        // softmax(5, 2) and softmax(3, 1), times β = 3, at most 1.
+        let expected = [1.0, 3.0 / (1.0 + 3f32.exp()), 1.0, 3.0 / (1.0 + 2f32.exp())];
+        for (got, expected) in pruned.scores().iter().zip(expected) {
+            assert!((got - expected).abs() < 1e-6, "{got} {expected}");
+        }
+        assert!(pruned.removed().is_none());
     }
 }

@@ -4,7 +4,7 @@ use super::health::assigning_score;
 use crate::candidates::Member;
 use crate::error::Result;
 use crate::ids::ClusterId;
-use crate::index::{Cut, LostLabels};
+use crate::index::Pruning;
 use crate::predict::Predictor;
 
 /// Labels and clusters that are assigned to each other.
@@ -69,17 +69,17 @@ impl Predictor {
     ///
     /// # Errors
     /// [`Error::InvalidModel`](crate::Error::InvalidModel) if a weight cannot be represented.
-    pub fn prune(&mut self, cut: Cut, lost: LostLabels) -> Result<Vec<PruneFigures>> {
-        prune(self.members_mut(), cut, lost)
+    pub fn prune(&mut self, pruning: impl Into<Pruning>) -> Result<Vec<PruneFigures>> {
+        prune(self.members_mut(), pruning.into())
     }
 }
 
-fn prune(members: &mut [Member], cut: Cut, lost: LostLabels) -> Result<Vec<PruneFigures>> {
+fn prune(members: &mut [Member], pruning: Pruning) -> Result<Vec<PruneFigures>> {
     let mut figures = Vec::new();
     for member in members {
         let adjacency = &mut member.model.adjacency;
         let n_edges = adjacency.edges().len();
-        let pruned = adjacency.pruned(cut, lost)?;
+        let pruned = adjacency.pruned(pruning)?;
         figures.push(PruneFigures {
             n_edges,
             n_removed: pruned.n_removed,

@@ -110,7 +110,7 @@ impl Inspection {
 /// The levels the model can answer at.
 fn parts(predictor: &Predictor) -> Vec<&'static str> {
     let is_there = |level: &Level| match level {
-        Level::Ensemble => predictor.n_members() > 1,
+        level if level.has_all_members() => predictor.n_members() > 1,
         level => predictor.check_level(*level).is_ok(),
     };
     let levels = Level::ALL.into_iter().filter(is_there);

@@ -41,7 +41,7 @@ pub use inspection::Inspection;
 pub use report::{Figure, Report, ReportCache, ReportOptions, ReportProgress};
 pub use shortlist::{IndexRecall, ShortlistRecall};
 
-pub use crate::index::{Cut, LostLabels};
+pub use crate::index::{Cut, LostLabels, Pruning, RemovedShare};
 
 #[doc(hidden)]
 pub use report::{CheckpointTimes, PhaseTime, TrainingTimes};

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use super::{Sgemm, median};
-use crate::config::{Config, LearningRates, Recipe};
+use crate::config::{Config, LearningRates, Recipe, RowUpdates};
 use crate::data::Pretrained;
 use crate::encoder::{
     Architecture, Encoder, Shape, StepSeed, TrainableEncoder, TransformerEncoder,
@@ -123,13 +123,18 @@ impl EncoderBench {
 struct Trainer {
     moments: Vec<Moments>,
     schedule: Schedule,
+    row_updates: RowUpdates,
     embeddings: Matrix,
     gradient: Matrix,
 }
 
 impl Trainer {
     fn new(encoder: &mut TransformerEncoder) -> Self {
-        let kind = Recipe::of(&Config::default()).second_moments;
+        let Recipe {
+            second_moments: kind,
+            row_updates,
+            ..
+        } = Recipe::of(&Config::default());
         let parameters = encoder.parameters();
         let moments = parameters
             .iter()
@@ -137,6 +142,7 @@ impl Trainer {
         Trainer {
             moments: moments.collect(),
             schedule: Schedule::new(1_000),
+            row_updates,
             embeddings: Matrix::default(),
             gradient: Matrix::default(),
         }
@@ -166,6 +172,8 @@ impl Trainer {
         };
         let rates = self.schedule.rates(step, &rates, &Recipe::of(&config));
         let parameters = encoder.parameters().into_iter().zip(&mut self.moments);
-        parameters.for_each(|(parameter, moments)| update_parameter(parameter, moments, &rates));
+        parameters.for_each(|(parameter, moments)| {
+            update_parameter(parameter, moments, &rates, self.row_updates)
+        });
     }
 }

@@ -19,6 +19,11 @@ impl FilterPairs {
         &self.sorted[start..end]
     }
 
+    /// Whether the label is dropped at the point.
+    pub(crate) fn contains(&self, point_idx: usize, label: LabelId) -> bool {
+        self.sorted.binary_search(&(point_idx, label)).is_ok()
+    }
+
     /// Number of pairs.
     pub fn len(&self) -> usize {
         self.sorted.len()

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::config::SecondMoments;
+use crate::config::{RowUpdates, SecondMoments};
 use crate::encoder::{Gradient, Parameter};
 use crate::kernels::{AdamWStep, Kernels};
 use crate::matrix::ranges_mut;
@@ -79,7 +79,7 @@ impl DenseMoments {
 /// Decay of a shared second moment: about a hundred steps, as gradients shrink quickly at first.
 const SHARED_DECAY: f32 = 0.99;
 
-/// Moments of a parameter whose rows are updated only when touched.
+/// Moments of a parameter that is updated row by row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct RowMoments {
     /// First moment, row by row.
@@ -104,14 +104,14 @@ impl RowMoments {
         }
     }
 
-    /// One update of these rows, which ascend. gradients: rows×width
+    /// One update of these rows, which ascend, and of the others if all are to be updated. gradients: rows×width
     pub(crate) fn update(
         &mut self,
         rates: &StepRates,
         pace: Pace,
         values: &mut [f32],
-        rows: &[u32],
-        gradients: &[f32],
+        (rows, gradients): (&[u32], &[f32]),
+        updates: RowUpdates,
     ) {
         let width = if self.n_updates.is_empty() {
             0
@@ -129,23 +129,38 @@ impl RowMoments {
             };
             v.sqrt() + step(1).epsilon
         });
-        let view = RowsMut {
+        let rule = UpdateRule {
+            step: &step,
+            denominator,
+        };
+        let touched = RowGradients {
+            rows,
+            values: gradients,
+            stride: width,
+        };
+        update_rows(self.rows_mut(values, width), touched, &rule);
+        if updates == RowUpdates::All {
+            let n_rows = self.n_updates.len() as u32;
+            let is_other = |row: &u32| rows.binary_search(row).is_err();
+            let others = RowGradients {
+                rows: &(0..n_rows).filter(is_other).collect::<Vec<_>>(),
+                values: &vec![0.0; width],
+                stride: 0,
+            };
+            update_rows(self.rows_mut(values, width), others, &rule);
+        }
+    }
+
+    fn rows_mut<'a>(&'a mut self, values: &'a mut [f32], width: usize) -> RowsMut<'a> {
+        let is_shared = self.v.len() < self.m.len();
+        RowsMut {
             first: 0,
             width,
             values,
             m: &mut self.m,
             v: if is_shared { &mut [] } else { &mut self.v },
             n_updates: &mut self.n_updates,
-        };
-        update_rows(
-            view,
-            rows,
-            gradients,
-            &UpdateRule {
-                step: &step,
-                denominator,
-            },
-        );
+        }
     }
 }
 
@@ -167,6 +182,34 @@ struct UpdateRule<'a> {
     denominator: Option<f32>,
 }
 
+/// Rows to update, which ascend, and where their gradients are: those of the i-th begin at i·stride.
+#[derive(Clone, Copy)]
+struct RowGradients<'a> {
+    rows: &'a [u32],
+    values: &'a [f32],
+    stride: usize,
+}
+
+impl<'a> RowGradients<'a> {
+    fn split_at(self, at: usize) -> (Self, Self) {
+        let (low, high) = self.rows.split_at(at);
+        let values = &self.values[at * self.stride..];
+        let low = RowGradients { rows: low, ..self };
+        let high = RowGradients {
+            rows: high,
+            values,
+            ..self
+        };
+        (low, high)
+    }
+
+    /// Each row with its gradient.
+    fn iter(self, width: usize) -> impl Iterator<Item = (u32, &'a [f32])> {
+        let rows = self.rows.iter().enumerate();
+        rows.map(move |(at, &row)| (row, &self.values[at * self.stride..][..width]))
+    }
+}
+
 /// Consecutive rows with their moments.
 struct RowsMut<'a> {
     first: usize,
@@ -179,7 +222,8 @@ struct RowsMut<'a> {
 }
 
 /// Splits the rows between threads until a task is small.
-fn update_rows(rows_mut: RowsMut<'_>, rows: &[u32], gradients: &[f32], rule: &UpdateRule<'_>) {
+fn update_rows(rows_mut: RowsMut<'_>, gradients: RowGradients<'_>, rule: &UpdateRule<'_>) {
+    let rows = gradients.rows;
     let RowsMut {
         first,
         width,
@@ -190,7 +234,7 @@ fn update_rows(rows_mut: RowsMut<'_>, rows: &[u32], gradients: &[f32], rule: &Up
     } = rows_mut;
     if rows.len() <= 1 || rows.len() * width <= VALUES_PER_TASK {
         let kernels = Kernels::detect();
-        for (&row, gradient) in rows.iter().zip(gradients.chunks_exact(width)) {
+        for (row, gradient) in gradients.iter(width) {
             let row = row as usize - first;
             let range = row * width..(row + 1) * width;
             n_updates[row] += 1;
@@ -211,7 +255,7 @@ fn update_rows(rows_mut: RowsMut<'_>, rows: &[u32], gradients: &[f32], rule: &Up
     let (m_low, m_high) = m.split_at_mut(split * width);
     let (v_low, v_high) = v.split_at_mut((split * width).min(v.len()));
     let (n_low, n_high) = n_updates.split_at_mut(split);
-    let (gradients_low, gradients_high) = gradients.split_at(half * width);
+    let (gradients_low, gradients_high) = gradients.split_at(half);
     let low = RowsMut {
         first,
         width,
@@ -229,8 +273,8 @@ fn update_rows(rows_mut: RowsMut<'_>, rows: &[u32], gradients: &[f32], rule: &Up
         n_updates: n_high,
     };
     rayon::join(
-        || update_rows(low, &rows[..half], gradients_low, rule),
-        || update_rows(high, &rows[half..], gradients_high, rule),
+        || update_rows(low, gradients_low, rule),
+        || update_rows(high, gradients_high, rule),
     );
 }
 
@@ -257,7 +301,12 @@ impl Moments {
 }
 
 /// One update of an encoder parameter with its gradient.
-pub(crate) fn update_parameter(parameter: Parameter<'_>, moments: &mut Moments, rates: &StepRates) {
+pub(crate) fn update_parameter(
+    parameter: Parameter<'_>,
+    moments: &mut Moments,
+    rates: &StepRates,
+    updates: RowUpdates,
+) {
     let pace = Pace {
         rate: rates.encoder.rate * parameter.rate_factor,
         ..rates.encoder.decaying_if(parameter.decays)
@@ -267,7 +316,7 @@ pub(crate) fn update_parameter(parameter: Parameter<'_>, moments: &mut Moments, 
             moments.update(rates, pace, parameter.values, gradient);
         }
         (Gradient::Rows(rows, gradients), Moments::Rows(moments)) => {
-            moments.update(rates, pace, parameter.values, rows, gradients);
+            moments.update(rates, pace, parameter.values, (rows, gradients), updates);
         }
         _ => unreachable!("moments are made by `Moments::for_parameter` for the same parameter"),
     }

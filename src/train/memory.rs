@@ -1,7 +1,9 @@
 //! The memory of a training: moments, buffers of a step, and matches.
 
 use crate::communicator::N_RANGES;
-use crate::config::SecondMoments;
+use crate::config::{Recipe, SecondMoments};
+
+use super::state::waits;
 
 /// Numbers of parameters that are trained.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +33,17 @@ pub(crate) struct StepSizes {
 }
 
 impl ParameterCounts {
+    /// Bytes of gradients that wait to be applied.
+    pub(crate) fn waiting_bytes(&self, recipe: &Recipe) -> usize {
+        let of_labels = if waits(recipe) { self.n_labels } else { 0 };
+        let of_clusters = if recipe.update_every > 1 {
+            self.n_clusters
+        } else {
+            0
+        };
+        4 * (of_labels + of_clusters) * (self.dim + 1) + of_labels
+    }
+
     /// Bytes of AdamW's moments.
     pub(crate) fn moment_bytes(&self, second_moments: SecondMoments) -> usize {
         let head = (self.n_labels + self.n_clusters) * (self.dim + 1);

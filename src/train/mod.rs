@@ -26,7 +26,7 @@ use rayon::prelude::*;
 use crate::classifiers::LabelClassifiers;
 use crate::clustering::{Clustering, PointFeatures, cluster_labels, label_centroids};
 use crate::communicator::Communicator;
-use crate::config::{Plan, StagePlan};
+use crate::config::{LabelStart, Plan, StagePlan};
 use crate::encoder::{EncoderOrigin, TrainableEncoder};
 use crate::error::Result;
 use crate::events::{Event, Observer, Phase, Steps, emit};
@@ -133,7 +133,7 @@ fn begin_phase(
     let model = Model {
         clusters: random_clusters(plan, seed),
         adjacency: Adjacency::fixed(edges).restricted(own.clone()),
-        classifiers: random_classifiers(plan, seed, own),
+        classifiers: random_classifiers(plan, FIRST_START, own),
         numbering,
     };
     let mut encoder = data.origin.encoder(plan);
@@ -206,7 +206,7 @@ fn warm_up(
     };
     let config = StagePlan {
         epochs: plan.recipe().warmup_epochs,
-        rates: plan.config().rates.by_stage()[0],
+        ..plan.stages()[0]
     };
     stage.run(&config, &mut state, keep)?;
     let all: Vec<u32> = (0..data.labels.n_rows() as u32).collect();
@@ -235,7 +235,11 @@ fn learn_adjacency(stage: &Stage<'_>, state: &mut TrainState) -> Result<()> {
     if plan.config().train.keep_stage1 {
         state.stage1 = state.copy_parameters();
     }
-    state.model.adjacency = adjacency.restricted(stage.data.own_labels());
+    let own = stage.data.own_labels();
+    if plan.recipe().label_restart {
+        state.model.classifiers = random_classifiers(plan, RESTART, own.clone());
+    }
+    state.model.adjacency = adjacency.restricted(own);
     state.enter(Phase::Stage2, plan.recipe());
     emit(observer, event)
 }
@@ -319,30 +323,37 @@ fn random_clusters(plan: &Plan, seed: u64) -> ClusterClassifiers {
     }
 }
 
-/// Factor of U(±√(6/d)), from which W_L starts in the released code.
-const LABEL_SCALE: f32 = 0.1;
-/// Start of b_L (released code: U(0, 1)): a negative one saves unlearning thousands of false positives.
-const LABEL_BIAS: f32 = -4.0;
+/// The random streams from which W_L starts, and from which it starts again.
+const FIRST_START: &str = "label classifier";
+const RESTART: &str = "label classifier of stage 2";
 
-/// These rows of W_L ~ U(±√(6/d)) times a constant.
-fn random_classifiers(plan: &Plan, seed: u64, labels: Range<usize>) -> LabelClassifiers {
+/// These rows of W_L, and their b_L. A negative start saves unlearning thousands of false positives.
+fn random_classifiers(plan: &Plan, stream: &str, labels: Range<usize>) -> LabelClassifiers {
     let (dim, n_labels) = (plan.config().encoder.dim, labels.len());
-    let bound = (6.0 / dim as f32).sqrt() * LABEL_SCALE;
+    let start = plan.recipe().label_start;
+    let scale = match start {
+        LabelStart::Improbable => 0.1,
+        LabelStart::Random => 1.0,
+    };
+    let bound = (6.0 / dim as f32).sqrt() * scale;
+    let seed = plan.config().train.seed;
     let mut weights = Matrix::zeros(n_labels, dim);
-    weights
-        .values_mut()
-        .par_chunks_mut(dim)
-        .enumerate()
-        .for_each(|(row, values)| {
-            let row = labels.start + row;
-            let mut random = Random::new(seed, "label classifier", row as u64);
-            values
-                .iter_mut()
-                .for_each(|value| *value = bound * (2.0 * random.f32() - 1.0));
-        });
+    let mut bias = vec![0.0; n_labels];
+    let rows = weights.values_mut().par_chunks_mut(dim).zip(&mut bias);
+    rows.enumerate().for_each(|(row, (values, bias))| {
+        let row = labels.start + row;
+        let mut random = Random::new(seed, stream, row as u64);
+        values
+            .iter_mut()
+            .for_each(|value| *value = bound * (2.0 * random.f32() - 1.0));
+        *bias = match start {
+            LabelStart::Improbable => -4.0,
+            LabelStart::Random => random.f32(),
+        };
+    });
     LabelClassifiers {
         weights: weights.into(),
-        bias: vec![LABEL_BIAS; n_labels],
+        bias,
         coarse: None,
     }
 }

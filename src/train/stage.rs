@@ -53,7 +53,7 @@ impl Stage<'_> {
         keep: &mut Keep<'_>,
     ) -> Result<()> {
         let phase = state.position.phase;
-        let batch_size = self.plan.config().train.batch_size;
+        let batch_size = config.batch_size;
         let n_visited = self.n_visited();
         let max_steps = self.data.max_steps.unwrap_or(usize::MAX);
         let n_batches = n_visited.div_ceil(batch_size).min(max_steps);
@@ -165,6 +165,7 @@ impl Stage<'_> {
         let job = StepJob {
             rows,
             rates: schedule.rates(step, &config.rates, self.plan.recipe()),
+            lambda: config.lambda,
             seed,
             n_done: step + 1,
             n_steps: schedule.n_steps(),

@@ -11,7 +11,7 @@ use super::head::{EdgeState, LabelGradients, LabelMoments};
 use crate::classifiers::LabelClassifiers;
 use crate::clustering::Clustering;
 use crate::communicator::Communicator;
-use crate::config::{Plan, Recipe};
+use crate::config::{Plan, Recipe, RowUpdates};
 use crate::encoder::{EncoderOrigin, Parameter, TrainableEncoder};
 use crate::error::Result;
 use crate::events::{Event, Phase};
@@ -293,9 +293,15 @@ pub(super) struct Optimiser {
     pub(super) cluster_bias: DenseMoments,
     pub(super) encoder: Vec<Moments>,
     pub(super) waiting: Waiting,
+    pub(super) row_updates: RowUpdates,
 }
 
-/// Gradients of groups that are not updated in every step; empty where they are.
+/// Whether gradients of W_L are added up in a table of its size, to be applied together.
+pub(crate) fn waits(recipe: &Recipe) -> bool {
+    recipe.update_every > 1 || recipe.row_updates == RowUpdates::All
+}
+
+/// Gradients of groups that are not updated in every step, or not row by row; empty where they are.
 #[derive(Default)]
 pub(super) struct Waiting {
     pub(super) labels: Option<LabelGradients>,
@@ -310,8 +316,10 @@ impl Waiting {
             model.classifiers.weights.n_cols(),
         );
         let mut waiting = Waiting::default();
-        if recipe.update_every > 1 {
+        if waits(recipe) {
             waiting.labels = Some(LabelGradients::new(n_labels, dim));
+        }
+        if recipe.update_every > 1 {
             waiting.cluster_weights = vec![0.0; model.clusters.n_clusters() * dim];
             waiting.cluster_bias = vec![0.0; model.clusters.n_clusters()];
         }
@@ -360,6 +368,7 @@ impl Optimiser {
                 .map(|parameter| Moments::for_parameter(parameter, recipe.second_moments))
                 .collect(),
             waiting: Waiting::new(model, recipe),
+            row_updates: recipe.row_updates,
         }
     }
 
@@ -376,6 +385,7 @@ impl Optimiser {
             cluster_bias,
             encoder,
             waiting,
+            row_updates: _,
         } = self;
         waiting.add_arrays(add);
         for (parameter, moments) in parameters.into_iter().zip(encoder) {

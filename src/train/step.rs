@@ -13,11 +13,6 @@ use crate::matrix::Matrix;
 use crate::optim::StepRates;
 use crate::random::Random;
 
-/// Negatives with a lower shortlist score ŷ are not scored in training: their gradient is at most ŷ.
-const SCORE_FLOOR: f32 = 1e-4;
-/// A negative whose |∂L/∂z| and |∂L/∂log ŷ| are both lower passes no gradient: it is below Adam's noise.
-const GRADIENT_FLOOR: f32 = 1e-3;
-
 impl Stage<'_> {
     /// One step; returns the mean loss per point.
     pub(super) fn step(
@@ -39,11 +34,11 @@ impl Stage<'_> {
         encoder.forward(points, job.rows, job.seed, &mut buffers.embeddings);
         buffers.drop_out(config.encoder.dropout, job.seed);
 
-        let lambda = config.train.lambda;
+        let lambda = job.lambda;
         let weights = |counts: &BatchCounts| loss_weights(recipe.reduction, lambda, counts);
         let options = HeadOptions {
-            shortlist: self.shortlist_options(SCORE_FLOOR),
-            gradient_floor: GRADIENT_FLOOR,
+            shortlist: self.shortlist_options(recipe.score_floor),
+            gradient_floor: recipe.gradient_floor,
             weights: &weights,
         };
         let batch = Batch {
@@ -81,6 +76,8 @@ impl Stage<'_> {
 pub(super) struct StepJob<'a> {
     pub(super) rows: &'a [u32],
     pub(super) rates: StepRates,
+    /// λ.
+    pub(super) lambda: f32,
     pub(super) seed: StepSeed,
     /// Steps done in the stage, this one counted.
     pub(super) n_done: usize,
@@ -95,7 +92,8 @@ impl StepJob<'_> {
     }
 }
 
-fn loss_weights(reduction: Reduction, lambda: f32, counts: &BatchCounts) -> LossWeights {
+/// Multipliers of L_c and L_s.
+pub(super) fn loss_weights(reduction: Reduction, lambda: f32, counts: &BatchCounts) -> LossWeights {
     let share = |count: usize| 1.0 / count.max(1) as f32;
     match reduction {
         Reduction::Sum => LossWeights {
@@ -103,8 +101,8 @@ fn loss_weights(reduction: Reduction, lambda: f32, counts: &BatchCounts) -> Loss
             shortlist: lambda * share(counts.n_points),
         },
         Reduction::Mean => LossWeights {
-            classification: share(counts.n_pairs),
-            shortlist: lambda * share(counts.n_positives),
+            classification: share(counts.n_points * counts.shortlist_size),
+            shortlist: lambda * share(counts.n_points * counts.most_positives),
         },
     }
 }

@@ -15,7 +15,10 @@ impl Optimiser {
     /// Updates the encoder.
     pub(super) fn update_encoder(&mut self, encoder: &mut dyn TrainableEncoder, rates: &StepRates) {
         let parameters = encoder.parameters().into_iter().zip(&mut self.encoder);
-        parameters.for_each(|(parameter, moments)| update_parameter(parameter, moments, rates));
+        let updates = self.row_updates;
+        parameters.for_each(|(parameter, moments)| {
+            update_parameter(parameter, moments, rates, updates);
+        });
     }
 
     /// Updates W_L where its gradients were added up, and A.
@@ -26,10 +29,11 @@ impl Optimiser {
         communicator: &dyn Communicator,
     ) {
         if let Some(waiting) = &mut self.waiting.labels {
-            waiting.apply(&mut model.classifiers, &mut self.labels, *rates);
+            let classifiers = &mut model.classifiers;
+            waiting.apply(classifiers, &mut self.labels, *rates, self.row_updates);
         }
         if let Some(edges) = &mut self.edges {
-            edges.apply(&mut model.adjacency, rates, communicator);
+            edges.apply(&mut model.adjacency, rates, self.row_updates, communicator);
         }
     }
 

@@ -25,11 +25,11 @@ pub struct MemoryEstimate {
     pub data: usize,
     /// tf-idf rows and the vocabulary.
     pub features: usize,
-    /// Centroids of the labels while they are clustered.
+    /// Centroids of the labels while they are clustered, and all else that is there in the meantime.
     pub clustering: usize,
     /// Encoder, clusters, edges and label classifiers.
     pub parameters: usize,
-    /// AdamW's moments.
+    /// AdamW's moments, and gradients that wait to be applied.
     pub moments: usize,
     /// Buffers of a training step.
     pub step: usize,
@@ -127,7 +127,8 @@ impl<'a> Estimator<'a> {
     fn estimate(&self) -> MemoryEstimate {
         let (config, counts, sizes) = (self.plan.config(), self.plan.counts(), self.sizes);
         let trained = self.trained();
-        let moments = trained.moment_bytes(self.plan.recipe().second_moments);
+        let recipe = self.plan.recipe();
+        let moments = trained.moment_bytes(recipe.second_moments) + trained.waiting_bytes(recipe);
         let parameters = self.parameters();
         let ranker = self.ranker();
         // Y, its renumbered copy, and the rows of it that are not held out.
@@ -144,12 +145,7 @@ impl<'a> Estimator<'a> {
                 + Vectorizer::n_bytes(counts.n_features)
                 + Pairs::n_bytes(counts.n_pairs)
                 + 4 * self.encoder.n_embedded,
-            clustering: clustering::n_bytes(
-                sizes.n_centroid_entries,
-                sizes.n_label_entries,
-                counts.n_features,
-                sizes.n_threads,
-            ),
+            clustering: self.clustering(parameters + moments),
             parameters,
             moments,
             step: self.step(&trained).max(self.matches(moments)),
@@ -158,6 +154,21 @@ impl<'a> Estimator<'a> {
             members: (parameters + self.coarse() + ranker.weights)
                 .saturating_mul(config.ensemble.members - 1),
         }
+    }
+
+    /// Clustering on features, or once more on features and embeddings, beside the model that embeds.
+    fn clustering(&self, n_model_bytes: usize) -> usize {
+        let (sizes, counts) = (self.sizes, self.plan.counts());
+        let of = |n_entries, n_columns| {
+            let n_label_entries = sizes.n_label_entries;
+            clustering::n_bytes(n_entries, n_label_entries, n_columns, sizes.n_threads)
+        };
+        if self.plan.recipe().warmup_epochs == 0 {
+            return of(sizes.n_centroid_entries, counts.n_features);
+        }
+        let dim = self.plan.config().encoder.dim;
+        let n_entries = sizes.n_centroid_entries + counts.n_labels * dim;
+        n_model_bytes + 4 * sizes.n_points * dim + of(n_entries, counts.n_features + dim)
     }
 
     fn parameters(&self) -> usize {
@@ -317,6 +328,27 @@ mod tests {
         let n_values = 40_000 * 10 + (30_000 + plan.n_clusters()) * 11;
         assert_eq!(found.parameters, 4 * n_values + 12 * n_edges);
         assert_eq!(found.moments, 8 * (n_values + n_edges));
+    }
+
+    #[test]
+    fn gradients_that_wait_and_a_second_clustering_are_counted() {
+        let coordinate = "ablation.second_moments=coordinate";
+        let of = |settings: &[&str]| {
+            estimate(
+                &plan(&[&[coordinate, "encoder.dim=10"], settings].concat()),
+                &SIZES,
+            )
+        };
+        let (plain, waiting) = (of(&[]), of(&["ablation.update_every=10"]));
+        let plan = plan(&[]);
+        let of_labels = 30_000 * (4 * 11 + 1);
+        let of_clusters = plan.n_clusters() * 4 * 11;
+        assert_eq!(waiting.moments - plain.moments, of_labels + of_clusters);
+        let all_rows = of(&["ablation.row_updates=all"]);
+        assert_eq!(all_rows.moments - plain.moments, of_labels);
+        let warm = of(&["ablation.warmup_epochs=1"]);
+        let beside = plain.parameters + plain.moments + 4 * 50_000 * 10;
+        assert!(plain.clustering + beside < warm.clustering);
     }
 
     #[test]

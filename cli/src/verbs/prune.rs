@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use elias::insight::{Cut, LostLabels};
+use elias::insight::{Cut, LostLabels, Pruning, RemovedShare};
 
 use crate::ui::console::{Console, Misuse};
 use crate::ui::count::count;
@@ -35,6 +35,9 @@ pub(crate) struct Prune {
     /// Cut the strongest edge of a label, too: a label without edges can no longer be found (as in the paper)
     #[arg(long)]
     strict: bool,
+    /// Spread the removed edges' share of the softmax over those left, which get stronger (as in the authors' code)
+    #[arg(long)]
+    renormalise: bool,
     /// Replace an existing model
     #[arg(long)]
     overwrite: bool,
@@ -67,7 +70,13 @@ impl Prune {
         } else {
             LostLabels::Rescued
         };
-        for (member_idx, pruned) in predictor.prune(cut, lost)?.iter().enumerate() {
+        let share = if self.renormalise {
+            RemovedShare::Spread
+        } else {
+            RemovedShare::Kept
+        };
+        let pruning = Pruning { cut, lost, share };
+        for (member_idx, pruned) in predictor.prune(pruning)?.iter().enumerate() {
             console.info(format_args!(
                 "member {}: removed {} of {} ({:.2} %); {} of {} kept only by their strongest edge",
                 member_idx + 1,

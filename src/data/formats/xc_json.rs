@@ -1,6 +1,6 @@
 //! XC Repository JSON: `{"uid": "..", "title": "..", "content": "..", "target_ind": [..], "target_rel": [..]}` per line.
 //!
-//! The text is title and content with a space between. Labels are the lines of `lbl.json.gz`, named by their title,
+//! The text is title and content with a space between, or the one of them that is named. Labels are the lines of `lbl.json.gz`, named by their title,
 //! or by their uid where there is no title.
 
 use std::borrow::Cow;
@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use serde::Deserialize;
 
 use crate::data::builder::Builder;
+use crate::data::formats::columns::Columns;
 use crate::data::formats::jsonl::{Uid, json_error};
 use crate::data::io::source::Lines;
 use crate::data::{Dataset, LabelSet, Texts};
@@ -32,10 +33,52 @@ struct XcRecord<'a> {
     target_rel: Option<Vec<f32>>,
 }
 
+/// A field of a record that holds text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::data) enum TextField {
+    Title,
+    Content,
+}
+
+impl TextField {
+    /// The fields of the text in their order: those that are named, or else title and content.
+    ///
+    /// # Errors
+    /// The name that is neither.
+    pub(in crate::data) fn of<'a>(columns: &Columns<'a>) -> Result<Vec<Self>, &'a str> {
+        if columns.text.is_empty() {
+            return Ok(vec![TextField::Title, TextField::Content]);
+        }
+        let field = |name: &'a String| match name.trim().to_ascii_lowercase().as_str() {
+            "title" => Ok(TextField::Title),
+            "content" => Ok(TextField::Content),
+            _ => Err(name.as_str()),
+        };
+        columns.text.iter().map(field).collect()
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            TextField::Title => "title",
+            TextField::Content => "content",
+        }
+    }
+}
+
+impl XcRecord<'_> {
+    fn text(&self, field: TextField) -> Option<&str> {
+        match field {
+            TextField::Title => self.title.as_deref(),
+            TextField::Content => self.content.as_deref(),
+        }
+    }
+}
+
 /// Reads all points into the builder; labels by number, which `n_labels` bounds if it is known.
 pub(in crate::data) fn read(
     lines: &mut Lines<'_>,
     n_labels: Option<usize>,
+    fields: &[TextField],
     builder: &mut Builder,
 ) -> Result<()> {
     let n_labels = n_labels.unwrap_or(u32::MAX as usize);
@@ -46,19 +89,25 @@ pub(in crate::data) fn read(
         }
         let record: XcRecord<'_> =
             serde_json::from_str(line.text).map_err(|error| json_error(&line, &error, EXPECTED))?;
-        if record.title.is_none() && record.content.is_none() {
-            return Err(line.malformed("neither \"title\" nor \"content\"", EXPECTED));
+        if fields.iter().all(|&field| record.text(field).is_none()) {
+            let names: Vec<_> = fields.iter().map(|field| field.name()).collect();
+            let found = match names.as_slice() {
+                [name] => format!("no \"{name}\""),
+                _ => "neither \"title\" nor \"content\"".to_owned(),
+            };
+            return Err(line.malformed(found, EXPECTED));
+        }
+        text.clear();
+        for &field in fields {
+            let part = record.text(field).unwrap_or_default();
+            if !text.is_empty() && !part.is_empty() {
+                text.push(' ');
+            }
+            text.push_str(part);
         }
         let Some(numbers) = record.target_ind else {
             return Err(line.malformed("no \"target_ind\"", EXPECTED));
         };
-        text.clear();
-        text.push_str(record.title.as_deref().unwrap_or_default());
-        let content = record.content.as_deref().unwrap_or_default();
-        if !text.is_empty() && !content.is_empty() {
-            text.push(' ');
-        }
-        text.push_str(content);
         let relevances = record.target_rel.unwrap_or_default();
         if !relevances.is_empty() && relevances.len() != numbers.len() {
             return Err(line.malformed(

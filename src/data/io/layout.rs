@@ -273,8 +273,11 @@ fn several_files(directory: &Path, part: Part, format: Format) -> Option<Layout>
         }
         Format::Pecos => {
             layout.labels = Some(find_either("Y.", ".npz")?);
-            layout.texts = find_either("X.", ".txt");
-            layout.names = existing(directory, "output-items.txt").or(layout.names);
+            // The authors of ELIAS have texts and names in a directory of their own.
+            layout.texts = find_either("X.", ".txt").or_else(|| find_either("raw/", "_X.txt"));
+            layout.names = existing(directory, "output-items.txt")
+                .or(layout.names)
+                .or_else(|| existing(directory, "raw/Y.txt"));
             layout.points = match find_either("X.", ".npz") {
                 Some(features) => features,
                 None => layout.texts.take()?,

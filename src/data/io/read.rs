@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::data::builder::{Builder, LabelNumbering};
 use crate::data::formats::npz::UnsortedRows;
+use crate::data::formats::xc_json::TextField;
 use crate::data::formats::{
     annif, fasttext, jsonl, libmultilabel, raw, sparse_text, table, text2text, xc, xc_json,
 };
@@ -22,7 +23,7 @@ pub struct ReadOptions<'a> {
     pub part: Part,
     /// Labels that are already known: they keep their ids, others are appended.
     pub known_labels: Option<&'a LabelSet>,
-    /// The columns of a CSV or TSV file to read.
+    /// The columns of a CSV or TSV file to read, or the fields of XC Repository JSON.
     pub columns: Columns<'a>,
     /// Called with the bytes read so far and in total, as they are on disk.
     pub on_progress: Option<&'a (dyn Fn(u64, u64) + Sync)>,
@@ -181,6 +182,7 @@ impl Reader<'_> {
     }
 
     fn read_xc_json(mut self) -> Result<(Dataset, Summary)> {
+        let fields = text_fields(self.points.path(), &self.columns)?;
         let names = match &self.layout.names {
             Some(path) => Some(xc_json::read_names(
                 &mut Source::file(path).lines(self.progress)?,
@@ -191,6 +193,7 @@ impl Reader<'_> {
         xc_json::read(
             &mut lines,
             names.as_ref().map(Texts::len),
+            &fields,
             &mut self.builder,
         )?;
         let n_labels = names
@@ -318,11 +321,31 @@ impl Reader<'_> {
     }
 }
 
+/// The fields of XC JSON that are read as text.
+fn text_fields(path: &Path, columns: &Columns<'_>) -> Result<Vec<TextField>> {
+    let found = match TextField::of(columns) {
+        Ok(fields) if columns.labels.is_none() && columns.label_separator.is_none() => {
+            return Ok(fields);
+        }
+        Ok(_) => "a column of labels, which has no effect".to_owned(),
+        Err(name) => format!("{name:?} as a field of the text"),
+    };
+    let problem = format!(
+        "is read as {}, with {found}: expected title, content, or both, which is what is read by default",
+        Format::XcJson
+    );
+    let path = path.to_path_buf();
+    Err(Error::BadFile { path, problem })
+}
+
 /// Checks that columns are named only for a format that has them.
 fn check_columns(layout: &Layout, columns: &Columns<'_>) -> Result<()> {
     let format = layout.format;
     if !columns.are_given() || format.has_columns() {
         return Ok(());
+    }
+    if format == Format::XcJson {
+        return text_fields(&layout.points, columns).map(|_| ());
     }
     let error = Error::BadFile {
         path: layout.points.clone(),

@@ -14,7 +14,7 @@ use crate::evaluation::Evaluation;
 use crate::features::PointSet;
 use crate::ids::Scored;
 use crate::insight::{
-    Cut, IndexHealth, LabelMap, LostLabels, MapOptions, StageFigures, StageRankings, assignments,
+    Cut, IndexHealth, LabelMap, MapOptions, StageFigures, StageRankings, assignments,
     cluster_words, clusters_of_points, compactness, find_hardest, label_maps, measure_stage,
     recall_of_labels, reliability, score_spread, shortlist_recall,
 };
@@ -107,7 +107,7 @@ impl Gatherer<'_> {
         for level in Level::ALL {
             // After a few epochs of stage 1 there is nothing to compare stage 2 with.
             let is_redundant =
-                level == Level::Stage1 || level == Level::Ensemble && predictor.n_members() == 1;
+                level == Level::Stage1 || level.has_all_members() && predictor.n_members() == 1;
             if is_redundant || predictor.check_level(level).is_err() {
                 continue;
             }
@@ -217,7 +217,7 @@ impl Gatherer<'_> {
         let mut last: Option<(usize, [f64; 4])> = None;
         let mut row = |cut: Cut, value: f64| -> Result<PruneRow> {
             let mut predictor = Predictor::load(self.model)?;
-            let pruned = predictor.prune(cut, LostLabels::Rescued)?[0];
+            let pruned = predictor.prune(cut)?[0];
             let metrics = match last {
                 // The same edges give the same metrics.
                 Some((n_removed, metrics)) if n_removed == pruned.n_removed => metrics,

@@ -101,6 +101,7 @@ fn stage_title(name: &str) -> &str {
     match name {
         "fixed" => "fixed clusters, as many epochs",
         "stage2" => "network",
+        "networks" => "networks of all members",
         "ranker" => "+ sparse ranker",
         "calibrated" => "+ calibration",
         "ensemble" => "+ ensemble",

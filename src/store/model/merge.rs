@@ -22,14 +22,19 @@ use crate::store::format::open::{Depth, Residence, bad};
 
 /// Settings of which each member may have its own: only its training reads them, or the member itself holds their
 /// result. A name with a dot at its end is a section.
-const OWN_SETTINGS: [&str; 26] = [
+const OWN_SETTINGS: [&str; 31] = [
     "ablation.edge_start",
+    "ablation.gradient_floor",
     "ablation.index_weight_decay",
+    "ablation.label_restart",
+    "ablation.label_start",
     "ablation.positives",
     "ablation.ranker_cost",
     "ablation.ranker_loss",
     "ablation.ranker_negatives",
     "ablation.reduction",
+    "ablation.row_updates",
+    "ablation.score_floor",
     "ablation.second_moments",
     "ablation.update_every",
     "ablation.warmup_epochs",

@@ -9,7 +9,7 @@ use super::label_state::take;
 use super::labels::RangeBuffers;
 use super::search::ShardBuffers;
 use crate::communicator::Communicator;
-use crate::config::SecondMoments;
+use crate::config::{RowUpdates, SecondMoments};
 use crate::ids::LabelRow;
 use crate::index::{
     Adjacency, Norm, edge_gradient, edge_scores, exponentials, highest, passed_gradients, segments,
@@ -80,9 +80,13 @@ impl EdgeState {
         &mut self,
         adjacency: &mut Adjacency,
         rates: &StepRates,
+        updates: RowUpdates,
         communicator: &dyn Communicator,
     ) {
         let ranges = communicator.own_ranges();
+        if updates == RowUpdates::All {
+            self.touched.fill(true);
+        }
         let (mut rows, beta) = self.touched_rows(adjacency);
         let passed = rows.par_iter_mut().flat_map_iter(|row| {
             passed_gradients(row.scores, row.gradient, row.segments(ranges.clone()))

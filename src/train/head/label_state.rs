@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::classifiers::LabelClassifiers;
 use crate::communicator::{N_RANGES, Ranges};
-use crate::config::SecondMoments;
+use crate::config::{RowUpdates, SecondMoments};
 use crate::kernels::Kernels;
 use crate::optim::StepRates;
 
@@ -69,6 +69,7 @@ impl LabelGradients {
         classifiers: &mut LabelClassifiers,
         moments: &mut LabelMoments,
         rates: StepRates,
+        updates: RowUpdates,
     ) {
         let (n_labels, dim) = (classifiers.n_labels(), classifiers.weights.n_cols());
         let lengths = (0..N_RANGES).map(|range| Ranges::of(n_labels).get(range).len());
@@ -85,7 +86,8 @@ impl LabelGradients {
         rows.into_par_iter()
             .zip(collected)
             .for_each(|(mut rows, (weights, bias, touched))| {
-                for row in (0..touched.len()).filter(|&row| touched[row]) {
+                let moves = |row: &usize| updates == RowUpdates::All || touched[*row];
+                for row in (0..touched.len()).filter(moves) {
                     let gradient = &mut weights[row * dim..(row + 1) * dim];
                     rows.take_gradient(row, gradient, bias[row]);
                     gradient.fill(0.0);

@@ -21,6 +21,8 @@ mod labels;
 mod search;
 
 #[cfg(test)]
+mod recipe_tests;
+#[cfg(test)]
 mod tests;
 
 use std::ops::Range;
@@ -91,8 +93,10 @@ pub(crate) struct BatchCounts {
     pub(crate) n_points: usize,
     /// Shortlisted labels of all points.
     pub(crate) n_pairs: usize,
-    /// Positives that the search reached.
-    pub(crate) n_positives: usize,
+    /// K.
+    pub(crate) shortlist_size: usize,
+    /// P: labels of the point that has most.
+    pub(crate) most_positives: usize,
 }
 
 /// Multipliers of the two losses.

@@ -76,8 +76,6 @@ pub(super) struct ShardBuffers {
     pub(super) dropped: Vec<Pair>,
     /// Clusters through which a gradient flows; filled by part 3.
     pub(super) touched_clusters: Vec<u32>,
-    /// Positives that were reached.
-    n_positives: usize,
 }
 
 /// Inputs of the search that all shards share.
@@ -133,7 +131,7 @@ impl Head<'_> {
             });
         });
         self.cut(n_points, options);
-        self.found(n_points)
+        self.found(n_points, options)
     }
 
     /// Leaves the K best pairs of each point, and positives if they stay. Searches have cut what they found at K.
@@ -151,13 +149,10 @@ impl Head<'_> {
         }
     }
 
-    fn found(&mut self, n_points: usize) -> Found {
+    fn found(&mut self, n_points: usize, options: &ShortlistOptions) -> Found {
         let shards = &mut self.shards;
         let pairs = shards.iter().flat_map(|shard| &shard.pairs);
-        let own_counts = [
-            pairs.map(Vec::len).sum(),
-            shards.iter().map(|shard| shard.n_positives).sum(),
-        ];
+        let own_pairs = [pairs.map(Vec::len).sum()];
         let mut own_dropped = Vec::new();
         for shard in shards {
             shard.dropped.sort_unstable_by_key(|p| (p.point, p.label));
@@ -165,13 +160,13 @@ impl Head<'_> {
             own_dropped.extend(dropped.map(|pair| pair.position(self.n_slots)));
         }
         let communicator = self.communicator;
-        let ([n_pairs, n_positives], dropped) =
-            communicator.sum_and_gather(own_counts, own_dropped);
+        let ([n_pairs], dropped) = communicator.sum_and_gather(own_pairs, own_dropped);
         Found {
             counts: BatchCounts {
                 n_points,
                 n_pairs,
-                n_positives,
+                shortlist_size: options.shortlist_size,
+                most_positives: self.n_slots - options.beam_size,
             },
             dropped,
         }
@@ -238,11 +233,9 @@ impl ShardBuffers {
     fn keep_paths(&mut self, point: usize, searcher: &Shortlister, n_labels: usize) {
         let ranges = Ranges::of(n_labels);
         for path in &searcher.paths {
-            self.n_positives += usize::from(path.is_positive);
             let range = ranges.holding(path.row.0);
             self.pairs[range].push(Pair::new(point, path));
         }
-        self.n_positives += searcher.dropped_positives.len();
         let dropped = searcher.dropped_positives.iter();
         self.dropped
             .extend(dropped.map(|path| Pair::new(point, path)));
@@ -273,6 +266,5 @@ impl ShardBuffers {
         self.pairs.resize_with(N_RANGES, Vec::new);
         self.pairs.iter_mut().for_each(Vec::clear);
         self.dropped.clear();
-        self.n_positives = 0;
     }
 }

@@ -30,7 +30,7 @@ fn lists(value: &Value) -> Vec<Vec<usize>> {
 }
 
 impl Step {
-    fn from_golden(golden: &Value) -> Self {
+    pub(super) fn from_golden(golden: &Value) -> Self {
         let count = |key: &str| golden[key].as_u64().unwrap() as usize;
         let is_learned = golden["stage"] == "learned";
         let edges = lists(&golden["edges"]);
@@ -40,6 +40,8 @@ impl Step {
             beam_size: count("beam_size"),
             shortlist_size: count("shortlist_size"),
             keeps_positives: false,
+            score_floor: 0.0,
+            gradient_floor: 0.0,
             a: if is_learned {
                 rows(&golden["a"])
             } else {
@@ -55,7 +57,7 @@ impl Step {
         }
     }
 
-    fn random(seed: u64, dim: usize, is_learned: bool) -> Self {
+    pub(super) fn random(seed: u64, dim: usize, is_learned: bool) -> Self {
         let mut random = Random::new(seed, "head case", 0);
         // With fewer clusters or points ∂W_C may vanish by chance, and errors are measured by its largest entry.
         // Some have so many that processes would share them.
@@ -91,6 +93,8 @@ impl Step {
             beam_size: 1 + random.below(n_clusters),
             shortlist_size: 1 + random.below(n_labels + 3),
             keeps_positives: seed.is_multiple_of(2),
+            score_floor: 0.0,
+            gradient_floor: 0.0,
             a: edges
                 .iter()
                 .map(|row| {
@@ -157,13 +161,21 @@ impl Step {
         ShortlistOptions {
             beam_size: self.beam_size,
             shortlist_size: self.shortlist_size,
-            score_floor: 0.0,
+            score_floor: self.score_floor as f32,
             keeps_positives: self.keeps_positives,
         }
     }
 
     /// Losses and gradients by the fast step.
-    fn fast(&self, weights: LossWeights) -> (HeadLoss, Gradients) {
+    pub(super) fn fast(&self, weights: LossWeights) -> (HeadLoss, Gradients) {
+        self.fast_by(&|_| weights)
+    }
+
+    /// The same with multipliers that depend on the batch.
+    pub(super) fn fast_by(
+        &self,
+        weights: &(dyn Fn(&BatchCounts) -> LossWeights + Sync),
+    ) -> (HeadLoss, Gradients) {
         let (clusters, adjacency, mut classifiers) =
             (self.clusters(), self.adjacency(), self.classifiers());
         let dim = self.phi[0].len();
@@ -177,8 +189,8 @@ impl Step {
         };
         let options = HeadOptions {
             shortlist: self.options(),
-            gradient_floor: 0.0,
-            weights: &|_| weights,
+            gradient_floor: self.gradient_floor as f32,
+            weights,
         };
         let mut head = Head::new(self.n_labels(), self.n_clusters(), &SingleProcess);
         let mut step = || {
@@ -264,7 +276,12 @@ fn check(what: &str, got: &[Vec<f64>], expected: &[Vec<f64>], tolerance: f64) {
     }
 }
 
-fn check_gradients(got: &Gradients, expected: &Gradients, is_learned: bool, tolerance: f64) {
+pub(super) fn check_gradients(
+    got: &Gradients,
+    expected: &Gradients,
+    is_learned: bool,
+    tolerance: f64,
+) {
     check("phi", &got.phi, &expected.phi, tolerance);
     check(
         "W_C",
@@ -313,8 +330,7 @@ fn goldens() -> Vec<(String, Value)> {
     goldens
 }
 
-fn golden_gradients(golden: &Value, key: &str) -> Gradients {
-    let expected = &golden["expected"][key];
+pub(super) fn golden_gradients(expected: &Value) -> Gradients {
     Gradients {
         phi: rows(&expected["phi"]),
         cluster_weights: rows(&expected["WC"]),
@@ -337,7 +353,7 @@ fn losses_and_gradients_agree_with_the_goldens() {
             ("grad_classification", 1.0, 0.0),
             ("grad_shortlist", 0.0, 1.0),
         ] {
-            let expected = golden_gradients(&golden, key);
+            let expected = golden_gradients(&golden["expected"][key]);
             let slow = case.outcome(classification, shortlist);
             check_gradients(&slow.gradients, &expected, case.beta.is_some(), 1e-8);
             let weights = LossWeights {

@@ -30,7 +30,7 @@ pub(super) struct BenchPredict {
     /// Labels per text
     #[arg(short = 'k', long, value_name = "N", default_value_t = Query::default().k)]
     top_k: usize,
-    /// Part of the model to measure: stage1, stage2, ranker, calibrated or ensemble
+    /// Part of the model to measure: stage1, stage2, networks, ranker, calibrated or ensemble
     #[arg(long, value_name = "NAME")]
     stage: Option<String>,
     /// Print JSON

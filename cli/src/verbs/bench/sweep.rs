@@ -45,7 +45,7 @@ pub(super) struct BenchSweep {
     /// Directory to write results to
     #[arg(short, long, value_name = "DIR")]
     out: PathBuf,
-    /// Part of the models to measure: stage2, ranker, calibrated or ensemble
+    /// Part of the models to measure: stage2, networks, ranker, calibrated or ensemble
     #[arg(long, value_name = "NAME", default_value = "ensemble")]
     stage: Level,
     /// Keep the models in DIR
