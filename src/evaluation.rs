@@ -10,16 +10,17 @@ use std::time::Instant;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::data::Dataset;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::Scored;
 use crate::matrix::CsrMatrix;
 use crate::metrics::{
-    Decile, DecilesBuilder, FilterPairs, LabelFrequencies, Metrics, MetricsBuilder, MetricsOptions,
-    Propensity, Reliability,
+    AtThreshold, CountsByLabel, CutOffs, Decile, DecilesBuilder, FilterPairs, LabelFrequencies,
+    Metrics, MetricsBuilder, MetricsOptions, Propensity, Reliability, ThresholdFigures,
+    ThresholdsBuilder,
 };
 use crate::predict::{Level, Predictor, Query};
 
-/// Answers per point: as many as the longest cut-off of the metrics.
+/// Answers per point, at least: as many as the longest default cut-off of the metrics.
 const N_ANSWERS: usize = 100;
 /// Points per batch.
 const BATCH: usize = 8192;
@@ -33,8 +34,18 @@ const N_WARM_UP: usize = 100;
 pub struct Evaluation<'a> {
     /// The part of the model that answers.
     pub level: Level,
+    /// The numbers of answers at which P, nDCG, PSP, R and F1 are measured.
+    pub cut_offs: CutOffs,
+    /// The number of answers that each point was asked for; where it is `None`, the longest ranking counts.
+    ///
+    /// A cut-off above it is not measured, unless every label is an answer. A model is asked for enough.
+    pub n_asked: Option<usize>,
     /// The constants of PSP@k.
     pub propensity: Propensity,
+    /// A threshold at which F1 is wanted besides the best, from 0 to 1.
+    pub threshold: Option<f32>,
+    /// Whether figures by label are wanted.
+    pub by_label: bool,
     /// Pairs of a point and a label that do not count.
     pub filter: FilterPairs,
     /// Whether recall by label frequency is wanted.
@@ -46,9 +57,16 @@ pub struct Evaluation<'a> {
 /// Measured quality and speed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurements {
-    /// P@k, nDCG@k, PSP@k and R@k.
+    /// P@k, nDCG@k, PSP@k, R@k, F1@k and others of rankings.
     pub metrics: Metrics,
-    /// Recall by label frequency, the most frequent tenth of the labels first; `None` if it was not asked for.
+    /// All answers at the threshold of the highest micro F1; `None` where scores are not between 0 and 1.
+    pub at_best_threshold: Option<AtThreshold>,
+    /// All answers at the threshold that was asked for.
+    pub at_threshold: Option<AtThreshold>,
+    /// Counts by label; `None` if they were not asked for.
+    pub by_label: Option<CountsByLabel>,
+    /// Recall by label frequency, the most frequent tenth of the labels first; `None` if it was not asked for, or
+    /// if there are fewer than 100 answers per point.
     pub deciles: Option<Vec<Decile>>,
     /// Labels of the data.
     pub n_labels: usize,
@@ -79,6 +97,21 @@ impl Measurements {
 }
 
 impl Evaluation<'_> {
+    /// Whether its values make sense.
+    ///
+    /// # Errors
+    /// [`Error::Query`] if the threshold is not between 0 and 1.
+    pub fn check(&self) -> Result<()> {
+        match self.threshold {
+            Some(threshold) if !(0.0..=1.0).contains(&threshold) => Err(Error::Query {
+                name: "threshold",
+                found: threshold.to_string(),
+                expected: "a number from 0 to 1",
+            }),
+            _ => Ok(()),
+        }
+    }
+
     /// Compares rankings with the true labels; row `i` of `truth` belongs to the `i`-th ranking.
     ///
     /// Without the labels' frequencies there is no PSP@k and no recall by decile.
@@ -90,7 +123,7 @@ impl Evaluation<'_> {
     ) -> Measurements {
         let mut scorer = Scorer::new(self, frequencies);
         for (point_idx, ranking) in rankings.into_iter().enumerate().take(truth.n_rows()) {
-            scorer.push(truth.row(point_idx).0, ranking.as_ref());
+            scorer.push(truth.row(point_idx).0, ranking.as_ref(), |score| score);
             self.report_progress(point_idx + 1, truth.n_rows());
         }
         scorer.finish(truth.n_cols())
@@ -120,12 +153,18 @@ impl Predictor {
     /// # Errors
     /// As [`Predictor::predict_batch`].
     pub fn evaluate(&self, test: &Dataset, evaluation: &Evaluation<'_>) -> Result<Measurements> {
+        let n_asked = N_ANSWERS.max(evaluation.cut_offs.deepest());
         let query = Query {
-            k: N_ANSWERS,
+            k: n_asked.min(self.labels().len()),
             level: evaluation.level,
             ..Query::default()
         };
         self.check_query(query)?;
+        evaluation.check()?;
+        let evaluation = &Evaluation {
+            n_asked: Some(n_asked),
+            ..evaluation.clone()
+        };
         let frequencies = self.frequencies(test.n_labels());
         let mut scorer = Scorer::new(evaluation, Some(&frequencies));
         let is_top = evaluation.level == Level::Ensemble;
@@ -140,7 +179,10 @@ impl Predictor {
             seconds += started.elapsed().as_secs_f64();
             for (&point_idx, ranking) in points.iter().zip(&rankings) {
                 let truth = test.labels().row(point_idx).0;
-                scorer.push(truth, ranking);
+                scorer.push(truth, ranking, |score| {
+                    let probability = self.probability(score).filter(|_| is_top);
+                    probability.unwrap_or(score)
+                });
                 let is_kept =
                     |answer: &&Scored| !evaluation.filter.contains(point_idx, answer.label);
                 let best = ranking
@@ -225,6 +267,10 @@ impl Predictor {
 struct Scorer {
     metrics: MetricsBuilder,
     deciles: Option<DecilesBuilder>,
+    thresholds: ThresholdsBuilder,
+    by_label: bool,
+    /// The length of the longest ranking, or the number of answers that were asked for.
+    depth: usize,
 }
 
 impl Scorer {
@@ -234,25 +280,49 @@ impl Scorer {
             DecilesBuilder::new(&known.counts, Measurements::DECILE_K, filter.clone())
         });
         let metrics = MetricsBuilder::new(MetricsOptions {
+            cut_offs: evaluation.cut_offs.clone(),
             inverse_propensities: frequencies
                 .map(|known| known.inverse_propensities(evaluation.propensity)),
             filter: filter.clone(),
-            ..MetricsOptions::default()
         });
-        Scorer { metrics, deciles }
+        Scorer {
+            metrics,
+            deciles,
+            thresholds: ThresholdsBuilder::new(evaluation.threshold, filter.clone()),
+            by_label: evaluation.by_label,
+            depth: evaluation.n_asked.unwrap_or(0),
+        }
     }
 
-    fn push(&mut self, truth: &[u32], ranking: &[Scored]) {
+    /// Adds the next point; `value` is the probability of a score, or the score itself.
+    fn push(&mut self, truth: &[u32], ranking: &[Scored], value: impl Fn(f32) -> f32) {
+        self.depth = self.depth.max(ranking.len());
         self.metrics.push(truth, ranking);
+        self.thresholds.push(truth, ranking, value);
         if let Some(deciles) = &mut self.deciles {
             deciles.push(truth, ranking);
         }
     }
 
     fn finish(self, n_labels: usize) -> Measurements {
+        // Nothing follows a ranking of all labels.
+        let depth = if self.depth >= n_labels {
+            usize::MAX
+        } else {
+            self.depth
+        };
+        let deciles = self.deciles.filter(|_| depth >= Measurements::DECILE_K);
+        let ThresholdFigures {
+            best,
+            asked,
+            by_label,
+        } = self.thresholds.finish();
         Measurements {
-            metrics: self.metrics.finish(),
-            deciles: self.deciles.map(DecilesBuilder::finish),
+            metrics: self.metrics.finish(depth),
+            at_best_threshold: best,
+            at_threshold: asked,
+            by_label: self.by_label.then_some(by_label),
+            deciles: deciles.map(DecilesBuilder::finish),
             n_labels,
             reliability: None,
             ms_per_point: None,
@@ -265,15 +335,24 @@ impl Serialize for Measurements {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let metrics = &self.metrics;
         let mut map = serializer.serialize_map(None)?;
+        let cut_offs = metrics.cut_offs();
         for (family, ks, value) in [
-            ("p", &[1, 3, 5][..], Metrics::precision as fn(&_, _) -> _),
-            ("ndcg", &[1, 3, 5], Metrics::ndcg),
-            ("psp", &[1, 3, 5], Metrics::psp),
-            ("r", &[1, 3, 5, 10, 20, 100], Metrics::recall),
+            ("p", cut_offs.ranked(), Metrics::precision as fn(&_, _) -> _),
+            ("ndcg", cut_offs.ranked(), Metrics::ndcg),
+            ("psp", cut_offs.ranked(), Metrics::psp),
+            ("r", cut_offs.recall(), Metrics::recall),
+            ("f1", cut_offs.ranked(), Metrics::f1),
+            ("point_f1", cut_offs.ranked(), Metrics::point_f1),
         ] {
             for &k in ks {
                 map.serialize_entry(&format!("{family}@{k}"), &value(metrics, k))?;
             }
+        }
+        map.serialize_entry("r_precision", &metrics.r_precision())?;
+        map.serialize_entry("average_recall", &metrics.average_recall())?;
+        map.serialize_entry("at_best_threshold", &self.at_best_threshold)?;
+        if let Some(at_threshold) = &self.at_threshold {
+            map.serialize_entry("at_threshold", at_threshold)?;
         }
         map.serialize_entry("n_points", &metrics.n_points())?;
         map.serialize_entry("n_skipped", &metrics.n_skipped())?;
@@ -313,13 +392,21 @@ mod tests {
         let measured = evaluation.measure(&truth, [&ranking, &ranking], None);
         assert_eq!(measured.metrics.precision(1), Some(100.0));
         assert_eq!(measured.metrics.recall(1), Some(50.0));
+        // Two answers of four labels: what looks further is not measured.
+        assert_eq!(
+            (
+                measured.metrics.precision(3),
+                measured.metrics.average_recall()
+            ),
+            (None, None)
+        );
         assert_eq!(
             (measured.metrics.n_points(), measured.metrics.n_skipped()),
             (1, 1)
         );
         assert_eq!((measured.metrics.psp(1), &measured.deciles), (None, &None));
         let json = serde_json::to_string(&measured).unwrap();
-        let beginning = r#"{"p@1":100.0,"p@3":"#;
+        let beginning = r#"{"p@1":100.0,"p@3":null,"#;
         assert!(json.starts_with(beginning), "{json}");
         let end =
             r#""n_labels":4,"ms_per_point":null,"ms_per_query_p50":null,"ms_per_query_p99":null}"#;
@@ -328,6 +415,12 @@ mod tests {
 
         let frequencies = LabelFrequencies::of(&truth);
         let known = evaluation.measure(&truth, [ranking], Some(&frequencies));
-        assert!(known.metrics.psp(1).is_some() && known.deciles.is_some());
+        assert!(known.metrics.psp(1).is_some() && known.deciles.is_none());
+        let asked = Evaluation {
+            n_asked: Some(100),
+            ..evaluation
+        };
+        let known = asked.measure(&truth, [ranking], Some(&frequencies));
+        assert!(known.metrics.recall(100).is_some() && known.deciles.is_some());
     }
 }

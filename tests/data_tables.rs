@@ -103,8 +103,54 @@ fn columns_and_the_separator_can_be_named() {
     check_error(
         "{\"text\": \"a\"}\n",
         &options,
-        "some.csv: is read as jsonl, which has no columns: give no columns, or the format csv or tsv",
+        "some.csv: is read as jsonl, whose labels are lists: give no separator of labels",
     );
+    check_error(
+        "1 2 3\n",
+        &ReadOptions {
+            format: Some(Format::Xc),
+            ..options
+        },
+        "some.csv: is read as xc, which has no columns: give no columns, or the format csv, tsv or jsonl",
+    );
+}
+
+#[test]
+fn keys_of_json_lines_can_be_named_as_columns() {
+    let text = ["title".to_owned(), "abstract".to_owned()];
+    let columns = Columns {
+        text: &text,
+        labels: Some("topics"),
+        label_separator: None,
+    };
+    let options = ReadOptions {
+        columns,
+        ..ReadOptions::default()
+    };
+    let lines = concat!(
+        r#"{"abstract": "b", "text": "c", "topics": ["x"], "labels": ["y"], "title": "a"}"#,
+        "\n",
+        r#"{"title": "d", "abstract": null, "topics": {"z": 0.5}}"#,
+        "\n",
+        r#"{"abstract": "e"}"#,
+        "\n",
+    );
+    let dataset = read_with(lines, &options).unwrap();
+    assert_eq!(dump(&dataset), "\"a b\" -> x\n\"d\" -> z=0.5\n\"e\" -> \n");
+    let check = |line: &str, expected: &str| check_error(line, &options, expected);
+    check(
+        "{\"text\": \"a\"}\n",
+        "some.csv:1: found no key \"title\" or \"abstract\"",
+    );
+    check(
+        "{\"title\": \"a\", \"title\": \"b\"}\n",
+        "some.csv:1: found key \"title\" twice",
+    );
+    check(
+        "{\"title\": null, \"abstract\": null}\n",
+        "some.csv:1: found no key \"title\" or \"abstract\"",
+    );
+    check("{\"title\": 7}\n", "some.csv:1: found ");
 }
 
 #[test]

@@ -28,8 +28,8 @@ use crate::ui::{bus_error, file_limit};
 #[cfg(feature = "serve")]
 use crate::verbs::serve;
 use crate::verbs::{
-    bench, completions, config, convert, demo, evaluate, explain, inspect, merge, predict, prune,
-    report, train,
+    bench, completions, config, convert, demo, embed, evaluate, explain, inspect, merge, predict,
+    prune, report, train,
 };
 
 /// Extreme multi-label classification: find the relevant labels of a text
@@ -75,6 +75,7 @@ enum Verb {
     Predict(predict::Predict),
     Evaluate(evaluate::Evaluate),
     Explain(explain::Explain),
+    Embed(embed::Embed),
     Inspect(inspect::Inspect),
     Prune(prune::Prune),
     Merge(merge::Merge),
@@ -84,6 +85,7 @@ enum Verb {
     Convert(convert::Convert),
     Config(config::ShowConfig),
     Bench(bench::Bench),
+    #[command(hide = true)]
     Completions(completions::Completions),
 }
 
@@ -161,6 +163,7 @@ fn run(verb: Verb, process: &Process, console: &Console) -> anyhow::Result<()> {
         Verb::Predict(predict) => predict.run(console),
         Verb::Evaluate(evaluate) => evaluate.run(console),
         Verb::Explain(explain) => explain.run(console),
+        Verb::Embed(embed) => embed.run(console),
         Verb::Inspect(inspect) => inspect.run(console),
         Verb::Prune(prune) => prune.run(console),
         Verb::Merge(merge) => merge.run(console),

@@ -38,13 +38,19 @@ impl DataArgs {
     }
 }
 
-/// Which columns of CSV and TSV data to read.
+/// Which columns of CSV and TSV data, or keys of JSON Lines, to read.
 #[derive(Args, Clone)]
 pub(crate) struct ColumnArgs {
-    /// Text column of CSV or TSV data, or field of XC JSON; several are joined by a space
-    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    /// Text columns of CSV or TSV data, or keys of JSON Lines, or fields of XC JSON; several are joined by a space
+    #[arg(
+        long,
+        visible_alias = "text-columns",
+        value_name = "NAME,…",
+        value_delimiter = ',',
+        hide_short_help = true
+    )]
     text_column: Vec<String>,
-    /// Label column of CSV or TSV data
+    /// Label column of CSV or TSV data, or key of JSON Lines
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     label_column: Option<String>,
     /// Separator of the labels in that column, if it should not be detected

@@ -17,7 +17,7 @@ const TEST: &str = r#"{"text": "a", "labels": ["red", "blue"]}
 {"text": "c", "labels": []}
 "#;
 
-const PREDICTIONS: &str = r#"{"labels": [{"label": "red", "score": 0.9}, {"label": "green", "score": 0.5}]}
+const PREDICTIONS: &str = r#"{"labels": [{"label": "red", "score": 0.9}, {"label": "green", "score": 0.5}, {"label": "blue", "score": 0.1}]}
 {"labels": [{"label": "blue", "score": 0.9}, {"label": "green", "score": 0.5}]}
 {"labels": [{"label": "blue", "score": 0.9}]}
 "#;
@@ -53,11 +53,13 @@ fn json_has_the_keys_of_the_contract_in_their_order() {
     assert_eq!(
         keys.join(" "),
         "p@1 p@3 p@5 ndcg@1 ndcg@3 ndcg@5 psp@1 psp@3 psp@5 r@1 r@3 r@5 r@10 r@20 r@100 \
+         f1@1 f1@3 f1@5 point_f1@1 point_f1@3 point_f1@5 r_precision average_recall \
+         at_best_threshold threshold precision recall micro_f1 macro_f1 \
          n_points n_skipped n_labels ms_per_point ms_per_query_p50 ms_per_query_p99"
     );
     let json = parse(&ran);
     assert_eq!(json["p@1"], 50.0);
-    assert_eq!(json["r@3"], 75.0);
+    assert_eq!(json["r@3"], 100.0);
     assert_eq!(json["n_points"], 2);
     assert_eq!(json["n_skipped"], 1);
     assert_eq!(json["n_labels"], 3);
@@ -129,8 +131,58 @@ fn the_table_shows_the_same_figures() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let line = ran.stdout.lines().find(|line| line.starts_with("P "));
     let figures: Vec<&str> = line.unwrap().split_whitespace().collect();
-    assert_eq!(figures, ["P", "50.00", "33.33", "20.00"]);
+    assert_eq!(figures, ["P", "50.00", "50.00", "30.00"]);
     assert!(ran.stdout.lines().all(|line| line.chars().count() <= 80));
+}
+
+#[test]
+fn figures_beyond_the_answers_are_left_out_and_others_are_measured_where_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let (test, _) = data(dir.path());
+    // One answer per point, of three labels.
+    let first = r#"{"labels": [{"label": "red", "score": 0.9}]}
+{"labels": [{"label": "blue", "score": 0.2}]}
+{"labels": []}
+"#;
+    let predictions = write(dir.path(), "first.jsonl", first);
+    let at = |more: &[&str]| evaluate(&predictions, &[&[&test[..], "--at", "2,1"], more].concat());
+    let json = parse(&at(&["--json", "--threshold", "0.5"]));
+    assert_eq!((&json["p@1"], &json["p@2"]), (&50.0.into(), &Value::Null));
+    // P is 1/2 and R 1/4 over both points, 2/3 and 0 are their own.
+    assert_eq!(json["f1@1"].as_f64().unwrap().round(), 33.0);
+    assert_eq!(json["point_f1@1"].as_f64().unwrap().round(), 33.0);
+    assert_eq!(
+        (&json["p@3"], &json["r_precision"]),
+        (&Value::Null, &Value::Null)
+    );
+    // One of three pairs is found, with no wrong answer above 0.2.
+    let (best, asked) = (&json["at_best_threshold"], &json["at_threshold"]);
+    assert_eq!(
+        (&best["micro_f1"], &asked["micro_f1"]),
+        (&50.0.into(), &50.0.into())
+    );
+    assert!((best["threshold"].as_f64().unwrap() - 0.25).abs() < 1e-6);
+    assert_eq!(asked["precision"], 100.0);
+
+    let by_label = dir.path().join("labels.csv");
+    let by_label = by_label.to_str().unwrap();
+    let ran = at(&["--per-label", by_label]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(!ran.stdout.contains("@2"), "{}", ran.stdout);
+    let written = std::fs::read_to_string(by_label).unwrap();
+    let lines: Vec<&str> = written.lines().collect();
+    assert_eq!(lines[0], "label,support,p@5,r@5,precision,recall,f1");
+    assert!(
+        lines.contains(&"red,1,100.0,100.0,100.0,100.0,100.0"),
+        "{written}"
+    );
+    assert!(lines.contains(&"green,1,,0.0,,0.0,0.0"), "{written}");
+    let again = at(&["--per-label", by_label]);
+    assert!(again.stderr.contains("--overwrite"), "{}", again.stderr);
+    for bad in [["--at", "0"], ["--at", "x"], ["--threshold", "2"]] {
+        let ran = evaluate(&predictions, &[&[&test[..]], &bad[..]].concat());
+        assert_ne!(ran.code, Some(0), "{bad:?}");
+    }
 }
 
 #[test]

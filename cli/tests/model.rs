@@ -415,3 +415,38 @@ fn benchmarks_report_the_figures_of_the_contract() {
         assert!(0.0 < json[key].as_f64().unwrap(), "{key}: {json}");
     }
 }
+
+#[test]
+fn synonyms_are_kept_with_the_model_and_its_vectors_can_be_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = data(dir.path());
+    let list = write(dir.path(), "words.tsv", "poire\tpear\nVoiture\tcar\n");
+    let model = dir.path().join("model");
+    let ran = train(&data, &model, &["--synonyms", &list]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("2 lines of synonyms"), "{}", ran.stderr);
+    std::fs::remove_file(&list).unwrap();
+    let model = model.to_str().unwrap();
+    let texts = write(dir.path(), "texts.txt", "une poire\nvoiture\n");
+    let ran = run(["predict", model, &texts]);
+    let labels: Vec<String> = ran.stdout.lines().map(first_label).collect();
+    assert_eq!(labels, ["fruit", "vehicle"]);
+
+    let out = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (vectors, labels) = (out("texts.npy"), out("labels.npy"));
+    let ran = run(["embed", model, &texts, "--out", &vectors]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let bytes = std::fs::read(&vectors).unwrap();
+    assert_eq!(bytes.len(), 128 + 2 * 16 * 4);
+    assert!(String::from_utf8_lossy(&bytes[..128]).contains("(2, 16)"));
+    let ran = run(["embed", model, "--labels", "--out", &labels]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(std::fs::read(&labels).unwrap().len(), 128 + 6 * 16 * 4);
+    let names = std::fs::read_to_string(format!("{labels}.labels.txt")).unwrap();
+    assert_eq!(names.lines().count(), 6);
+
+    let bad = write(dir.path(), "bad.tsv", "poire\n");
+    let ran = train(&data, &dir.path().join("other"), &["--synonyms", &bad]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("bad.tsv:1"), "{}", ran.stderr);
+}

@@ -7,8 +7,8 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
 use elias::data::{
-    CsrMatrix, Dataset, Format, LabelSet, Part, PredictionShape, ReadOptions, Summary, TextInputs,
-    Texts, read_filter_pairs,
+    CsrMatrix, Dataset, Format, LabelSet, Part, PredictionShape, ReadOptions, Summary, Synonyms,
+    TextInputs, Texts, read_filter_pairs,
 };
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
@@ -128,8 +128,9 @@ pub fn predictions(bytes: &[u8]) {
     }
 }
 
-/// A list of label names, which is the same after it was written and read again.
+/// A list of label names, which is the same after it was written and read again; and the same bytes as synonyms.
 pub fn labels(bytes: &[u8]) {
+    checked(Synonyms::read(in_file(bytes)));
     if let Some(labels) = checked(LabelSet::read(in_file(bytes))) {
         let path = place().with_extension("labels.txt");
         labels.write(&path).expect("a small file can be written");
@@ -382,7 +383,12 @@ pub fn inputs_seeds() -> Vec<Vec<u8>> {
 }
 
 pub fn labels_seeds() -> Vec<Vec<u8>> {
-    let contents = ["a\nb\n", "one\\ntwo\n\\\\n\n\nends\\r\n", "é\r\n<b> c\n\\"];
+    let contents = [
+        "a\tb c\n# d\n\"e f\",g\n",
+        "a\nb\n",
+        "one\\ntwo\n\\\\n\n\nends\\r\n",
+        "é\r\n<b> c\n\\",
+    ];
     contents.map(|content| content.as_bytes().to_vec()).to_vec()
 }
 

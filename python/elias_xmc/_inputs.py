@@ -210,6 +210,30 @@ def threads_of(threads: int | None) -> int | None:
     return None if threads is None else max(0, min(whole(threads, "threads"), sys.maxsize))
 
 
+def synonyms_of(synonyms: Any) -> str | list[tuple[str, str]]:
+    """A path, or pairs of a phrase and the words that it adds."""
+    if is_path(synonyms):
+        return path_of(synonyms)
+    if isinstance(synonyms, dict):
+        synonyms = list(synonyms.items())
+    pairs = as_list(synonyms, "synonyms")
+    for pair in pairs:
+        if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and all(isinstance(part, str) for part in pair)):
+            raise EliasValueError(f"synonyms: found {pair!r}, expected pairs of a phrase and the words that it adds")
+    return [(phrase, words) for phrase, words in pairs]
+
+
+def cut_offs_of(at: Any) -> list[int] | None:
+    """Numbers of answers to measure at; None for the usual ones."""
+    if at is None:
+        return None
+    numbers = [whole(k, "at") for k in as_list(at, "at")]
+    for k in numbers:
+        if not 0 < k <= sys.maxsize:
+            raise EliasValueError(f"at: found {k}, expected numbers of answers of at least 1")
+    return numbers
+
+
 def pairs_of(filter: Any) -> list[tuple[int, int]]:
     """Pairs of a row and a label to leave out."""
     try:

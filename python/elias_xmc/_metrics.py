@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import _elias
-from ._inputs import csr_parts, pairs_of
+from ._inputs import csr_parts, cut_offs_of, pairs_of
 
 __all__ = ["metrics"]
 
@@ -18,20 +18,22 @@ def metrics(
     *,
     propensity: str = "default",
     filter: Iterable[tuple[int, int]] = (),
+    at: Iterable[int] | None = None,
 ) -> dict[str, Any]:
-    """P@k, nDCG@k, PSP@k and R@k in percent, as `elias evaluate` computes them.
+    """P@k, nDCG@k, PSP@k, R@k and F1@k in percent, as `elias evaluate` computes them.
 
     The matrices have a row per point and a column per label. `true_csr` has the true labels, `scores_csr` the scores of
     the predicted ones: the stored entries of a row, best first. PSP@k needs the labels of the training points as
     `train_csr`; `propensity` is "A,B", or "amazon", "wikipedia", "default". Pairs `(row, label)` of `filter` do not
-    count.
+    count. `at` has the numbers of answers k; what looks further than the longest row, such as R@100 of ten scores, is left
+    out. Where scores are between 0 and 1, `at_best_threshold` has micro and macro F1 at the best threshold.
 
     >>> import numpy
     >>> true = numpy.array([[1, 0, 0], [0, 1, 1]])
     >>> scores = numpy.array([[0.9, 0.5, 0], [0.8, 0.1, 0]])
     >>> found = metrics(true, scores)
-    >>> found["p@1"], found["r@3"], found["n_points"]
-    (50.0, 75.0, 2)
+    >>> found["p@1"], found["f1@1"], found["n_points"]
+    (50.0, 50.0, 2)
     """
     return _elias.metrics(
         _truth(true_csr, "the true labels"),
@@ -39,6 +41,7 @@ def metrics(
         None if train_csr is None else _truth(train_csr, "the training labels"),
         propensity,
         pairs_of(filter),
+        cut_offs_of(at),
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 from ._elias import Core, predict_arrow
 from ._elias import merge as _merge
 from ._errors import EliasValueError
-from ._inputs import make_dataset, options_of, pairs_of, path_of, points_of, threads_of
+from ._inputs import cut_offs_of, make_dataset, number, options_of, pairs_of, path_of, points_of, threads_of
 from ._types import Labels, PathLike, Prediction
 
 if TYPE_CHECKING:
@@ -186,6 +186,21 @@ class Model:
             return polars.DataFrame(answers)
         return answers
 
+    def embed(self, texts: Any, *, threads: int | None = None) -> Any:
+        """The vectors of texts as a NumPy array with a row for each, for a store of vectors.
+
+        The inner product of a row with one of `embed_labels` is the network's score of the label, without its bias.
+        """
+        return self._embed([texts] if isinstance(texts, str) else points_of(texts), threads)
+
+    def embed_labels(self) -> Any:
+        """The vectors of all labels as a NumPy array, in the order of `labels`."""
+        return self._embed(None, None)
+
+    def _embed(self, points: Any, threads: int | None) -> Any:
+        values, dim = self._core.embed(points, threads_of(threads))
+        return values.reshape(-1, dim)
+
     def explain(self, text: str, k: int = 10) -> dict[str, Any]:
         """Why a text gets its labels: clusters, edges, words and votes behind each answer, as `elias explain --json`."""
         if not isinstance(text, str):
@@ -208,17 +223,24 @@ class Model:
         by_decile: bool = False,
         latency: bool = False,
         stage: str | None = None,
+        at: Iterable[int] | None = None,
+        threshold: float | None = None,
+        by_label: bool = False,
         threads: int | None = None,
         **reading: Any,
     ) -> dict[str, Any]:
-        """P@k, nDCG@k, PSP@k and R@k in percent, as `elias evaluate --json`.
+        """P@k, nDCG@k, PSP@k, R@k and F1@k in percent, as `elias evaluate --json`.
 
-        `texts` and `labels` as for `train`, or a path. `latency` also times single queries.
+        `texts` and `labels` as for `train`, or a path. `latency` also times single queries. `at` has the numbers of
+        answers k; `threshold` adds precision, recall and F1 of all answers of at least that probability to those at the
+        best threshold; `by_label` adds support, precision and recall of every label as a list of dicts.
         """
         data = self._test(texts, labels, label_names, threads, reading)
         pairs = pairs_of(filter)
         threads = threads_of(threads)
-        return _object(self._core.evaluate(data, propensity, pairs, by_decile, latency, stage, threads))
+        asked = None if threshold is None else number(threshold, "threshold")
+        options = (by_decile, latency, by_label, cut_offs_of(at), asked, stage, threads)
+        return _object(self._core.evaluate(data, propensity, pairs, *options))
 
     def report(
         self,

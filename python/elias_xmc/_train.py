@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from . import _elias
-from ._inputs import make_dataset, number, path_of, threads_of
+from ._inputs import make_dataset, number, path_of, synonyms_of, threads_of
 from ._model import Model
 from ._progress import observer
 from ._settings import make_settings
@@ -35,6 +36,7 @@ def train(
     encoder: PathLike | None = None,
     label_names: Any = None,
     label_file: PathLike | None = None,
+    synonyms: PathLike | Iterable[tuple[str, str]] | None = None,
     validation: Any = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -64,7 +66,8 @@ def train(
     win: defaults, preset, file, keywords.
 
     `validation` is a pair `(texts, labels)` or a path, predicted every few epochs; `label_file` has names, synonyms or
-    descriptions of the labels; `memory_limit` is in bytes.
+    descriptions of the labels; `synonyms` is a file, or pairs, of a word or phrase and the words that are added to texts
+    with it, which the model keeps; `memory_limit` is in bytes.
 
     >>> model = train(["red apple", "blue sky"], [["fruit"], ["weather"]], stage1_epochs=20)
     >>> model.labels
@@ -79,6 +82,7 @@ def train(
         encoder=encoder,
         label_names=label_names,
         label_file=label_file,
+        synonyms=synonyms,
         validation=validation,
         resume=resume,
         overwrite=overwrite,
@@ -107,6 +111,7 @@ def prepare(
     encoder: PathLike | None = None,
     label_names: Any = None,
     label_file: PathLike | None = None,
+    synonyms: PathLike | Iterable[tuple[str, str]] | None = None,
     validation: Any = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -131,6 +136,8 @@ def prepare(
     if label_file is not None:
         data = data.with_label_file(path_of(label_file))
         prepared["assignments"].insert(0, "train.label_texts=on")
+    if synonyms is not None:
+        data = data.with_synonyms(synonyms_of(synonyms))
     run: dict[str, Any] = {
         "out": None if out is None else path_of(out),
         "resume": bool(resume),

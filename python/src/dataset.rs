@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use elias::data::{Columns, CsrBuilder, CsrMatrix, LabelFile, LabelSet, Part, ReadOptions, Texts};
+use elias::data::{
+    Columns, CsrBuilder, CsrMatrix, LabelFile, LabelSet, Part, ReadOptions, Synonyms, Texts,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList, PyString, PyTuple};
 
@@ -25,6 +27,13 @@ impl Known<'_> {
             Known::Data(data) => data.data.label_set(),
         }
     }
+}
+
+/// A file of synonyms, or its lines.
+#[derive(FromPyObject)]
+enum SynonymSource {
+    Pairs(Vec<(String, String)>),
+    Path(PathBuf),
 }
 
 /// Points with their labels.
@@ -101,6 +110,18 @@ impl Dataset {
         run(py, None, || {
             let file = LabelFile::read(&path, self.data.label_set())?;
             let data = self.data.clone().with_label_texts(file.texts)?;
+            Ok(Dataset { data })
+        })
+    }
+
+    /// The same points with a list of synonyms: a path, or pairs of a phrase and the words that it adds.
+    fn with_synonyms(&self, py: Python<'_>, synonyms: SynonymSource) -> PyResult<Self> {
+        run(py, None, || {
+            let synonyms = match synonyms {
+                SynonymSource::Path(path) => Synonyms::read(&path)?,
+                SynonymSource::Pairs(pairs) => Synonyms::from_pairs(pairs)?,
+            };
+            let data = self.data.clone().with_synonyms(synonyms);
             Ok(Dataset { data })
         })
     }

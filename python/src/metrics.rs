@@ -1,6 +1,6 @@
-//! P, nDCG, PSP and R of anyone's scores.
+//! P, nDCG, PSP, R and F1 of anyone's scores.
 
-use elias::metrics::{FilterPairs, LabelFrequencies, Propensity};
+use elias::metrics::{CutOffs, FilterPairs, LabelFrequencies, Propensity};
 use elias::{Evaluation, LabelId, Scored};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -11,7 +11,7 @@ use crate::matrices::csr;
 
 /// The metrics of scores against true labels; PSP needs the labels of the training points.
 #[pyfunction]
-#[pyo3(signature = (truth, scores, train=None, propensity="default", filter=Vec::new()))]
+#[pyo3(signature = (truth, scores, train=None, propensity="default", filter=Vec::new(), at=None))]
 pub(crate) fn metrics<'py>(
     py: Python<'py>,
     truth: &Bound<'py, PyTuple>,
@@ -19,6 +19,7 @@ pub(crate) fn metrics<'py>(
     train: Option<&Bound<'py, PyTuple>>,
     propensity: &str,
     filter: Vec<(usize, u32)>,
+    at: Option<Vec<usize>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (truth, scores) = (csr(truth)?, csr(scores)?);
     let train = train.map(csr).transpose()?;
@@ -40,10 +41,11 @@ pub(crate) fn metrics<'py>(
             truth.n_cols()
         )));
     }
-    let metrics = run_here(py, || {
+    let (metrics, at_best_threshold) = run_here(py, || {
         let pairs = filter.iter().map(|&(point, label)| (point, LabelId(label)));
         let evaluation = Evaluation {
             propensity,
+            cut_offs: at.map(CutOffs::at).unwrap_or_default(),
             filter: pairs.collect::<FilterPairs>(),
             ..Evaluation::default()
         };
@@ -57,11 +59,24 @@ pub(crate) fn metrics<'py>(
         });
         let frequencies = train.as_ref().map(LabelFrequencies::of);
         let measured = evaluation.measure(&truth, rankings, frequencies.as_ref());
-        Ok(measured.metrics)
+        Ok((measured.metrics, measured.at_best_threshold))
     })?;
     let dict = PyDict::new(py);
     for (name, value) in metrics.iter() {
         dict.set_item(name, value)?;
+    }
+    if let Some(at) = at_best_threshold {
+        let figures = PyDict::new(py);
+        figures.set_item("threshold", at.threshold)?;
+        for (name, value) in [
+            ("precision", at.precision),
+            ("recall", at.recall),
+            ("micro_f1", at.micro_f1),
+            ("macro_f1", at.macro_f1),
+        ] {
+            figures.set_item(name, value)?;
+        }
+        dict.set_item("at_best_threshold", figures)?;
     }
     dict.set_item("n_points", metrics.n_points())?;
     dict.set_item("n_skipped", metrics.n_skipped())?;

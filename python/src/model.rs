@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use elias::config::EncoderKind;
 use elias::data::{CsrMatrix, Texts};
 use elias::insight::{ReportCache, ReportOptions};
-use elias::metrics::FilterPairs;
-use elias::{Evaluation, Inputs, LabelId, Level, Prediction, Predictor, Query};
+use elias::metrics::{CutOffs, FilterPairs, LabelFigures};
+use elias::{Evaluation, Inputs, LabelId, Level, Measurements, Prediction, Predictor, Query};
+use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyString, PyTuple, PyType};
@@ -210,6 +211,26 @@ impl Core {
         rows.into_arrays(py)
     }
 
+    /// The vectors of points, or of all labels, as a flat array, and the length of each.
+    #[pyo3(signature = (points=None, threads=None))]
+    fn embed<'py>(
+        &self,
+        py: Python<'py>,
+        points: Option<&Bound<'py, PyAny>>,
+        threads: Option<usize>,
+    ) -> PyResult<(Bound<'py, PyAny>, usize)> {
+        let points = points.map(Points::of).transpose()?;
+        let vectors = run(py, threads, || {
+            let vectors = match &points {
+                Some(points) => self.predictor.embed(points.inputs())?,
+                None => self.predictor.embed_labels()?,
+            };
+            self.check_files()?;
+            Ok(vectors)
+        })?;
+        Ok((vectors.values.into_pyarray(py).into_any(), vectors.dim))
+    }
+
     /// Why a text gets its labels, as JSON.
     fn explain(&self, py: Python<'_>, text: String, k: i64) -> PyResult<String> {
         let k = self.checked_k(k)?;
@@ -232,7 +253,7 @@ impl Core {
     }
 
     /// Metrics of the model's answers, as JSON.
-    #[pyo3(signature = (data, propensity, filter, by_decile, latency, stage=None, threads=None))]
+    #[pyo3(signature = (data, propensity, filter, by_decile, latency, by_label, at=None, threshold=None, stage=None, threads=None))]
     #[allow(clippy::too_many_arguments)] // The options of the command, by name.
     fn evaluate(
         &self,
@@ -242,6 +263,9 @@ impl Core {
         filter: Vec<(usize, u32)>,
         by_decile: bool,
         latency: bool,
+        by_label: bool,
+        at: Option<Vec<usize>>,
+        threshold: Option<f32>,
         stage: Option<String>,
         threads: Option<usize>,
     ) -> PyResult<String> {
@@ -252,7 +276,10 @@ impl Core {
             filter: pairs.collect::<FilterPairs>(),
             level: level(stage.as_deref())?,
             by_decile,
-            on_progress: None,
+            by_label,
+            cut_offs: at.map(CutOffs::at).unwrap_or_default(),
+            threshold,
+            ..Evaluation::default()
         };
         let one_thread = pool(py, Some(1))?;
         let query = Query {
@@ -266,7 +293,11 @@ impl Core {
                 measured.query_times = one_thread.install(time)?;
             }
             self.check_files()?;
-            to_json(&measured)
+            let counts = measured.by_label.as_ref();
+            to_json(&EvaluationAnswer {
+                by_label: counts.map(|counts| counts.figures(data.data.label_set())),
+                measured: &measured,
+            })
         })
     }
 
@@ -373,6 +404,15 @@ fn to_list<'py>(py: Python<'py>, answers: &[Prediction<'_>]) -> PyResult<Bound<'
 }
 
 /// A result of the library, for `json.loads`.
+/// Metrics, and those of each label if they were asked for.
+#[derive(serde::Serialize)]
+struct EvaluationAnswer<'a> {
+    #[serde(flatten)]
+    measured: &'a Measurements,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by_label: Option<Vec<LabelFigures>>,
+}
+
 fn to_json(result: &impl serde::Serialize) -> Result<String, Failure> {
     serde_json::to_string(result).map_err(|error| Failure::other(error.to_string()))
 }

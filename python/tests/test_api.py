@@ -123,6 +123,61 @@ def test_metrics_equal_those_of_evaluate(model, data):
     assert ignored["n_skipped"] == 1
 
 
+def test_metrics_are_measured_where_asked_and_equal_those_of_scikit_learn():
+    sklearn_metrics = pytest.importorskip("sklearn.metrics")
+    rng = numpy.random.default_rng(1)
+    truth = rng.random((50, 20)) < 0.2
+    truth[numpy.arange(50), rng.integers(0, 20, 50)] = True
+    scores = rng.permutation(1000).reshape(50, 20).astype(numpy.float32) / 1000 + 0.0001
+    found = elias_xmc.metrics(truth, scores, at=[2, 7])
+    first = lambda k: scores >= -numpy.sort(-scores, axis=1)[:, k - 1 : k]
+    for k in (2, 7):
+        precision = sklearn_metrics.precision_score(truth, first(k), average="samples")
+        recall = sklearn_metrics.recall_score(truth, first(k), average="samples")
+        assert found[f"f1@{k}"] == pytest.approx(200 * precision * recall / (precision + recall))
+        assert found[f"point_f1@{k}"] == pytest.approx(100 * sklearn_metrics.f1_score(truth, first(k), average="samples"))
+        assert found[f"ndcg@{k}"] == pytest.approx(100 * sklearn_metrics.ndcg_score(truth, scores, k=k))
+    best = found["at_best_threshold"]
+    answers = scores >= numpy.float32(best["threshold"])
+    assert best["micro_f1"] == pytest.approx(100 * sklearn_metrics.f1_score(truth, answers, average="micro"))
+    assert best["macro_f1"] == pytest.approx(100 * sklearn_metrics.f1_score(truth, answers, average="macro", zero_division=0))
+    # Two scores per row measure nothing beyond.
+    few = elias_xmc.metrics(truth, numpy.where(first(2), scores, 0), at=[2, 7])
+    assert few["p@2"] == found["p@2"] and "p@7" not in few and "r_precision" not in few
+    with pytest.raises(ValueError, match="at least 1"):
+        elias_xmc.metrics(truth, scores, at=[0])
+
+
+def test_evaluation_by_label_and_at_a_threshold(model, data):
+    figures = model.evaluate(*data, at=[2, 4], threshold=0.5, by_label=True)
+    assert "p@4" in figures and "p@1" not in figures
+    assert figures["at_threshold"]["threshold"] == 0.5
+    assert {row["label"] for row in figures["by_label"]} >= {name for names in data[1] for name in names}
+    assert sum(row["support"] for row in figures["by_label"]) == sum(len(set(names)) for names in data[1])
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        model.evaluate(*data, threshold=2)
+
+
+def test_vectors_of_texts_and_labels(model):
+    texts, labels = model.embed(["red apple", "blue sky"]), model.embed_labels()
+    assert texts.shape == (2, labels.shape[1]) and len(labels) == len(model.labels) and texts.dtype == numpy.float32
+    assert (model.embed("red apple") == texts[:1]).all()
+    assert model.embed([]).shape == (0, labels.shape[1])
+
+
+@pytest.mark.parametrize("synonyms", [[("poire", "pear")], {"poire": "pear"}, "file"])
+def test_synonyms_are_kept_with_the_model(tmp_path, synonyms):
+    if synonyms == "file":
+        synonyms = tmp_path / "words.tsv"
+        synonyms.write_text("poire\tpear\n")
+    texts = [f"{word} {n}" for n in range(20) for word in ("pear", "car")]
+    model = elias_xmc.train(texts, [["fruit"], ["vehicle"]] * 20, synonyms=synonyms, **QUICK)
+    model = model.save(tmp_path / "model")
+    assert model.predict("poire", 1)[0].label == "fruit"
+    with pytest.raises(ValueError, match="synonyms"):
+        elias_xmc.train(texts, [["fruit"], ["vehicle"]] * 20, synonyms=[("poire",)], **QUICK)
+
+
 @pytest.mark.parametrize("index", [numpy.int32, numpy.int64])
 @pytest.mark.parametrize("kind", [csr_matrix, csr_array, coo_matrix, numpy.asarray])
 def test_features_and_label_matrices_of_any_kind_train(index, kind):

@@ -36,6 +36,12 @@ impl DataSummary {
                 hash.update(text);
             }
         }
+        for (phrase, words) in data.synonyms().iter().flat_map(|list| list.iter()) {
+            for text in [phrase, words] {
+                number(&mut hash, text.len());
+                hash.update(text);
+            }
+        }
         if let Some(features) = data.features() {
             hash_matrix(&mut hash, features);
         }

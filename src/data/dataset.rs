@@ -1,6 +1,6 @@
 //! The one shape of data that everything after reading works on.
 
-use crate::data::{LabelSet, Texts};
+use crate::data::{LabelSet, Synonyms, Texts};
 use crate::error::{Error, Result};
 use crate::ids::LabelId;
 use crate::matrix::{CsrBuilder, CsrMatrix};
@@ -17,6 +17,7 @@ pub struct Dataset {
     label_set: LabelSet,
     ids: Option<Texts>,
     label_texts: Option<Texts>,
+    synonyms: Option<Synonyms>,
 }
 
 /// Counts of what a reader found in a data set, and how it was handled.
@@ -84,6 +85,7 @@ impl Dataset {
             label_set,
             ids,
             label_texts: None,
+            synonyms: None,
         })
     }
 
@@ -117,6 +119,7 @@ impl Dataset {
             label_set,
             ids: None,
             label_texts: None,
+            synonyms: None,
         }
     }
 
@@ -190,11 +193,12 @@ impl Dataset {
     /// # Errors
     /// [`Error::InvalidDataset`] if there are not as many rows as points.
     pub fn with_features(self, features: CsrMatrix) -> Result<Dataset> {
-        let label_texts = self.label_texts;
+        let (label_texts, synonyms) = (self.label_texts, self.synonyms);
         let features = Some(features);
         let data = Dataset::new(self.texts, features, self.labels, self.label_set, self.ids)?;
         Ok(Dataset {
             label_texts,
+            synonyms,
             ..data
         })
     }
@@ -219,6 +223,20 @@ impl Dataset {
     /// Texts about the labels, if [`Dataset::with_label_texts`] gave them.
     pub(crate) fn label_texts(&self) -> Option<&Texts> {
         self.label_texts.as_ref()
+    }
+
+    /// The same points with a list of synonyms: training, and the model ever after, adds its words to every text that
+    /// has its phrases.
+    pub fn with_synonyms(self, synonyms: Synonyms) -> Dataset {
+        Dataset {
+            synonyms: Some(synonyms),
+            ..self
+        }
+    }
+
+    /// The synonyms, if [`Dataset::with_synonyms`] gave them.
+    pub(crate) fn synonyms(&self) -> Option<&Synonyms> {
+        self.synonyms.as_ref()
     }
 
     /// Identifiers of the points, where the source had them.
@@ -247,6 +265,7 @@ impl Dataset {
             label_set: self.label_set.clone(),
             ids: self.ids.as_ref().map(pick),
             label_texts: self.label_texts.clone(),
+            synonyms: self.synonyms.clone(),
         }
     }
 }

@@ -77,9 +77,9 @@ impl Format {
         )
     }
 
-    /// Whether the format is a table with a header, whose columns can be named.
+    /// Whether the points of the format have columns, or keys, that can be named.
     pub fn has_columns(self) -> bool {
-        matches!(self, Format::Csv | Format::Tsv)
+        matches!(self, Format::Csv | Format::Tsv | Format::Jsonl)
     }
 
     /// Whether the format holds sparse features and no texts.

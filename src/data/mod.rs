@@ -15,6 +15,7 @@ mod io;
 mod label_set;
 mod label_texts;
 mod near_duplicates;
+mod synonyms;
 mod texts;
 
 pub use data_summary::DataSummary;
@@ -23,6 +24,8 @@ pub use format::{Format, Part};
 pub use formats::Columns;
 pub use io::{ConversionLoss, LabelFile, ReadOptions, Written};
 // Streams of texts and files of predictions, as the command reads and writes them.
+#[doc(hidden)]
+pub use formats::write_npy;
 #[doc(hidden)]
 pub use io::{
     InputId, PredictionFormat, PredictionShape, PredictionWriter, Sink, TextInput, TextInputs,
@@ -33,6 +36,7 @@ pub(crate) use hold_out::{Alone, HoldOut};
 pub(crate) use io::{Pretrained, TokenizerSource, memory_of_machine, missing};
 pub use label_set::LabelSet;
 pub(crate) use label_texts::{names_are_informative, texts_of_names};
+pub use synonyms::Synonyms;
 pub use texts::Texts;
 
 pub use crate::matrix::{CsrBuilder, CsrMatrix};

@@ -1,19 +1,22 @@
 //! From texts, or from features that someone else made, to points.
 //!
 //! A [`Featurizer`] is fitted once, on the training data. It holds the vocabulary of words and of the pairs of words that
-//! the ranker reads and, where the encoder reads tokens, the word pieces. Data with ready-made features needs none of them:
+//! the ranker reads, the synonyms that are added to texts and, where the encoder reads tokens, the word pieces. Data with ready-made features needs none of them:
 //! their rows are scaled to length 1.
 
+use std::borrow::Cow;
+
 use super::vocabulary::{TermRows, TermScratch, Vocabulary};
-use super::{Pairs, PointSet, Vectorizer, WordPieces};
+use super::{Expansion, Pairs, PointSet, Vectorizer, WordPieces};
 use crate::config::Config;
-use crate::data::{Dataset, Texts};
+use crate::data::{Dataset, Synonyms, Texts};
 use crate::error::{Error, Result};
 use crate::matrix::CsrMatrix;
 
 /// Turns data into points.
 #[derive(Clone, Debug)]
 pub(crate) struct Featurizer {
+    expansion: Option<Expansion>,
     vocabulary: Option<Vocabulary>,
     pieces: Option<WordPieces>,
     n_features: usize,
@@ -37,9 +40,11 @@ impl Featurizer {
         config: &Config,
         pieces: Option<WordPieces>,
     ) -> Result<(Self, PointSet)> {
+        let expansion = data.synonyms().cloned().map(Expansion::new);
         let (vocabulary, rows) = match (data.texts(), data.features()) {
             (Some(texts), _) => {
-                let (vocabulary, rows) = Vocabulary::fit_transform(texts, config)?;
+                let texts = expanded(expansion.as_ref(), texts);
+                let (vocabulary, rows) = Vocabulary::fit_transform(&texts, config)?;
                 (Some(vocabulary), rows)
             }
             (None, Some(features)) => {
@@ -58,6 +63,7 @@ impl Featurizer {
         };
         let featurizer = Featurizer {
             n_features: rows.words.n_cols(),
+            expansion,
             vocabulary,
             pieces,
         };
@@ -71,11 +77,13 @@ impl Featurizer {
 
     /// The featurizer that a model file holds.
     pub(crate) fn from_parts(
+        expansion: Option<Expansion>,
         vocabulary: Option<Vocabulary>,
         pieces: Option<WordPieces>,
         n_features: usize,
     ) -> Self {
         Featurizer {
+            expansion,
             vocabulary,
             pieces,
             n_features,
@@ -103,7 +111,7 @@ impl Featurizer {
     /// [`Error::CannotPredict`] if the featurizer was fitted on features.
     pub(crate) fn points_of_texts(&self, texts: &Texts) -> Result<PointSet> {
         let vocabulary = self.vocabulary.as_ref().ok_or_else(needs_features)?;
-        let rows = vocabulary.transform(texts);
+        let rows = vocabulary.transform(&expanded(self.expansion.as_ref(), texts));
         let pieces = self.pieces.as_ref();
         Ok(PointSet {
             tokens: pieces.map(|pieces| pieces.rows(texts)).transpose()?,
@@ -147,7 +155,9 @@ impl Featurizer {
             let (columns, values) = row.iter().copied().unzip();
             CsrMatrix::new(vec![0, row.len()], columns, values, n_columns)
         };
-        vocabulary.transform_one(text, terms, words, pairs);
+        let expansion = self.expansion.as_ref();
+        let expanded = expansion.map_or(text.into(), |expansion| expansion.expand(text));
+        vocabulary.transform_one(&expanded, terms, words, pairs);
         let features = matrix(words, self.n_features)?;
         let pairs = match vocabulary.pairs() {
             Some(known) => Some(matrix(pairs, known.len())?),
@@ -160,6 +170,11 @@ impl Featurizer {
             pairs,
             ..PointSet::of_features(features)
         })
+    }
+
+    /// The synonyms that it adds to texts, if there are any.
+    pub(crate) fn synonyms(&self) -> Option<&Synonyms> {
+        self.expansion.as_ref().map(Expansion::synonyms)
     }
 
     /// Number of feature columns.
@@ -193,6 +208,14 @@ impl Featurizer {
     /// The tokeniser of a transformer, if there is one.
     pub(crate) fn pieces(&self) -> Option<&WordPieces> {
         self.pieces.as_ref()
+    }
+}
+
+/// The texts with the words that synonyms add; a transformer reads them as they are.
+fn expanded<'t>(expansion: Option<&Expansion>, texts: &'t Texts) -> Cow<'t, Texts> {
+    match expansion {
+        Some(expansion) => Cow::Owned(expansion.expand_all(texts)),
+        None => Cow::Borrowed(texts),
     }
 }
 

@@ -6,6 +6,7 @@
 //! [`WordPieces`] are for transformers: the token ids of each text, in [`TokenRows`].
 
 mod counting;
+mod expansion;
 mod featurizer;
 mod merging;
 mod pairs;
@@ -24,6 +25,7 @@ mod word_pieces;
 #[path = "without_word_pieces.rs"]
 mod word_pieces;
 
+pub(crate) use expansion::Expansion;
 pub(crate) use featurizer::{FeatureScratch, Featurizer};
 pub(crate) use pairs::Pairs;
 pub use points::PointSet;

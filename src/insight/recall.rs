@@ -33,6 +33,7 @@ pub(crate) fn measure_stage(
 ) -> StageFigures {
     let evaluation = Evaluation {
         by_decile: true,
+        n_asked: Some(100),
         ..Evaluation::default()
     };
     let measured = evaluation.measure(truth, rankings, Some(frequencies));

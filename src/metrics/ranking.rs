@@ -58,6 +58,8 @@ pub(super) struct Comparer {
 pub(super) struct Compared<'a> {
     /// True labels in ascending order.
     pub(super) truth: &'a [LabelId],
+    /// The first places, best first.
+    pub(super) ranking: &'a [Scored],
     /// The hits, by ascending place (from 0), with their labels.
     pub(super) hits: Vec<(usize, LabelId)>,
 }
@@ -103,6 +105,7 @@ impl Comparer {
             .collect();
         Compared {
             truth: &self.truth,
+            ranking: &self.ranking,
             hits,
         }
     }

@@ -4,6 +4,7 @@
 //! gives them final scores; the score of a label is the mean over the members, and calibration turns it into a
 //! probability. A [`Query`] asks for the `k` best labels, at any [`Level`] of the stack.
 
+mod embed;
 mod inputs;
 mod integrity;
 mod parts;
@@ -11,6 +12,7 @@ mod query;
 mod uncalibrated;
 
 pub use crate::candidates::Level;
+pub use embed::Embeddings;
 pub use inputs::Inputs;
 pub use query::Query;
 pub use uncalibrated::Uncalibrated;

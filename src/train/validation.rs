@@ -43,7 +43,7 @@ impl Validator<'_> {
                 metrics.push(validation.labels.row(row as usize).0, ranked);
             }
         }
-        let metrics = metrics.finish();
+        let metrics = metrics.finish(usize::MAX);
         let percent = |value: Option<f64>| value.expect("a default cut-off");
         Event::Validation {
             phase,

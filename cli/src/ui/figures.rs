@@ -11,6 +11,7 @@ use crate::ui::table::Table;
 /// Writes tables.
 pub(crate) fn write_table(out: &mut impl Write, measured: &Measurements) -> io::Result<()> {
     write_metrics(out, &measured.metrics)?;
+    write_thresholds(out, measured)?;
     writeln!(
         out,
         "\n{}, {} skipped without true labels, {}",
@@ -83,21 +84,71 @@ fn write_reliability(out: &mut impl Write, reliability: &Reliability) -> io::Res
     table.write(out)
 }
 
-/// One row per family, one column per cut-off.
+/// One row per family, one column per cut-off, without what is not measured.
 pub(crate) fn write_metrics(out: &mut impl Write, metrics: &Metrics) -> io::Result<()> {
-    let ks = [1, 3, 5, 10, 20, 100];
-    let mut table =
-        Table::new(std::iter::once("%".to_string()).chain(ks.iter().map(|k| format!("@{k}"))));
-    for (name, value) in [
-        ("P", Metrics::precision as fn(&_, _) -> _),
+    let cut_offs = metrics.cut_offs();
+    let families = [
+        ("P", Metrics::precision as fn(&_, _) -> Option<f64>),
         ("nDCG", Metrics::ndcg),
         ("PSP", Metrics::psp),
         ("R", Metrics::recall),
-    ] {
-        let values = ks.iter().map(|&k| value(metrics, k));
-        let cells = values
-            .map(|value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.2}")));
+        ("F1", Metrics::f1),
+        ("F1 per point", Metrics::point_f1),
+    ];
+    let mut ks = [cut_offs.ranked(), cut_offs.recall()].concat();
+    ks.sort_unstable();
+    ks.dedup();
+    ks.retain(|&k| {
+        families
+            .iter()
+            .any(|(_, value)| value(metrics, k).is_some())
+    });
+    let mut table =
+        Table::new(std::iter::once("%".to_string()).chain(ks.iter().map(|k| format!("@{k}"))));
+    for (name, value) in families {
+        let values: Vec<Option<f64>> = ks.iter().map(|&k| value(metrics, k)).collect();
+        if values.iter().all(Option::is_none) {
+            continue;
+        }
+        let cells = values.iter().map(|value| {
+            let cell = value.map(|value| format!("{value:.2}"));
+            cell.unwrap_or_default()
+        });
         table.row(std::iter::once(name.to_string()).chain(cells));
     }
+    table.write(out)?;
+    for (name, value) in [
+        ("R-precision", metrics.r_precision()),
+        ("average recall (R@5, 10, …, 50)", metrics.average_recall()),
+    ] {
+        if let Some(value) = value {
+            writeln!(out, "{name} {value:.2}")?;
+        }
+    }
+    Ok(())
+}
+
+/// All answers at the best threshold, and at the one that was asked for.
+fn write_thresholds(out: &mut impl Write, measured: &Measurements) -> io::Result<()> {
+    let header = [
+        "answers of at least",
+        "precision",
+        "recall",
+        "micro F1",
+        "macro F1",
+    ];
+    let mut table = Table::new(header);
+    let (best, asked) = (measured.at_best_threshold, measured.at_threshold);
+    for (at, remark) in [(best, " (best F1)"), (asked, "")] {
+        let Some(at) = at else { continue };
+        let figures = [at.precision, at.recall, at.micro_f1, at.macro_f1];
+        let cells = figures.map(|figure| format!("{figure:.2}"));
+        let threshold = format!("{:.2}{remark}", at.threshold);
+        table.row(std::iter::once(threshold).chain(cells));
+    }
+    if best.is_none() && asked.is_none() {
+        return Ok(());
+    }
+    writeln!(out)?;
     table.write(out)
 }

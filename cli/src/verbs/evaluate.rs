@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use elias::data::{self, LabelSet, Part, PredictionFormat};
-use elias::metrics::{FilterPairs, LabelFrequencies, Propensity};
+use elias::data::{self, LabelSet, Part, PredictionFormat, Sink};
+use elias::metrics::{CutOffs, FilterPairs, LabelFrequencies, Propensity};
 use elias::{Dataset, Evaluation, Level, Measurements, Query};
 
 use crate::ui::console::{Console, Misuse};
@@ -15,11 +15,13 @@ use crate::ui::count::count;
 use crate::ui::figures;
 use crate::ui::progress::{Progress, Unit};
 use crate::ui::shortlist;
-use crate::{measuring, models, reading};
+use crate::verbs::predict;
+use crate::{measuring, models, outputs, reading};
 
 /// Evaluate a model, or any predictions, against the true labels
 ///
-/// Prints P@k, nDCG@k, PSP@k and R@k in percent, and for a model how long its predictions took.
+/// Prints P@k, nDCG@k, PSP@k, R@k and F1@k in percent, and for a model how long its predictions took. What cannot be
+/// measured, such as R@100 of ten answers, is left out.
 /// With --predictions, labels are matched by name if the predictions have names (JSON Lines, CSV, TSV), else by id
 /// (npz, sparse text). PSP@k and --by-decile need the label frequencies of the training data: a model knows them; for
 /// predictions they come from --train, or from the train part of DATA if it is a directory. Without either, PSP@k is
@@ -47,6 +49,20 @@ pub(crate) struct Evaluate {
         hide_short_help = true
     )]
     labels: Option<PathBuf>,
+    /// Numbers of answers k to measure at; by default 1,3,5, and for R up to 100
+    #[arg(long, value_name = "K,K,…", value_parser = str::parse::<CutOffs>)]
+    at: Option<CutOffs>,
+    /// Also measure all answers of at least this probability or score, from 0 to 1; the best is always named
+    #[arg(long, value_name = "T", hide_short_help = true, value_parser = predict::parse_threshold)]
+    threshold: Option<f32>,
+    /// Write support, precision and recall of every label as CSV
+    ///
+    /// Of the first five answers, and of all answers of at least --threshold, else of the best threshold.
+    #[arg(long, value_name = "FILE")]
+    per_label: Option<PathBuf>,
+    /// Replace the file of --per-label
+    #[arg(long, requires = "per_label", hide_short_help = true)]
+    overwrite: bool,
     /// File of `row label` pairs to ignore, numbered from 0
     #[arg(long, value_name = "FILE")]
     filter: Option<PathBuf>,
@@ -74,6 +90,11 @@ impl Evaluate {
     pub(crate) fn run(&self, console: &Console) -> anyhow::Result<()> {
         if let (Some("shortlist"), [model, data]) = (self.stage.as_deref(), &self.paths[..]) {
             return self.shortlist(model, data, console);
+        }
+        if let Some(out) = &self.per_label {
+            let inputs = self.paths.iter().chain(&self.predictions);
+            let inputs: Vec<&Path> = inputs.map(PathBuf::as_path).collect();
+            outputs::check(out, self.overwrite, &inputs)?;
         }
         let measured = match (&self.predictions, &self.paths[..]) {
             (None, [model, data]) => self.of_model(model, data, console)?,
@@ -137,6 +158,7 @@ impl Evaluate {
         };
         measured.query_times = measuring::time_queries(&predictor, &test, query)?;
         predictor.check_files()?;
+        self.write_by_label(&measured, test.label_set())?;
         Ok(measured)
     }
 
@@ -209,6 +231,7 @@ impl Evaluate {
         console: &Console,
     ) -> anyhow::Result<Measurements> {
         let evaluation = self.evaluation(Level::default(), test, console)?;
+        evaluation.check()?;
         let n_trained = frequencies.map_or(test.n_labels(), |known| known.counts.len());
         let n_trained = n_listed.unwrap_or(n_trained);
         let shape = data::PredictionShape::of(test, n_trained);
@@ -227,7 +250,27 @@ impl Evaluate {
             on_progress: Some(&|done, total| progress.set(done, total)),
             ..evaluation
         };
-        Ok(evaluation.measure(test.labels(), &predictions, frequencies))
+        let measured = evaluation.measure(test.labels(), &predictions, frequencies);
+        if self.by_decile && measured.deciles.is_none() {
+            console.info(format_args!(
+                "no recall by label frequency: it takes {} answers per point",
+                Measurements::DECILE_K
+            ));
+        }
+        self.write_by_label(&measured, test.label_set())?;
+        Ok(measured)
+    }
+
+    /// The file of --per-label.
+    fn write_by_label(&self, measured: &Measurements, labels: &LabelSet) -> anyhow::Result<()> {
+        let (Some(path), Some(counts)) = (&self.per_label, &measured.by_label) else {
+            return Ok(());
+        };
+        let mut out = Sink::create(path)?;
+        counts
+            .write_csv(labels, &mut out)
+            .context("while writing the figures of the labels")?;
+        Ok(out.finish()?)
     }
 
     fn evaluation(
@@ -241,7 +284,10 @@ impl Evaluate {
             propensity: self.propensity,
             filter: self.read_filter(test, console)?,
             by_decile: self.by_decile,
-            on_progress: None,
+            cut_offs: self.at.clone().unwrap_or_default(),
+            threshold: self.threshold,
+            by_label: self.per_label.is_some(),
+            ..Evaluation::default()
         })
     }
 

@@ -5,6 +5,7 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod convert;
 pub(crate) mod demo;
+pub(crate) mod embed;
 pub(crate) mod evaluate;
 pub(crate) mod explain;
 pub(crate) mod inspect;

@@ -257,7 +257,7 @@ fn parse_top_k(text: &str) -> Result<usize, String> {
     }
 }
 
-fn parse_threshold(text: &str) -> Result<f32, String> {
+pub(crate) fn parse_threshold(text: &str) -> Result<f32, String> {
     match text.parse::<f32>() {
         Ok(number) if number.is_finite() => Ok(number),
         _ => Err("expected a finite number".into()),

@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use elias::config::{EncoderKind, FinalScoreKind, LabelTexts};
-use elias::data::{LabelFile, Part};
+use elias::data::{LabelFile, Part, Synonyms};
 use elias::internals::size;
 use elias::{Config, Contents, Dataset, Error, Evaluation, MemoryEstimate, Trainer};
 
 use crate::processes::Process;
 use crate::settings::{Settings, preset};
 use crate::ui::console::{Console, Misuse};
+use crate::ui::count::count;
 use crate::ui::figures;
 use crate::ui::interrupt::{Interrupt, unless_stopped};
 use crate::ui::training::TrainingProgress;
@@ -56,6 +57,12 @@ pub(crate) struct Train {
     /// per line for labels that are numbers.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     labels: Option<PathBuf>,
+    /// List of words to add to texts: a word or phrase, a tab, and the words that mean the same
+    ///
+    /// For example those of another language. The model keeps the list and adds its words to the texts that it answers,
+    /// too. A pair that holds in both directions has two lines.
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    synonyms: Option<PathBuf>,
     /// Let similar training points have a say in the answers
     #[arg(long, value_name = "on|off", hide_short_help = true)]
     neighbours: Option<Switch>,
@@ -159,10 +166,19 @@ impl Train {
         Ok(())
     }
 
-    /// The training data, with the texts of its labels.
+    /// The training data, with the texts of its labels and the synonyms.
     fn read_training_data(&self, console: &Console) -> anyhow::Result<Dataset> {
         let options = self.data_args.options(Part::Train, None);
-        let train = reading::read(console, &self.data, options)?;
+        let mut train = reading::read(console, &self.data, options)?;
+        if let Some(path) = &self.synonyms {
+            let synonyms = Synonyms::read(path).context("while reading the synonyms")?;
+            let n_lines = count(synonyms.len(), "line");
+            console.info(format_args!(
+                "{n_lines} of synonyms from {}",
+                path.display()
+            ));
+            train = train.with_synonyms(synonyms);
+        }
         let Some(path) = &self.labels else {
             return Ok(train);
         };

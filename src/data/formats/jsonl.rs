@@ -2,7 +2,8 @@
 //!
 //! `"labels"` may also be an object of names and relevances, and may be missing for a point without labels. Labels
 //! and `"id"` may be integers, which become their decimal digits; an empty name is a name like any other.
-//! Other keys are ignored, blank lines too.
+//! Other keys are ignored, blank lines too. The text may be in several keys that the caller names, and so may the labels
+//! be in another one.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -12,19 +13,31 @@ use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqA
 
 use crate::data::Dataset;
 use crate::data::builder::Builder;
+use crate::data::formats::columns::Columns;
+use crate::data::formats::text_fields::TextFields;
 use crate::data::io::source::{Line, Lines, excerpt};
 use crate::error::{Error, Result, in_plain_words, shortened};
 
 const EXPECTED: &str = r#"{"text": "...", "labels": ["name", ...]}"#;
 
-/// Reads all lines into the builder.
-pub(in crate::data) fn read(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<()> {
+/// Reads all lines into the builder; columns that the caller named are the keys of the text and of the labels.
+pub(in crate::data) fn read(
+    lines: &mut Lines<'_>,
+    columns: &Columns<'_>,
+    builder: &mut Builder,
+) -> Result<()> {
+    let mut fields = TextFields::new(columns.text);
     while let Some(line) = lines.next()? {
         if line.text.trim_ascii().is_empty() {
             continue;
         }
         let mut json = serde_json::Deserializer::from_str(line.text);
-        RecordSeed(builder)
+        let record = RecordSeed {
+            builder,
+            fields: &mut fields,
+            labels: columns.labels.unwrap_or("labels"),
+        };
+        record
             .deserialize(&mut json)
             .and_then(|()| json.end())
             .map_err(|error| json_error(&line, &error, EXPECTED))?;
@@ -109,20 +122,47 @@ pub(in crate::data) fn json_problem(text: &str, error: &serde_json::Error) -> St
     shortened(&in_plain_words(reason))
 }
 
-#[derive(Deserialize)]
-#[serde(field_identifier, rename_all = "lowercase")]
+/// A key of an object.
 enum RecordKey {
-    Text,
+    /// A part of the text, by its number.
+    Text(usize),
     Labels,
     Id,
-    #[serde(other)]
     Other,
 }
 
-/// Parses a line straight into the builder, without a copy of its own.
-struct RecordSeed<'b>(&'b mut Builder);
+/// Keys by their names.
+struct KeySeed<'r> {
+    fields: &'r TextFields<'r>,
+    labels: &'r str,
+}
 
-impl<'de> DeserializeSeed<'de> for RecordSeed<'_> {
+impl<'de> DeserializeSeed<'de> for KeySeed<'_> {
+    type Value = RecordKey;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<RecordKey, D::Error> {
+        let mut found = RecordKey::Other;
+        let find = |key: &str| {
+            found = match self.fields.find(key) {
+                Some(part_idx) => RecordKey::Text(part_idx),
+                None if key == self.labels => RecordKey::Labels,
+                None if key == "id" => RecordKey::Id,
+                None => RecordKey::Other,
+            }
+        };
+        Str(find).deserialize(deserializer)?;
+        Ok(found)
+    }
+}
+
+/// Parses a line into the builder.
+struct RecordSeed<'r, 'c> {
+    builder: &'r mut Builder,
+    fields: &'r mut TextFields<'c>,
+    labels: &'c str,
+}
+
+impl<'de> DeserializeSeed<'de> for RecordSeed<'_, '_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -130,7 +170,7 @@ impl<'de> DeserializeSeed<'de> for RecordSeed<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for RecordSeed<'_> {
+impl<'de> Visitor<'de> for RecordSeed<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -138,11 +178,20 @@ impl<'de> Visitor<'de> for RecordSeed<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let (mut has_text, mut has_labels, mut has_id) = (false, false, false);
-        while let Some(key) = map.next_key()? {
+        let RecordSeed {
+            builder,
+            fields,
+            labels,
+        } = self;
+        let (mut has_labels, mut has_id) = (false, false);
+        fields.start();
+        while let Some(key) = map.next_key_seed(KeySeed { fields, labels })? {
             let (seen, name) = match key {
-                RecordKey::Text => (&mut has_text, "text"),
-                RecordKey::Labels => (&mut has_labels, "labels"),
+                RecordKey::Text(part_idx) => {
+                    fields.read(part_idx, &mut map)?;
+                    continue;
+                }
+                RecordKey::Labels => (&mut has_labels, labels),
                 RecordKey::Id => (&mut has_id, "id"),
                 RecordKey::Other => {
                     map.next_value::<IgnoredAny>()?;
@@ -152,18 +201,14 @@ impl<'de> Visitor<'de> for RecordSeed<'_> {
             if std::mem::replace(seen, true) {
                 return Err(de::Error::custom(format!("key \"{name}\" twice")));
             }
-            match key {
-                RecordKey::Text => map.next_value_seed(Str(|text: &str| self.0.push_text(text)))?,
-                RecordKey::Id => {
-                    map.next_value_seed(StringOrInteger(|id: &str| self.0.push_id(id)))?
-                }
-                _ => map.next_value_seed(LabelsSeed(self.0))?,
+            if matches!(key, RecordKey::Id) {
+                map.next_value_seed(StringOrInteger(|id: &str| builder.push_id(id)))?;
+            } else {
+                map.next_value_seed(LabelsSeed(builder))?;
             }
         }
-        if !has_text {
-            return Err(de::Error::custom("no key \"text\""));
-        }
-        self.0.end_labels();
+        builder.push_text(fields.finish()?);
+        builder.end_labels();
         Ok(())
     }
 }

@@ -18,7 +18,9 @@ pub(super) mod records;
 pub(super) mod sparse_text;
 pub(super) mod table;
 pub(super) mod text2text;
+pub(super) mod text_fields;
 pub(super) mod xc;
 pub(super) mod xc_json;
 
 pub use columns::Columns;
+pub use npy::write_npy;

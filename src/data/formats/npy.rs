@@ -125,6 +125,23 @@ pub(in crate::data) fn write_header(
     out.write_all(header.as_bytes())
 }
 
+/// Writes a matrix of this many columns.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_npy(out: &mut impl Write, n_cols: usize, values: &[f32]) -> io::Result<()> {
+    let n_rows = values.len() / n_cols.max(1);
+    write_header(out, "<f4", &format!("({n_rows}, {n_cols})"))?;
+    for values in values.chunks(16 * 1024) {
+        let bytes: Vec<u8> = values
+            .iter()
+            .flat_map(|value| value.to_le_bytes())
+            .collect();
+        out.write_all(&bytes)?;
+    }
+    Ok(())
+}
+
 /// Writes a flat array of integers, of 8 bytes each if `is_wide`, otherwise of 4.
 pub(in crate::data) fn write_integers(
     out: &mut impl Write,
@@ -259,6 +276,17 @@ mod tests {
             error.contains("ends within its 1000000000000000 elements"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn matrices_are_read_as_written() {
+        let values: Vec<f32> = (0..30_000).map(|n| n as f32 / 7.0).collect();
+        let mut bytes = Vec::new();
+        write_npy(&mut bytes, 3, &values).unwrap();
+        let header = String::from_utf8_lossy(&bytes[..128]);
+        assert!(header.contains("'shape': (10000, 3)"), "{header}");
+        let numbers = read_numbers(&bytes[..], |number| Some(number.as_f32())).unwrap();
+        assert_eq!(numbers, values);
     }
 
     #[test]

@@ -12,12 +12,13 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use serde::de::{self, Deserializer, Visitor};
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use crate::data::Format;
 use crate::data::formats::columns::Columns;
 use crate::data::formats::jsonl::json_error;
 use crate::data::formats::table::{self, Table};
+use crate::data::formats::text_fields::TextFields;
 use crate::data::io::missing::missing;
 use crate::data::io::recognise::by_ending;
 use crate::data::io::source::{Line, Lines};
@@ -101,7 +102,7 @@ impl<'a> TextInputs<'a> {
         })
     }
 
-    /// The same texts, read from these columns of a CSV or TSV file.
+    /// The same texts, read from these columns of a CSV or TSV file, or keys of JSON objects.
     pub fn with_columns(self, columns: Columns<'a>) -> Self {
         TextInputs { columns, ..self }
     }
@@ -121,7 +122,7 @@ impl<'a> TextInputs<'a> {
         }
         match &mut self.source {
             InputSource::Plain(lines) => Ok(lines.next()?.map(|line| plain(&line))),
-            InputSource::Json(lines) => next_object(lines),
+            InputSource::Json(lines) => next_object(lines, &self.columns),
             InputSource::Table(table) => next_row(table),
             InputSource::Unknown(_) | InputSource::Ended => Ok(None),
         }
@@ -209,10 +210,10 @@ fn recognise(
     Ok(kind)
 }
 
-fn next_object(lines: &mut Lines<'_>) -> Result<Option<TextInput>> {
+fn next_object(lines: &mut Lines<'_>, columns: &Columns<'_>) -> Result<Option<TextInput>> {
     while let Some(line) = lines.next()? {
         if !line.text.trim_ascii().is_empty() {
-            return parse(&line).map(Some);
+            return parse(&line, columns).map(Some);
         }
     }
     Ok(None)
@@ -228,13 +229,43 @@ fn next_row(table: &mut Table<'_>) -> Result<Option<TextInput>> {
     Ok(Some(TextInput { id, text }))
 }
 
-#[derive(Deserialize)]
-#[serde(expecting = "an object")]
-struct InputRecord<'a> {
-    #[serde(borrow)]
-    text: Cow<'a, str>,
-    #[serde(default)]
-    id: Option<InputId>,
+/// Parses an object into a text.
+struct InputSeed<'r, 'c>(&'r mut TextFields<'c>);
+
+impl<'de> DeserializeSeed<'de> for InputSeed<'_, '_> {
+    type Value = TextInput;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<TextInput, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for InputSeed<'_, '_> {
+    type Value = TextInput;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<TextInput, A::Error> {
+        let InputSeed(fields) = self;
+        fields.start();
+        let (mut id, mut has_id) = (None, false);
+        while let Some(key) = map.next_key::<Cow<'_, str>>()? {
+            if let Some(part_idx) = fields.find(&key) {
+                fields.read(part_idx, &mut map)?;
+            } else if key == "id" {
+                if std::mem::replace(&mut has_id, true) {
+                    return Err(de::Error::duplicate_field("id"));
+                }
+                id = map.next_value()?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        let text = fields.finish()?.to_owned();
+        Ok(TextInput { id, text })
+    }
 }
 
 impl<'de> Deserialize<'de> for InputId {
@@ -265,13 +296,13 @@ impl Visitor<'_> for IdVisitor {
     }
 }
 
-fn parse(line: &Line<'_>) -> Result<TextInput> {
-    let record: InputRecord<'_> = serde_json::from_str(line.text)
-        .map_err(|error| json_error(line, &error, r#"{"text": "..."}, as in the first line"#))?;
-    Ok(TextInput {
-        id: record.id,
-        text: record.text.into_owned(),
-    })
+fn parse(line: &Line<'_>, columns: &Columns<'_>) -> Result<TextInput> {
+    let mut fields = TextFields::new(columns.text);
+    let mut json = serde_json::Deserializer::from_str(line.text);
+    let input = InputSeed(&mut fields).deserialize(&mut json);
+    input
+        .and_then(|input| json.end().map(|()| input))
+        .map_err(|error| json_error(line, &error, r#"{"text": "..."}, as in the first line"#))
 }
 
 fn plain(line: &Line<'_>) -> TextInput {
@@ -338,6 +369,23 @@ mod tests {
         let inputs = TextInputs::new("input", "x\tbody\n1\ta b\n".as_bytes()).unwrap();
         let texts: Vec<_> = inputs.with_columns(columns).map(Result::unwrap).collect();
         assert_eq!(texts[0].text, "a b");
+        let text = ["title".to_owned(), "body".to_owned()];
+        let columns = Columns {
+            text: &text,
+            ..Columns::default()
+        };
+        let lines =
+            "{\"body\": \"b\", \"id\": 7, \"text\": \"c\", \"title\": \"a\"}\n{\"text\": \"c\"}\n";
+        let mut inputs = TextInputs::new("input", lines.as_bytes())
+            .unwrap()
+            .with_columns(columns);
+        let first = inputs.next().unwrap().unwrap();
+        assert_eq!(
+            (first.text.as_str(), first.id),
+            ("a b", Some(InputId::Number(7)))
+        );
+        let error = inputs.next().unwrap().unwrap_err().to_string();
+        assert!(error.contains("no key \"title\" or \"body\""), "{error}");
         let mut inputs = TextInputs::new("input.csv", "some text\nb\n".as_bytes()).unwrap();
         let error = inputs.next().unwrap().unwrap_err();
         let needed = Some(crate::error::ReadOption::TextColumn);

@@ -151,7 +151,7 @@ impl Reader<'_> {
             Format::FastText => fasttext::read(&mut lines, &mut self.builder)?,
             Format::LibMultiLabel => libmultilabel::read(&mut lines, &mut self.builder)?,
             Format::Annif => annif::read(&mut lines, &mut self.builder)?,
-            _ => jsonl::read(&mut lines, &mut self.builder)?,
+            _ => jsonl::read(&mut lines, &self.columns, &mut self.builder)?,
         }
         if self.builder.n_points() == 0 {
             return Err(lines.bad_file("has only blank lines, expected at least one point"));
@@ -341,18 +341,24 @@ fn text_fields(path: &Path, columns: &Columns<'_>) -> Result<Vec<TextField>> {
 /// Checks that columns are named only for a format that has them.
 fn check_columns(layout: &Layout, columns: &Columns<'_>) -> Result<()> {
     let format = layout.format;
-    if !columns.are_given() || format.has_columns() {
-        return Ok(());
-    }
-    if format == Format::XcJson {
+    if format == Format::XcJson && columns.are_given() {
         return text_fields(&layout.points, columns).map(|_| ());
     }
-    let error = Error::BadFile {
-        path: layout.points.clone(),
-        problem: format!(
-            "is read as {format}, which has no columns: give no columns, or the format csv or tsv"
+    let problem = match columns {
+        columns if !columns.are_given() => return Ok(()),
+        _ if !format.has_columns() => format!(
+            "is read as {format}, which has no columns: give no columns, or the format csv, tsv or jsonl"
         ),
+        Columns {
+            label_separator: Some(_),
+            ..
+        } if format == Format::Jsonl => {
+            "is read as jsonl, whose labels are lists: give no separator of labels".into()
+        }
+        _ => return Ok(()),
     };
+    let path = layout.points.clone();
+    let error = Error::BadFile { path, problem };
     Err(error.unless_given(ReadOption::Format))
 }
 

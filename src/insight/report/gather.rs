@@ -224,7 +224,11 @@ impl Gatherer<'_> {
                 _ => {
                     let what = format!("pruned at {value}");
                     let found = self.predict(&predictor, features, Level::Stage2, &what)?;
-                    let metrics = Evaluation::default().measure(truth, &found, None).metrics;
+                    let evaluation = Evaluation {
+                        n_asked: Some(N_ANSWERS),
+                        ..Evaluation::default()
+                    };
+                    let metrics = evaluation.measure(truth, &found, None).metrics;
                     let [p1, p5] = [1, 5].map(|k| metrics.precision(k));
                     let [r10, r100] = [10, 100].map(|k| metrics.recall(k));
                     [p1, p5, r10, r100].map(|value| value.expect("a default cut-off"))

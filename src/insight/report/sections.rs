@@ -60,7 +60,8 @@ fn figure(svg: &str, caption: &str) -> String {
 
 fn metrics(data: &ReportData) -> String {
     let columns = [
-        "p@1", "p@3", "p@5", "ndcg@3", "ndcg@5", "psp@1", "psp@3", "psp@5", "r@10", "r@20", "r@100",
+        "p@1", "p@3", "p@5", "ndcg@3", "ndcg@5", "psp@1", "psp@3", "psp@5", "r@10", "r@20",
+        "r@100", "f1@5",
     ];
     let mut html = String::from(
         "<p>Each row from the network on adds one part to the row above. All values are in percent; the best in each column is bold.</p>\n<div class=\"scroll\"><table><thead><tr><th>stage</th>",

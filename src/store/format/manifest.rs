@@ -35,6 +35,9 @@ pub(crate) struct Manifest {
     pub(crate) labels: Labels,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) features: Option<Features>,
+    /// File of the words that are added to texts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) synonyms: Option<String>,
     /// File of the pairs of words that the rankers read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pairs: Option<String>,
@@ -263,6 +266,7 @@ impl Manifest {
         if let Some(features) = &self.features {
             names.extend([&features.vocabulary[..], &features.weights]);
         }
+        names.extend(self.synonyms.as_deref());
         names.extend(self.pairs.as_deref());
         if let Some(transformer) = &self.transformer {
             names.extend([&transformer.config[..], &transformer.tokenizer]);

@@ -10,9 +10,9 @@ use super::load_member::MemberLoader;
 use super::{postings, rerank};
 use crate::candidates::Member;
 use crate::config::Plan;
-use crate::data::{LabelSet, Texts};
+use crate::data::{LabelSet, Synonyms, Texts};
 use crate::error::Result;
-use crate::features::{Featurizer, Pairs, Vectorizer, Vocabulary, WordPieces};
+use crate::features::{Expansion, Featurizer, Pairs, Vectorizer, Vocabulary, WordPieces};
 use crate::matrix::CsrMatrix;
 use crate::neighbours::{Names, Neighbours};
 use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, TrainingRecord};
@@ -170,6 +170,7 @@ impl Loader<'_> {
         }
         let vocabulary = words.map(|words| Vocabulary::from_parts(words, pairs));
         Ok(Featurizer::from_parts(
+            self.expansion()?,
             vocabulary,
             self.pieces()?,
             n_features,
@@ -204,6 +205,16 @@ impl Loader<'_> {
         Vectorizer::from_parts(words, idf, config)
             .map(Some)
             .map_err(|error| bad(file.path, error.to_string()))
+    }
+
+    fn expansion(&self) -> Result<Option<Expansion>> {
+        let Some(name) = &self.manifest.synonyms else {
+            return Ok(None);
+        };
+        let file = self.files.whole(name)?;
+        let lines = lines::read(&file.path, &file.map)?;
+        let synonyms = Synonyms::from_lines(&lines).map_err(|problem| bad(file.path, problem))?;
+        Ok(Some(Expansion::new(synonyms)))
     }
 
     fn pieces(&self) -> Result<Option<WordPieces>> {

@@ -212,6 +212,7 @@ fn are_same_features(first: &Featurizer, other: &Featurizer) -> bool {
     };
     let pieces = |featurizer: &Featurizer| Some(featurizer.pieces()?.to_json());
     first.n_features() == other.n_features()
+        && first.synonyms() == other.synonyms()
         && words(first) == words(other)
         && first.pairs() == other.pairs()
         && pieces(first) == pieces(other)

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::save_member::{write_member, write_tensors};
 use super::{describe, postings, rerank};
 use crate::communicator::SingleProcess;
+use crate::data::Synonyms;
 use crate::error::{Error, Result};
 use crate::features::{Pairs, Vectorizer};
 use crate::matrix::CsrMatrix;
@@ -83,17 +84,12 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::M
         Some(words) => Some(write_words(writer, words)?),
         None => None,
     };
-    let pairs = match featurizer.pairs() {
-        Some(pairs) => {
-            let starts = offsets(pairs.idf().indptr());
-            Some(write_tensors(
-                writer,
-                "pairs",
-                pair_tensors(pairs, &starts),
-            )?)
-        }
-        None => None,
-    };
+    let synonyms = featurizer.synonyms().map(Synonyms::to_lines);
+    let synonyms = synonyms
+        .map(|list| writer.write("synonyms", "txt", |out| lines::write(&list, out)))
+        .transpose()?;
+    let pairs = featurizer.pairs();
+    let pairs = pairs.map(|pairs| write_pairs(writer, pairs)).transpose()?;
     let transformer = write_transformer(writer, predictor)?;
     let mut members = Vec::new();
     for (member_idx, member) in predictor.members().iter().enumerate() {
@@ -137,6 +133,7 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::M
         plan: plan.decided().into(),
         labels,
         features,
+        synonyms,
         pairs,
         transformer,
         members,
@@ -158,12 +155,14 @@ fn write_words(writer: &mut Writer, words: &Vectorizer) -> Result<manifest::Feat
     })
 }
 
-fn pair_tensors<'a>(pairs: &'a Pairs, starts: &'a [u64]) -> Vec<Tensor<'a>> {
-    vec![
-        Tensor::list("pairs.starts", Values::U64(starts)),
+fn write_pairs(writer: &mut Writer, pairs: &Pairs) -> Result<String> {
+    let starts = offsets(pairs.idf().indptr());
+    let tensors = vec![
+        Tensor::list("pairs.starts", Values::U64(&starts)),
         Tensor::list("pairs.second", Values::U32(pairs.idf().indices())),
         Tensor::list("pairs.idf", Values::F32(pairs.idf().values())),
-    ]
+    ];
+    write_tensors(writer, "pairs", tensors)
 }
 
 fn write_postings(
