@@ -125,7 +125,7 @@ impl Predictor {
             level: evaluation.level,
             ..Query::default()
         };
-        self.check_query(query)?;
+        self.check_query(&query)?;
         let frequencies = self.frequencies(test.n_labels());
         let mut scorer = Scorer::new(evaluation, Some(&frequencies));
         let is_top = evaluation.level == Level::Ensemble;
@@ -136,7 +136,7 @@ impl Predictor {
             let points: Vec<usize> = (first..n_points.min(first + BATCH)).collect();
             let batch = test.select(&points);
             let started = Instant::now();
-            let rankings = self.rank(&batch, query)?;
+            let rankings = self.rank(&batch, &query)?;
             seconds += started.elapsed().as_secs_f64();
             for (&point_idx, ranking) in points.iter().zip(&rankings) {
                 let truth = test.labels().row(point_idx).0;
@@ -181,12 +181,12 @@ impl Predictor {
             match texts {
                 Some(texts) => {
                     started = Instant::now();
-                    std::hint::black_box(self.predict(texts.get(point_idx), query)?);
+                    std::hint::black_box(self.predict(texts.get(point_idx), &query)?);
                 }
                 None => {
                     let point = test.select(&[point_idx]);
                     started = Instant::now();
-                    std::hint::black_box(self.predict_batch(&point, query)?);
+                    std::hint::black_box(self.predict_batch(&point, &query)?);
                 }
             }
             Ok(1e3 * started.elapsed().as_secs_f64())

@@ -12,6 +12,7 @@ mod plan;
 mod processes;
 mod read_ahead;
 mod reading;
+mod rules;
 mod settings;
 
 mod ui;
@@ -28,8 +29,8 @@ use crate::ui::{bus_error, file_limit};
 #[cfg(feature = "serve")]
 use crate::verbs::serve;
 use crate::verbs::{
-    bench, completions, config, convert, demo, evaluate, explain, inspect, merge, predict, prune,
-    report, train,
+    bench, completions, config, convert, demo, evaluate, explain, inspect, merge, predict,
+    prune, report, train,
 };
 
 /// Extreme multi-label classification: find the relevant labels of a text

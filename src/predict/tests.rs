@@ -1,9 +1,11 @@
 //! Trained predictors, taken apart.
 
 use super::*;
+use crate::candidates::AllowedLabels;
 use crate::config::Config;
 use crate::data::Dataset;
 use crate::error::Error;
+use crate::ids::LabelId;
 use crate::random::Random;
 use crate::training::Trainer;
 
@@ -116,6 +118,7 @@ fn a_threshold_is_compared_with_probabilities_or_else_with_scores() {
         k: 10,
         threshold,
         level,
+        rules: LabelRules::default(),
     };
     for is_calibrated in [true, false] {
         if !is_calibrated {
@@ -146,4 +149,148 @@ fn a_threshold_is_compared_with_probabilities_or_else_with_scores() {
     }
     let error = predictor.predict("sign1", 0).unwrap_err().to_string();
     assert_eq!(error, "k: found 0, expected an integer of at least 1");
+}
+
+/// A query for the `k` best labels by rules.
+fn ruled(predictor: &Predictor, k: usize, lists: &LabelLists) -> Query {
+    Query {
+        k,
+        rules: predictor.label_rules(lists).unwrap(),
+        ..Query::default()
+    }
+}
+
+#[test]
+fn every_listed_label_is_answered_at_every_level_and_no_other() {
+    let (predictor, test) = (train(2), data(30, "test"));
+    let name = |id: &u32| LabelRef::Name(predictor.labels().name(LabelId(*id)).into());
+    for allow in [
+        vec![3],
+        vec![20, 1, 7, 7, 13],
+        (0..N_LABELS as u32).collect(),
+    ] {
+        let lists = LabelLists {
+            allow: Some(allow.iter().map(name).collect()),
+            deny: vec![LabelId(13).into()],
+            ..LabelLists::default()
+        };
+        let mut expected: Vec<u32> = allow.iter().copied().filter(|&id| id != 13).collect();
+        expected.sort_unstable();
+        expected.dedup();
+        for level in [
+            Level::Stage2,
+            Level::Ranker,
+            Level::Calibrated,
+            Level::Ensemble,
+        ] {
+            let query = Query {
+                level,
+                ..ruled(&predictor, 100, &lists)
+            };
+            for answers in predictor.predict_batch(&test, &query).unwrap() {
+                let mut ids: Vec<u32> = answers.iter().map(|answer| answer.id.0).collect();
+                ids.sort_unstable();
+                assert_eq!(ids, expected);
+                assert!(answers.is_sorted_by(|a, b| a.score >= b.score));
+            }
+        }
+    }
+}
+
+#[test]
+fn leaving_labels_out_changes_nothing_about_the_others() {
+    // All labels are candidates anyway, so that no new ones come in.
+    let (predictor, test) = (train(2), data(30, "test"));
+    let everything: Vec<LabelRef> = (0..N_LABELS as u32).map(|id| LabelId(id).into()).collect();
+    let all = LabelLists {
+        allow: Some(everything.clone()),
+        ..LabelLists::default()
+    };
+    let denied = |id: LabelId| id.0.is_multiple_of(3);
+    let some = LabelLists {
+        deny: (0..N_LABELS as u32)
+            .step_by(3)
+            .map(|id| LabelId(id).into())
+            .collect(),
+        ..all.clone()
+    };
+    let all = predictor.rank(&test, ruled(&predictor, 100, &all)).unwrap();
+    let some = predictor.rank(&test, ruled(&predictor, 4, &some)).unwrap();
+    // Among fewer candidates the scores of the last are those of all as well, once they are listed.
+    for (all, some) in all.iter().zip(some) {
+        let expected: Vec<Scored> = all.iter().copied().filter(|of| !denied(of.label)).collect();
+        let labels = |of: &[Scored]| of.iter().map(|of| of.label).take(4).collect::<Vec<_>>();
+        assert_eq!(labels(&some), labels(&expected));
+    }
+}
+
+#[test]
+fn a_label_with_its_own_threshold_makes_room_for_others() {
+    let (predictor, test) = (train(1), data(40, "test"));
+    let all = predictor.predict_batch(&test, 10).unwrap();
+    let best = all[0][0];
+    let lists = LabelLists {
+        // The last one counts.
+        thresholds: vec![(best.label.into(), 0.0), (best.id.into(), 1.0)],
+        ..LabelLists::default()
+    };
+    let query = Query {
+        threshold: Some(all[0][4].relevance()),
+        ..ruled(&predictor, 3, &lists)
+    };
+    let answers = predictor.predict_batch(&test, &query).unwrap();
+    for (all, answers) in all.iter().zip(answers) {
+        let passes = |answer: &&Prediction<'_>| match answer.id {
+            id if id == best.id => answer.relevance() >= 1.0,
+            _ => answer.relevance() >= query.threshold.unwrap(),
+        };
+        let expected: Vec<_> = all.iter().filter(passes).take(3).copied().collect();
+        assert_eq!(answers, expected);
+    }
+    assert_ne!(
+        predictor.predict_batch(&test, &query).unwrap()[0][0].id,
+        best.id
+    );
+}
+
+#[test]
+fn lists_with_mistakes_are_refused_by_name() {
+    let predictor = train(1);
+    let message = |lists: LabelLists| predictor.label_rules(&lists).unwrap_err().to_string();
+    let names = |names: &[&str]| names.iter().map(|&name| name.into()).collect::<Vec<_>>();
+    assert_eq!(
+        message(LabelLists {
+            allow: Some(vec![]),
+            ..LabelLists::default()
+        }),
+        "allow: found no labels, expected at least one label"
+    );
+    assert_eq!(
+        message(LabelLists {
+            allow: Some(names(&["label 1", "pear"])),
+            ..LabelLists::default()
+        }),
+        "allow: \"pear\" is not among the labels of the model"
+    );
+    assert_eq!(
+        message(LabelLists {
+            deny: vec![LabelId(24).into(), "label 1".into(), "a".into(), "b".into()],
+            ..LabelLists::default()
+        }),
+        "deny: \"#24\" and 2 others are not among the labels of the model"
+    );
+    for threshold in [f32::NAN, -0.1, 1.1] {
+        let found = message(LabelLists {
+            thresholds: vec![("label 1".into(), threshold)],
+            ..LabelLists::default()
+        });
+        assert!(found.ends_with("expected a number from 0 to 1"), "{found}");
+    }
+    let other = AllowedLabels::new(9, None, &[]);
+    let foreign = LabelRules::of(9, other);
+    let query = Query {
+        rules: foreign,
+        ..Query::default()
+    };
+    assert!(predictor.predict("sign1", &query).is_err());
 }
