@@ -29,7 +29,7 @@ use crate::ui::{bus_error, file_limit};
 #[cfg(feature = "serve")]
 use crate::verbs::serve;
 use crate::verbs::{
-    bench, completions, config, convert, demo, evaluate, explain, inspect, merge, predict,
+    bench, completions, config, convert, demo, evaluate, explain, inspect, labels, merge, predict,
     prune, report, train,
 };
 
@@ -77,6 +77,7 @@ enum Verb {
     Evaluate(evaluate::Evaluate),
     Explain(explain::Explain),
     Inspect(inspect::Inspect),
+    Labels(labels::Labels),
     Prune(prune::Prune),
     Merge(merge::Merge),
     Report(report::Report),
@@ -163,6 +164,7 @@ fn run(verb: Verb, process: &Process, console: &Console) -> anyhow::Result<()> {
         Verb::Evaluate(evaluate) => evaluate.run(console),
         Verb::Explain(explain) => explain.run(console),
         Verb::Inspect(inspect) => inspect.run(console),
+        Verb::Labels(labels) => labels.run(console),
         Verb::Prune(prune) => prune.run(console),
         Verb::Merge(merge) => merge.run(console),
         Verb::Report(report) => report.run(console),

@@ -26,7 +26,7 @@ pub use io::{ConversionLoss, LabelFile, ReadOptions, Written};
 #[doc(hidden)]
 pub use io::{
     InputId, PredictionFormat, PredictionShape, PredictionWriter, Sink, TextInput, TextInputs,
-    read_filter_pairs, read_label_names, read_label_thresholds,
+    escape_label, read_filter_pairs, read_label_names, read_label_renames, read_label_thresholds,
 };
 
 pub(crate) use hold_out::{Alone, HoldOut};

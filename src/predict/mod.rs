@@ -8,6 +8,7 @@ mod inputs;
 mod integrity;
 mod parts;
 mod query;
+mod rename;
 mod rules;
 mod uncalibrated;
 

@@ -163,7 +163,7 @@ impl Predictor {
     }
 
     /// The ids of listed labels.
-    fn find_all<'l>(
+    pub(super) fn find_all<'l>(
         &self,
         list: &'static str,
         labels: impl Iterator<Item = &'l LabelRef>,

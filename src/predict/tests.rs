@@ -294,3 +294,58 @@ fn lists_with_mistakes_are_refused_by_name() {
     };
     assert!(predictor.predict("sign1", &query).is_err());
 }
+
+#[test]
+fn a_renamed_label_keeps_its_answers_and_mistakes_change_nothing() {
+    let (mut predictor, test) = (train(1), data(40, "test"));
+    let before = predictor.rank(&test, 5).unwrap();
+    let rename = |old: &str, new: &str| (LabelRef::from(old), new.to_owned());
+    let swap = [
+        rename("label 1", "label 2"),
+        rename("label 2", "label 1"),
+        (LabelId(7).into(), "pear".to_owned()),
+    ];
+    let id = |predictor: &Predictor, name: &str| predictor.labels().find(name);
+    let (first, second) = (id(&predictor, "label 1"), id(&predictor, "label 2"));
+    predictor.rename_labels(&swap).unwrap();
+    assert_eq!(id(&predictor, "label 1"), second);
+    assert_eq!(id(&predictor, "label 2"), first);
+    assert_eq!(predictor.labels().name(LabelId(7)), "pear");
+    assert_eq!(predictor.rank(&test, 5).unwrap(), before);
+
+    let directory = tempfile::tempdir().unwrap();
+    predictor.save(directory.path()).unwrap();
+    let loaded = Predictor::load(directory.path()).unwrap();
+    assert_eq!(loaded.labels(), predictor.labels());
+    let named = predictor.predict_batch(&test, 5).unwrap();
+    assert_eq!(loaded.predict_batch(&test, 5).unwrap(), named);
+
+    let renamed: Vec<String> = predictor
+        .labels()
+        .names()
+        .iter()
+        .map(str::to_owned)
+        .collect();
+    for (renames, words) in [
+        (
+            vec![rename("label 1", "label 3")],
+            "two labels with the name \"label 3\"",
+        ),
+        (
+            vec![rename("label 1", "a"), rename("label 3", "a")],
+            "two labels with the name \"a\"",
+        ),
+        (
+            vec![rename("pear", "a"), rename("pear", "b")],
+            "two names for \"pear\"",
+        ),
+        (
+            vec![rename("label 1", "a"), rename("plum", "b")],
+            "\"plum\" is not among",
+        ),
+    ] {
+        let error = predictor.rename_labels(&renames).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+        assert!(predictor.labels().names().iter().eq(&renamed));
+    }
+}

@@ -124,6 +124,16 @@ pub fn read_label_thresholds(path: impl AsRef<Path>) -> Result<Vec<(String, f32)
     })
 }
 
+/// Reads new names of some labels, the old name, a tab and the new one per line; empty lines are passed over.
+///
+/// # Errors
+/// [`Error::Malformed`], [`Error::NotFound`], [`Error::Io`].
+pub fn read_label_renames(path: impl AsRef<Path>) -> Result<Vec<(String, String)>> {
+    read_pairs(path.as_ref(), "OLD NAME<TAB>NEW NAME", |name| {
+        Some(unescape(name)).filter(|name| !name.is_empty())
+    })
+}
+
 /// Reads a label and a value per line, which the last tab divides.
 fn read_pairs<T>(
     path: &Path,
@@ -211,6 +221,17 @@ mod tests {
         let read = read_label_thresholds(&path).unwrap();
         let expected = [("plain", 0.5), ("two\nlines", 1.0), ("a\tb", 0.0)];
         assert_eq!(read, expected.map(|(name, value)| (name.to_owned(), value)));
+        let renames = "plain\tsimple\n\nb\ta\\nb\n";
+        std::fs::write(&path, renames).unwrap();
+        let read = read_label_renames(&path).unwrap();
+        let expected = [("plain", "simple"), ("b", "a\nb")];
+        assert_eq!(
+            read,
+            expected.map(|(old, new)| (old.to_owned(), new.to_owned()))
+        );
+        std::fs::write(&path, "plain\tsimple\nplain\t\n").unwrap();
+        let message = read_label_renames(&path).unwrap_err().to_string();
+        assert!(message.contains(":2:"), "{message}");
         for line in [
             "plain",
             "plain\t",
