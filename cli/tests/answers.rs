@@ -128,7 +128,7 @@ fn files_say_which_labels_may_be_answers_and_mistakes_in_them_are_named() {
     let model = model.to_str().unwrap();
     let file = |name: &str, content: &str| write(dir.path(), name, content);
     let labels = |more: &[&str]| -> Vec<Vec<String>> {
-        let ran = run([&["predict", model, &texts], more].concat());
+        let ran = run([&["predict", model, &texts][..], more].concat());
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         let line = |line: &str| -> Vec<String> {
             let value: serde_json::Value = serde_json::from_str(line).unwrap();

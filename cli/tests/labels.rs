@@ -8,7 +8,7 @@ fn labels_are_listed_and_renamed() {
     let (dir, _, model) = trained();
     let model = model.to_str().unwrap();
     let list = |model: &str, more: &[&str]| {
-        let ran = run([&["labels", "list", model], more].concat());
+        let ran = run([&["labels", "list", model][..], more].concat());
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         ran.stdout
     };
@@ -49,20 +49,20 @@ fn labels_are_listed_and_renamed() {
             "\"pear\" is not among the labels",
         ),
         (
-            &["red", "blue", "--out", out],
+            &["red", "blue", "--out", out][..],
             1,
             "two labels with the name \"blue\"",
         ),
-        (&["red", "--out", out], 2, "<NEW>"),
-        (&["--out", out], 2, "required"),
-        (&["red", "pink", "--out", renamed], 1, "already"),
+        (&["red", "--out", out][..], 2, "<NEW>"),
+        (&["--out", out][..], 2, "required"),
+        (&["red", "pink", "--out", renamed][..], 1, "already"),
         (
-            &["red", "pink", "--out", model, "--overwrite"],
+            &["red", "pink", "--out", model, "--overwrite"][..],
             2,
             "an input and an output",
         ),
     ] {
-        let ran = run([&["labels", "rename", model], arguments].concat());
+        let ran = run([&["labels", "rename", model][..], arguments].concat());
         assert_eq!(ran.code, Some(code), "{arguments:?}: {}", ran.stderr);
         assert!(ran.stderr.contains(words), "{arguments:?}: {}", ran.stderr);
     }

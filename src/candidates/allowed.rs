@@ -2,13 +2,13 @@
 //!
 //! Sources add what they always add, and beyond that as many allowed labels as if there were no others: a label's score
 //! also depends on the candidates beside it, and must not rise because better ones are left out. Of a list of allowed
-//! labels, every one is scored, whatever the index says; see [`MAX_SCORED`] for long lists.
+//! labels, every one is scored, whatever the index says; see [`AllowedLabels::all_scored`] for long lists.
 
 use crate::ids::LabelId;
 
 /// Listed labels that all become candidates. Of a longer list, all are scored by their classifiers, and the best become
 /// candidates where other sources find too few.
-pub(crate) const MAX_SCORED: usize = 1000;
+const MAX_SCORED: usize = 1000;
 
 /// A set of labels.
 ///
@@ -51,6 +51,12 @@ impl AllowedLabels {
     #[inline]
     pub(crate) fn contains(&self, label: LabelId) -> bool {
         self.bits[label.idx() / 64] >> (label.idx() % 64) & 1 == 1
+    }
+
+    /// The listed labels if they are so few that all become candidates where `n_wanted` are.
+    pub(crate) fn all_scored(&self, n_wanted: usize) -> Option<&[LabelId]> {
+        self.listed()
+            .filter(|listed| listed.len() <= MAX_SCORED.max(n_wanted))
     }
 
     /// The allowed labels, ascending, if they were listed.

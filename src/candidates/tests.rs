@@ -108,10 +108,13 @@ impl Brute<'_> {
         self.walk.allowed.is_none_or(|all| all.contains(label))
     }
 
-    /// The first `n` of these labels, then the first `n` that are allowed, a label once.
-    fn best_of(&self, labels: &[LabelId], n: usize) -> Vec<LabelId> {
+    /// The first `n` of these labels, then the first `n_allowed` that are allowed, a label once.
+    fn best_of(&self, labels: &[LabelId], n: usize, n_allowed: usize) -> Vec<LabelId> {
         let mut best: Vec<LabelId> = labels.iter().take(n).copied().collect();
-        let allowed = labels.iter().filter(|&&label| self.allows(label)).take(n);
+        let allowed = labels
+            .iter()
+            .filter(|&&label| self.allows(label))
+            .take(n_allowed);
         let more: Vec<LabelId> = allowed
             .filter(|label| !best.contains(label))
             .copied()
@@ -132,7 +135,9 @@ impl Brute<'_> {
             .collect();
         top_k(&mut ranked, usize::MAX);
         let ranked: Vec<LabelId> = ranked.iter().map(|scored| scored.label).collect();
-        self.best_of(&ranked, self.walk.search.n_candidates)
+        let n = self.walk.search.n_candidates;
+        let listed = self.walk.allowed.and_then(|allowed| allowed.listed());
+        self.best_of(&ranked, n, n.max(listed.map_or(0, <[_]>::len)))
     }
 
     fn margin(&self, label: LabelId) -> f32 {
@@ -208,8 +213,8 @@ impl Brute<'_> {
         let mut added: Vec<LabelId> = Vec::new();
         if kind == ScoreKind::Boosted {
             let labels = |of: &[(LabelId, [f32; 2])]| of.iter().map(|of| of.0).collect::<Vec<_>>();
-            added.extend(self.best_of(&labels(&votes), 50));
-            added.extend(self.best_of(&labels(&names), 20));
+            added.extend(self.best_of(&labels(&votes), 50, 50));
+            added.extend(self.best_of(&labels(&names), 20, 20));
         }
         let listed_labels = self.walk.allowed.and_then(|allowed| allowed.listed());
         added.extend(listed_labels.unwrap_or_default());

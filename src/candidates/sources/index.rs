@@ -63,7 +63,9 @@ pub(super) fn add(
         let mut known = rows.labels().to_vec();
         known.sort_unstable();
         let is_allowed = |label| allowed.contains(label);
-        let ranked = model.rank(embedding, *n_candidates, is_allowed, rank);
+        let listed = allowed.all_scored(*n_candidates).unwrap_or_default();
+        let n_allowed = listed.len().max(*n_candidates);
+        let ranked = model.rank(embedding, n_allowed, is_allowed, rank);
         check_finite(ranked.iter().map(|scored| scored.score))?;
         let ranked = ranked.iter().copied();
         rows.add_ranked(ranked.filter(|scored| known.binary_search(&scored.label).is_err()));

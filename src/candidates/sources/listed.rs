@@ -1,6 +1,5 @@
 //! The labels that a query lists as allowed.
 
-use crate::candidates::allowed::MAX_SCORED;
 use crate::candidates::table::{Rows, check_finite};
 use crate::candidates::{CandidateScratch, MemberPoint, Walk};
 use crate::error::Result;
@@ -14,16 +13,15 @@ pub(super) fn add(
     _: &mut CandidateScratch,
     rows: &mut Rows<'_>,
 ) -> Result<()> {
-    let Some((allowed, listed)) = walk
-        .allowed
-        .and_then(|allowed| Some((allowed, allowed.listed()?)))
-    else {
+    let n_wanted = walk.search.n_candidates;
+    let Some(allowed) = walk.allowed else {
         return Ok(());
     };
-    let n_wanted = walk.search.n_candidates;
-    if listed.len() <= MAX_SCORED.max(n_wanted) {
+    if let Some(listed) = allowed.all_scored(n_wanted) {
         rows.add(listed.iter().copied());
-    } else if rows.n_found(|label| allowed.contains(label)) < n_wanted {
+    } else if let Some(listed) = allowed.listed()
+        && rows.n_found(|label| allowed.contains(label)) < n_wanted
+    {
         let model = point.member.network(walk.level).model;
         let logit = |&label| Scored {
             label,
