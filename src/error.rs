@@ -132,6 +132,16 @@ pub enum Error {
         /// Values that would do.
         expected: &'static str,
     },
+    /// A list of labels with some that the model does not know.
+    #[error("{list}: {found:?}{} not among the labels of the model", and_others(*n_others))]
+    UnknownLabels {
+        /// The field of the query.
+        list: &'static str,
+        /// The first of them: a name, or a number after `#`.
+        found: String,
+        /// How many more there are.
+        n_others: usize,
+    },
     /// A training that does not fit into memory.
     #[error("training would need about {needed}, more than {limit}; {remedy}")]
     TooLittleMemory {
@@ -266,6 +276,15 @@ pub(crate) fn in_plain_words(reason: &str) -> String {
 }
 
 /// Names in double quotes instead of backticks.
+/// Ends the subject of a sentence about something and others like it.
+fn and_others(n_others: usize) -> String {
+    match n_others {
+        0 => " is".into(),
+        1 => " and another are".into(),
+        _ => format!(" and {n_others} others are"),
+    }
+}
+
 fn plain(names: &str) -> String {
     names.replace('`', "\"")
 }

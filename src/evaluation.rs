@@ -159,7 +159,7 @@ impl Predictor {
             level: evaluation.level,
             ..Query::default()
         };
-        self.check_query(query)?;
+        self.check_query(&query)?;
         evaluation.check()?;
         let evaluation = &Evaluation {
             n_asked: Some(n_asked),
@@ -175,7 +175,7 @@ impl Predictor {
             let points: Vec<usize> = (first..n_points.min(first + BATCH)).collect();
             let batch = test.select(&points);
             let started = Instant::now();
-            let rankings = self.rank(&batch, query)?;
+            let rankings = self.rank(&batch, &query)?;
             seconds += started.elapsed().as_secs_f64();
             for (&point_idx, ranking) in points.iter().zip(&rankings) {
                 let truth = test.labels().row(point_idx).0;
@@ -228,12 +228,12 @@ impl Predictor {
             match texts {
                 Some(texts) => {
                     started = Instant::now();
-                    std::hint::black_box(self.predict(texts.get(point_idx), query)?);
+                    std::hint::black_box(self.predict(texts.get(point_idx), &query)?);
                 }
                 None => {
                     let point = test.select(&[point_idx]);
                     started = Instant::now();
-                    std::hint::black_box(self.predict_batch(&point, query)?);
+                    std::hint::black_box(self.predict_batch(&point, &query)?);
                 }
             }
             Ok(1e3 * started.elapsed().as_secs_f64())

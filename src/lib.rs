@@ -101,7 +101,9 @@ pub use evaluation::{Evaluation, Measurements, QueryTimes};
 pub use events::{Event, Observer, Phase};
 pub use features::TfIdf;
 pub use ids::{ClusterId, LabelId, Prediction, Scored};
-pub use predict::{Embeddings, Inputs, Level, Predictor, Query, Uncalibrated};
+pub use predict::{
+    Embeddings, Inputs, LabelLists, LabelRef, LabelRules, Level, Predictor, Query, Uncalibrated,
+};
 pub use training::{GivenHoldOut, MemoryEstimate, PreparedTraining, Trainer, Workload};
 
 #[cfg(test)]

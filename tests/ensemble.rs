@@ -190,8 +190,8 @@ fn a_level_that_the_model_lacks_is_an_error_naming_what_is_missing() {
         };
         for error in [
             predictor.check_level(level).unwrap_err(),
-            predictor.predict("sign1", query).unwrap_err(),
-            predictor.predict_batch(&["sign1"], query).unwrap_err(),
+            predictor.predict("sign1", &query).unwrap_err(),
+            predictor.predict_batch(&["sign1"], &query).unwrap_err(),
         ] {
             assert!(matches!(error, elias::Error::CannotPredict(_)), "{error:?}");
             assert!(error.to_string().contains(missing), "{error}");

@@ -12,6 +12,7 @@ mod plan;
 mod processes;
 mod read_ahead;
 mod reading;
+mod rules;
 mod settings;
 
 mod ui;
@@ -28,8 +29,8 @@ use crate::ui::{bus_error, file_limit};
 #[cfg(feature = "serve")]
 use crate::verbs::serve;
 use crate::verbs::{
-    bench, completions, config, convert, demo, embed, evaluate, explain, inspect, merge, predict,
-    prune, report, train,
+    bench, completions, config, convert, demo, embed, evaluate, explain, inspect, labels, merge,
+    predict, prune, report, train,
 };
 
 /// Extreme multi-label classification: find the relevant labels of a text
@@ -77,6 +78,7 @@ enum Verb {
     Explain(explain::Explain),
     Embed(embed::Embed),
     Inspect(inspect::Inspect),
+    Labels(labels::Labels),
     Prune(prune::Prune),
     Merge(merge::Merge),
     Report(report::Report),
@@ -165,6 +167,7 @@ fn run(verb: Verb, process: &Process, console: &Console) -> anyhow::Result<()> {
         Verb::Explain(explain) => explain.run(console),
         Verb::Embed(embed) => embed.run(console),
         Verb::Inspect(inspect) => inspect.run(console),
+        Verb::Labels(labels) => labels.run(console),
         Verb::Prune(prune) => prune.run(console),
         Verb::Merge(merge) => merge.run(console),
         Verb::Report(report) => report.run(console),

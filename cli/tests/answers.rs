@@ -120,3 +120,64 @@ fn probabilities_are_in_every_format_and_evaluate_reads_them_all() {
         "{precisions:?}"
     );
 }
+
+#[test]
+fn files_say_which_labels_may_be_answers_and_mistakes_in_them_are_named() {
+    let (dir, _, model) = trained();
+    let texts = write(dir.path(), "texts.txt", "ripe apple\nfast blue car\n");
+    let model = model.to_str().unwrap();
+    let file = |name: &str, content: &str| write(dir.path(), name, content);
+    let labels = |more: &[&str]| -> Vec<Vec<String>> {
+        let ran = run([&["predict", model, &texts][..], more].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let line = |line: &str| -> Vec<String> {
+            let value: serde_json::Value = serde_json::from_str(line).unwrap();
+            let labels = value["labels"].as_array().unwrap().iter();
+            let name = |label: &serde_json::Value| label["label"].as_str().unwrap().to_owned();
+            labels.map(name).collect()
+        };
+        ran.stdout.lines().map(line).collect()
+    };
+    let kinds = file("kinds.txt", "fruit\nvehicle\nfruit\n");
+    let kinds_only = labels(&["--labels-only", &kinds]);
+    assert_eq!(kinds_only, [["fruit", "vehicle"], ["vehicle", "fruit"]]);
+    let denied = file("denied.txt", "fruit\n\nred\n");
+    for answers in labels(&["--deny", &denied]) {
+        assert!(!answers.is_empty());
+        assert!(
+            answers
+                .iter()
+                .all(|label| label != "fruit" && label != "red")
+        );
+    }
+    assert_eq!(
+        labels(&["--labels-only", &kinds, "--deny", &denied]),
+        [["vehicle"]; 2]
+    );
+    let thresholds = file("thresholds.tsv", "fruit\t1\nvehicle\t0\n");
+    let above = labels(&["--labels-only", &kinds, "--thresholds", &thresholds]);
+    assert_eq!(above[1], ["vehicle"]);
+
+    for (option, content, words) in [
+        (
+            "--labels-only",
+            "fruit\npear\n",
+            "allow: \"pear\" is not among",
+        ),
+        (
+            "--deny",
+            "pear\nplum\n",
+            "deny: \"pear\" and another are not among",
+        ),
+        ("--labels-only", "\n", "allow: found no labels"),
+        ("--thresholds", "pear\t0.5\n", "thresholds: \"pear\""),
+        ("--thresholds", "fruit\t0.5\nfruit\t50\n", "wrong.txt:2:"),
+        ("--thresholds", "fruit 0.5\n", "wrong.txt:1:"),
+    ] {
+        let path = file("wrong.txt", content);
+        let ran = run(["predict", model, &texts, option, &path]);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert!(ran.stderr.contains(words), "{}", ran.stderr);
+        assert!(ran.stderr.contains("wrong.txt"), "{}", ran.stderr);
+    }
+}

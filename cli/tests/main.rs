@@ -9,6 +9,7 @@ mod disk;
 mod evaluate;
 mod hostile;
 mod insight;
+mod labels;
 mod memory;
 mod merge;
 mod model;

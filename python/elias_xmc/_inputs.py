@@ -8,6 +8,7 @@ from __future__ import annotations
 import operator
 import os
 import sys
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ._elias import Core, Dataset
@@ -196,14 +197,48 @@ def path_of(path: PathLike) -> str:
         raise EliasTypeError(f"a path: found {type(path).__name__}, expected a string or a path") from None
 
 
-def options_of(k: int, threshold: float | None, stage: str | None, threads: int | None) -> dict[str, Any]:
+def options_of(
+    k: int,
+    threshold: float | None = None,
+    stage: str | None = None,
+    threads: int | None = None,
+    *,
+    allow: Iterable[str | int] | None = None,
+    deny: Iterable[str | int] = (),
+    thresholds: Mapping[str | int, float] | None = None,
+) -> dict[str, Any]:
     """The options of a prediction, as the Rust half takes them."""
+    own_thresholds = {} if thresholds is None else thresholds
+    if not isinstance(own_thresholds, Mapping):
+        raise EliasTypeError(f"thresholds: expected a mapping of labels to numbers, found {type(thresholds).__name__}")
+    labels = labels_of(own_thresholds, "thresholds")
     return {
+        "allow": None if allow is None else labels_of(allow, "allow"),
+        "deny": labels_of(deny, "deny"),
+        "thresholds": list(zip(labels, (number(value, "thresholds") for value in own_thresholds.values()))),
         "k": max(-1, min(whole(k, "k"), sys.maxsize)),
         "threshold": None if threshold is None else number(threshold, "threshold"),
         "stage": None if stage is None else str(stage),
         "threads": threads_of(threads),
     }
+
+
+def labels_of(labels: Any, what: str) -> list[str | int]:
+    """Names and numbers of labels."""
+    if isinstance(labels, (str, bytes)):
+        raise EliasTypeError(f"{what}: expected labels, found a single {type(labels).__name__}: give a list")
+    try:
+        items = list(labels)
+    except TypeError:
+        raise EliasTypeError(f"{what}: expected labels, found {type(labels).__name__}") from None
+    return [item if isinstance(item, str) else _label_number(item, what) for item in items]
+
+
+def _label_number(value: Any, what: str) -> int:
+    found = whole(value, what)
+    if not 0 <= found < 1 << 32:
+        raise EliasValueError(f"{what}: no label has the number {found}")
+    return found
 
 
 def threads_of(threads: int | None) -> int | None:

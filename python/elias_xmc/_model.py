@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
 from ._elias import Core, predict_arrow
@@ -108,12 +108,30 @@ class Model:
 
     @overload
     def predict(
-        self, texts: str, k: int = ..., *, threshold: float | None = ..., stage: str | None = ..., threads: int | None = ...
+        self,
+        texts: str,
+        k: int = ...,
+        *,
+        threshold: float | None = ...,
+        stage: str | None = ...,
+        threads: int | None = ...,
+        allow: Iterable[str | int] | None = ...,
+        deny: Iterable[str | int] = ...,
+        thresholds: Mapping[str | int, float] | None = ...,
     ) -> list[Prediction]: ...
 
     @overload
     def predict(
-        self, texts: Any, k: int = ..., *, threshold: float | None = ..., stage: str | None = ..., threads: int | None = ...
+        self,
+        texts: Any,
+        k: int = ...,
+        *,
+        threshold: float | None = ...,
+        stage: str | None = ...,
+        threads: int | None = ...,
+        allow: Iterable[str | int] | None = ...,
+        deny: Iterable[str | int] = ...,
+        thresholds: Mapping[str | int, float] | None = ...,
     ) -> list[list[Prediction]]: ...
 
     def predict(
@@ -124,14 +142,20 @@ class Model:
         threshold: float | None = None,
         stage: str | None = None,
         threads: int | None = None,
+        allow: Iterable[str | int] | None = None,
+        deny: Iterable[str | int] = (),
+        thresholds: Mapping[str | int, float] | None = None,
     ) -> Any:
         """The `k` best labels of a text, best first; of a list of texts or a sparse matrix, a list for each.
 
         `threshold` is the least probability of an answer, or the least score if the model is not calibrated. `stage`
         answers with a part of the model: stage1, stage2, networks, ranker, calibrated or ensemble. Lists are answered
         on `threads` threads, by default one per core, and without Python's lock.
+
+        With `allow`, names or numbers of labels, only these are answers, and all of them are considered whatever the
+        text; labels in `deny` never are. `thresholds` maps single labels to their own thresholds.
         """
-        options = options_of(k, threshold, stage, threads)
+        options = options_of(k, threshold, stage, threads, allow=allow, deny=deny, thresholds=thresholds)
         if isinstance(texts, str):
             return self._core.predict_one(texts, options)
         return self._core.predict(points_of(texts), options)
@@ -145,6 +169,9 @@ class Model:
         threshold: float | None = None,
         stage: str | None = None,
         threads: int | None = None,
+        allow: Iterable[str | int] | None = None,
+        deny: Iterable[str | int] = (),
+        thresholds: Mapping[str | int, float] | None = None,
     ) -> csr_matrix:
         """The scores of the `k` best labels of each text as a SciPy matrix, with a column per label of `labels`.
 
@@ -152,7 +179,7 @@ class Model:
         """
         from scipy.sparse import csr_matrix
 
-        options = options_of(k, threshold, stage, threads)
+        options = options_of(k, threshold, stage, threads, allow=allow, deny=deny, thresholds=thresholds)
         points = [texts] if isinstance(texts, str) else points_of(texts)
         indptr, indices, data = self._core.predict_csr(points, options, bool(probabilities))
         return csr_matrix((data, indices, indptr), shape=(len(indptr) - 1, self._core.n_labels), copy=False)
@@ -166,6 +193,9 @@ class Model:
         threshold: float | None = None,
         stage: str | None = None,
         threads: int | None = None,
+        allow: Iterable[str | int] | None = None,
+        deny: Iterable[str | int] = (),
+        thresholds: Mapping[str | int, float] | None = None,
     ) -> Any:
         """The `k` best labels of each text of an Arrow batch: the columns `labels`, `scores` and `probabilities`.
 
@@ -173,7 +203,7 @@ class Model:
         one), or an array of strings: anything with Arrow's PyCapsule interface. What comes out is a record batch of
         pyarrow or a data frame of polars if that came in, else an object with the PyCapsule interface.
         """
-        options = options_of(k, threshold, stage, threads)
+        options = options_of(k, threshold, stage, threads, allow=allow, deny=deny, thresholds=thresholds)
         answers = predict_arrow(self._core, batch, options, column)
         library = type(batch).__module__.partition(".")[0]
         if library == "pyarrow":
@@ -205,7 +235,7 @@ class Model:
         """Why a text gets its labels: clusters, edges, words and votes behind each answer, as `elias explain --json`."""
         if not isinstance(text, str):
             raise EliasValueError(f"text: found {type(text).__name__}, expected a string")
-        k = options_of(k, None, None, None)["k"]
+        k = options_of(k)["k"]
         return _object(self._core.explain(text, k))
 
     def inspect(self) -> dict[str, Any]:

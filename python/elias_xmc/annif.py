@@ -207,11 +207,17 @@ class EliasBackend(AnnifBackend):
         # A text without a known word gets the answers of the empty text, which say nothing about it.
         texts = [self._analyzed(document.text) for document in documents] + [""]
         try:
-            *answers, uninformed = self._model.predict(texts, k=limit, threads=self._threads)
+            *answers, uninformed = self._model.predict(texts, k=limit, threads=self._threads, deny=self._denied())
         except elias_xmc.EliasError as error:
             raise OperationFailedException(str(error), backend_id=self.backend_id) from error
         suggestions = [[] if one == uninformed else list(self._suggestions(one)) for one in answers]
         return SuggestionBatch.from_sequence(suggestions, self.project.subjects, limit=limit)
+
+    def _denied(self) -> list[int]:
+        """Labels that are no subjects of the vocabulary any more, or excluded from the project's."""
+        assert self._model is not None
+        known = self.project.subjects.by_uri
+        return [at for at, uri in enumerate(self._model.labels) if known(uri, warnings=False) is None]
 
     @property
     def _threads(self) -> int | None:

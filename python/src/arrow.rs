@@ -83,7 +83,7 @@ pub(crate) fn predict_arrow(
         read_texts(&array, column, &mut texts)?;
     }
     let batch = run(py, options.threads, || {
-        let answers = model.predictor.predict_batch(&texts, query)?;
+        let answers = model.predictor.predict_batch(&texts, &query)?;
         let (mut labels, mut scores, mut probabilities) = (Vec::new(), Vec::new(), Vec::new());
         let mut lengths = Vec::with_capacity(answers.len());
         for answers in &answers {

@@ -6,7 +6,10 @@ use elias::config::EncoderKind;
 use elias::data::{CsrMatrix, Texts};
 use elias::insight::{ReportCache, ReportOptions};
 use elias::metrics::{CutOffs, FilterPairs, LabelFigures};
-use elias::{Evaluation, Inputs, LabelId, Level, Measurements, Prediction, Predictor, Query};
+use elias::{
+    Evaluation, Inputs, LabelId, LabelLists, LabelRef, LabelRules, Level, Measurements, Prediction,
+    Predictor, Query,
+};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -42,6 +45,25 @@ pub(crate) struct Options {
     threshold: Option<f32>,
     stage: Option<String>,
     pub(crate) threads: Option<usize>,
+    allow: Option<Vec<ListedLabel>>,
+    deny: Vec<ListedLabel>,
+    thresholds: Vec<(ListedLabel, f32)>,
+}
+
+/// A label's name or number.
+#[derive(FromPyObject)]
+enum ListedLabel {
+    Name(String),
+    Id(u32),
+}
+
+impl From<&ListedLabel> for LabelRef {
+    fn from(label: &ListedLabel) -> Self {
+        match label {
+            ListedLabel::Name(name) => LabelRef::Name(name.clone()),
+            ListedLabel::Id(id) => LabelRef::Id(LabelId(*id)),
+        }
+    }
 }
 
 /// Texts, or sparse features.
@@ -144,7 +166,7 @@ impl Core {
         let text = text
             .to_str()
             .map_err(|error| value_error(format!("the text is not Unicode: {error}")))?;
-        let answer = || Ok(self.predictor.predict(text, query)?);
+        let answer = || Ok(self.predictor.predict(text, &query)?);
         let answers = match self.predictor.plan().config().encoder.kind {
             // One text in a bag of words takes no pool, and going to one takes time.
             EncoderKind::Bag => run_here(py, answer)?,
@@ -289,7 +311,7 @@ impl Core {
         run(py, threads, move || {
             let mut measured = self.predictor.evaluate(&data.data, &evaluation)?;
             if latency {
-                let time = || self.predictor.time_queries(&data.data, query, N_QUERIES);
+                let time = || self.predictor.time_queries(&data.data, &query, N_QUERIES);
                 measured.query_times = one_thread.install(time)?;
             }
             self.check_files()?;
@@ -348,9 +370,23 @@ impl Core {
             k: self.checked_k(options.k)?,
             threshold: options.threshold,
             level: level(options.stage.as_deref())?,
+            rules: self.rules(options).map_err(Failure::from)?,
         };
-        self.predictor.check_query(query).map_err(Failure::from)?;
+        self.predictor.check_query(&query).map_err(Failure::from)?;
         Ok(query)
+    }
+
+    /// The rules of some options.
+    fn rules(&self, options: &Options) -> elias::Result<LabelRules> {
+        let refs = |labels: &Vec<ListedLabel>| labels.iter().map(LabelRef::from).collect();
+        let thresholds = options.thresholds.iter();
+        self.predictor.label_rules(&LabelLists {
+            allow: options.allow.as_ref().map(refs),
+            deny: refs(&options.deny),
+            thresholds: thresholds
+                .map(|(label, value)| (label.into(), *value))
+                .collect(),
+        })
     }
 
     /// No more labels than there are.
@@ -367,18 +403,18 @@ impl Core {
         py: Python<'_>,
         points: &Bound<'_, PyAny>,
         options: &Options,
-        mut answer: impl FnMut(&Points, Query) -> PyResult<()>,
+        mut answer: impl FnMut(&Points, &Query) -> PyResult<()>,
     ) -> PyResult<usize> {
         let query = self.query(options)?;
         let points = Points::of(points)?;
         let n_points = points.len();
         if n_points <= BATCH {
-            answer(&points, query)?;
+            answer(&points, &query)?;
             return Ok(n_points);
         }
         for first in (0..n_points).step_by(BATCH) {
             let batch = py.detach(|| points.batch(first, n_points.min(first + BATCH)));
-            answer(&batch, query)?;
+            answer(&batch, &query)?;
             py.check_signals()?;
         }
         Ok(n_points)

@@ -49,6 +49,38 @@ def test_a_loaded_model_answers_as_the_trained_one(model, memory_model, data):
     assert model.predict(data[0]) == memory_model.predict(data[0])
 
 
+def test_allowed_and_denied_labels_by_name_and_number(model, data):
+    texts = data[0][:5]
+    red = model.labels.index("red")
+    for answers in model.predict(texts, allow=["fruit", numpy.int64(red), "red"]):
+        assert sorted(labels_of(answers)) == ["fruit", "red"]
+    for answers in model.predict(texts, deny={"fruit", red}):
+        assert answers and not {"fruit", "red"} & set(labels_of(answers))
+    matrix = model.predict_csr(texts, allow=iter(["fruit"]))
+    assert set(matrix.indices) == {model.labels.index("fruit")}
+    for answers in model.predict(texts, thresholds={"fruit": 1.0, red: 0.0}):
+        assert "fruit" not in labels_of(answers)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"allow": []}, "allow: found no labels"),
+        ({"allow": ["pear tree", "plum"]}, 'allow: "pear tree" and another are not among the labels'),
+        ({"deny": [-1]}, "deny: no label has the number -1"),
+        ({"deny": [10**6]}, 'deny: "#1000000" is not among'),
+        ({"allow": "fruit"}, "allow: expected labels, found a single str"),
+        ({"allow": 7}, "allow: expected labels, found int"),
+        ({"deny": None}, "deny: expected labels, found NoneType"),
+        ({"thresholds": ["fruit"]}, "thresholds: expected a mapping"),
+        ({"thresholds": {"fruit": 2}}, "thresholds: found 2, expected a number from 0 to 1"),
+    ],
+)
+def test_a_list_of_labels_with_a_mistake_is_named(model, options, words):
+    with pytest.raises((elias_xmc.EliasValueError, elias_xmc.EliasTypeError), match=re.escape(words)):
+        model.predict("a ripe plum", **options)
+
+
 def test_probabilities_and_thresholds(calibrated):
     texts = make_data(30, seed=7)[0]
     assert calibrated.is_calibrated

@@ -1,12 +1,13 @@
 //! `POST /v1/predict`: the labels of one text or of many.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use elias::{Prediction, Query};
+use elias::{LabelId, LabelLists, LabelRef, LabelRules, Prediction, Query};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout_at};
 use utoipa::ToSchema;
@@ -40,10 +41,54 @@ pub(crate) struct PredictRequest {
     #[serde(default, deserialize_with = "json::present")]
     #[schema(value_type = f32, required = false, minimum = 0, maximum = 1)]
     threshold: Option<f32>,
+    /// The only labels that answers may have; every one of them is considered, whatever the text.
+    #[serde(default, deserialize_with = "json::present")]
+    #[schema(value_type = Vec<ListedLabel>, required = false, min_items = 1)]
+    allow: Option<Vec<ListedLabel>>,
+    /// Labels that answers may not have.
+    #[serde(default)]
+    #[schema(required = false)]
+    deny: Vec<ListedLabel>,
+    /// Thresholds of single labels by their names, instead of `threshold`.
+    #[serde(default)]
+    #[schema(value_type = HashMap<String, f32>, required = false)]
+    thresholds: HashMap<String, f32>,
     /// The model's name; the first model without it.
     #[serde(default, deserialize_with = "json::present")]
     #[schema(value_type = String, required = false)]
     model: Option<String>,
+}
+
+/// A label's name or number.
+#[derive(Deserialize, ToSchema)]
+#[serde(untagged, expecting = "a label's name or number")]
+enum ListedLabel {
+    Name(String),
+    Id(u32),
+}
+
+impl From<ListedLabel> for LabelRef {
+    fn from(label: ListedLabel) -> Self {
+        match label {
+            ListedLabel::Name(name) => LabelRef::Name(name),
+            ListedLabel::Id(id) => LabelRef::Id(LabelId(id)),
+        }
+    }
+}
+
+/// The rules of a request for the labels of a model.
+fn rules(model: &Model, request: &mut PredictRequest) -> Result<LabelRules, ApiError> {
+    let refs = |labels: Vec<ListedLabel>| labels.into_iter().map(LabelRef::from).collect();
+    let thresholds = std::mem::take(&mut request.thresholds).into_iter();
+    let lists = LabelLists {
+        allow: request.allow.take().map(refs),
+        deny: refs(std::mem::take(&mut request.deny)),
+        thresholds: thresholds
+            .map(|(name, threshold)| (LabelRef::Name(name), threshold))
+            .collect(),
+    };
+    let rules = model.predictor.label_rules(&lists);
+    rules.map_err(|error| ApiError::BadValue(error.to_string()))
 }
 
 /// A predicted label.
@@ -126,14 +171,15 @@ pub(crate) async fn predict(
 ) -> Result<Response, ApiError> {
     let deadline = Instant::now() + service.options().timeout;
     let body = body::read(&service, &headers, "application/json", body, deadline).await?;
-    let request: PredictRequest = json::parse(&body)?;
+    let mut request: PredictRequest = json::parse(&body)?;
     let model = service.models().get(request.model.as_deref())?;
     let query = Query {
         k: check_k(request.k)?,
         threshold: request.threshold,
+        rules: json::aside(body.len(), || rules(&model, &mut request))?,
         ..Query::default()
     };
-    check_query(&model, query)?;
+    check_query(&model, &query)?;
     let (texts, is_one) = match (request.text, request.texts) {
         (Some(text), None) => (vec![text], true),
         (None, Some(texts)) => (texts, false),
@@ -166,7 +212,7 @@ pub(crate) fn check_k(k: Option<usize>) -> Result<usize, ApiError> {
 }
 
 /// Checks that a model can answer a query.
-fn check_query(model: &Model, query: Query) -> Result<(), ApiError> {
+fn check_query(model: &Model, query: &Query) -> Result<(), ApiError> {
     let checked = model.predictor.check_query(query);
     checked.map_err(|error| ApiError::BadValue(error.to_string()))
 }

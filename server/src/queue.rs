@@ -144,7 +144,7 @@ impl Queue {
                 let (reply, answers) = oneshot::channel();
                 let job = Job::Predict(Prediction {
                     model: Arc::clone(model),
-                    query,
+                    query: query.clone(),
                     texts: Arc::clone(&texts),
                     range: start..(start + MAX_BATCH).min(texts.len()),
                     reply,
@@ -309,7 +309,7 @@ impl Shared {
         let Some(first) = predictions.first() else {
             return;
         };
-        let (model, query) = (Arc::clone(&first.model), first.query);
+        let (model, query) = (Arc::clone(&first.model), first.query.clone());
         if !model.gains_by_batches {
             for prediction in predictions {
                 let texts = prediction.texts[prediction.range].iter();
@@ -317,7 +317,7 @@ impl Shared {
                 let wanted = texts.take_while(|_| !prediction.reply.is_closed());
                 let answers = wanted.map(|text| {
                     worker.set_busy(Some(Instant::now()));
-                    model.predictor.predict(text, query).map(answers_of)
+                    model.predictor.predict(text, &query).map(answers_of)
                 });
                 let answers = answers.collect();
                 let _ = prediction.reply.send(self.checked(answers));
@@ -327,7 +327,7 @@ impl Shared {
         let texts = predictions.iter();
         let texts = texts.flat_map(|one| &one.texts[one.range.clone()]);
         let texts: Vec<&str> = texts.map(String::as_str).collect();
-        match self.checked(model.predictor.predict_batch(&texts, query)) {
+        match self.checked(model.predictor.predict_batch(&texts, &query)) {
             Ok(answers) => {
                 let mut answers = answers.into_iter().map(answers_of);
                 for prediction in predictions {

@@ -68,6 +68,70 @@ fn a_threshold_leaves_out_what_is_less_likely() {
 }
 
 #[test]
+fn a_request_can_allow_and_deny_labels_by_name_and_number() {
+    let running = Running::new();
+    let text = tiny::text(3);
+    let all = expected(&running.model, &text, 8);
+    let all = all.as_array().unwrap();
+    let (first, second, third) = (&all[0], &all[1], &all[2]);
+    let last = &all[all.len() - 1];
+    let mut client = running.client();
+    let mut names = |more: Value| -> Vec<Value> {
+        let mut body = json!({"text": text, "k": 8});
+        body.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        let reply = client.post("/v1/predict", &body);
+        assert_eq!(reply.status, 200, "{}", reply.text());
+        let reply = reply.json();
+        let labels = reply["labels"].as_array().unwrap().iter();
+        labels.map(|label| label["label"].clone()).collect()
+    };
+    let allowed = names(json!({"allow": [third["label"], first["id"], first["label"]]}));
+    assert_eq!(allowed, [first["label"].clone(), third["label"].clone()]);
+    let left = names(json!({"deny": [first["id"]]}));
+    assert_eq!(left[0], second["label"]);
+    assert!(!left.contains(&first["label"]));
+    let name = last["label"].as_str().unwrap();
+    let above = names(json!({"thresholds": {name: 1.0}, "threshold": 0.0}));
+    assert!(!above.contains(&last["label"]));
+
+    for (more, words) in [
+        (json!({"allow": []}), "allow: found no labels"),
+        (
+            json!({"allow": ["pear tree"]}),
+            "allow: \"pear tree\" is not among",
+        ),
+        (
+            json!({"deny": [4_000_000]}),
+            "deny: \"#4000000\" is not among",
+        ),
+        (json!({"thresholds": {name: 2}}), "thresholds: found 2"),
+    ] {
+        let mut body = json!({"text": text});
+        body.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        let reply = client.post("/v1/predict", &body);
+        assert_eq!(reply.status, 400, "{}", reply.text());
+        let error = reply.json()["error"].as_str().unwrap().to_owned();
+        assert!(error.contains(words), "{error}");
+    }
+    for more in [
+        json!({"deny": null}),
+        json!({"allow": [1.5]}),
+        json!({"allow": "fruit"}),
+    ] {
+        let mut body = json!({"text": text});
+        body.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        let reply = client.post("/v1/predict", &body);
+        assert_eq!(reply.json()["error_type"], "bad_json", "{}", reply.text());
+    }
+}
+
+#[test]
 fn a_request_can_name_its_model() {
     let directory = tempfile::tempdir().unwrap();
     let other = tiny::model("b", 2);

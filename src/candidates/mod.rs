@@ -7,6 +7,7 @@
 //!
 //! A new source or scorer is one file, and one line in a list of [`sources`] or [`scorers`].
 
+mod allowed;
 mod boosting;
 mod final_score;
 mod level;
@@ -19,6 +20,7 @@ mod table;
 
 pub use level::Level;
 
+pub(crate) use allowed::AllowedLabels;
 pub(crate) use boosting::{BoostedTrees, BoostingScratch, DEPTH, Examples, Features, Tree};
 pub(crate) use final_score::{FinalScorer, ScoreKind};
 pub(crate) use member::{Encoded, EncodedPoints, Member};
@@ -30,6 +32,7 @@ pub(crate) use table::{Candidates, Column};
 use crate::config::Plan;
 use crate::error::Result;
 use crate::features::Points;
+use crate::ids::{LabelId, Scored};
 use crate::model::{Model, RankScratch};
 use crate::ranker::RankerScratch;
 
@@ -40,6 +43,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) level: Level,
     pub(crate) search: Search,
     pub(crate) knowledge: Knowledge<'a>,
+    /// The labels that may be answers; all of them without it.
+    pub(crate) allowed: Option<&'a AllowedLabels>,
 }
 
 /// Buffers of a walk; one per thread, for any member of the same predictor.
@@ -114,7 +119,36 @@ impl<'a> Walk<'a> {
             } else {
                 knowledge.without_texts()
             },
+            allowed: None,
         }
+    }
+
+    /// The same walk among the allowed labels.
+    pub(crate) fn among(self, allowed: Option<&'a AllowedLabels>) -> Self {
+        Walk { allowed, ..self }
+    }
+
+    /// The first `n` of these labels, and the first `n` that are allowed; some of them twice.
+    fn best_of(
+        &self,
+        labels: impl Iterator<Item = LabelId> + Clone,
+        n: usize,
+    ) -> impl Iterator<Item = LabelId> {
+        let first = labels.clone().take(n);
+        let allowed = self.allowed.into_iter();
+        first.chain(allowed.flat_map(move |allowed| {
+            let labels = labels.clone();
+            labels.filter(|&label| allowed.contains(label)).take(n)
+        }))
+    }
+
+    /// The candidates that may be answers, with their final scores.
+    pub(crate) fn answers(&self, candidates: &Candidates) -> impl Iterator<Item = Scored> {
+        let scored = candidates.scored();
+        scored.filter(|scored| {
+            self.allowed
+                .is_none_or(|allowed| allowed.contains(scored.label))
+        })
     }
 
     /// The walk to the columns of a member that has no final scorer yet.
@@ -132,6 +166,7 @@ impl<'a> Walk<'a> {
                 ScoreKind::Boosted => knowledge,
                 ScoreKind::P | ScoreKind::Product | ScoreKind::Tree => knowledge.without_texts(),
             },
+            allowed: None,
         }
     }
 

@@ -227,18 +227,28 @@ impl Candidates {
 }
 
 impl Rows<'_> {
-    /// Adds labels that the index found, best first, with their p.
-    pub(super) fn add_ranked(&mut self, ranked: &[Scored]) {
-        let Candidates {
-            labels, columns, ..
-        } = &mut *self.candidates;
-        labels.extend(ranked.iter().map(|scored| scored.label));
-        columns[Column::P as usize].extend(ranked.iter().map(|scored| scored.score));
+    /// Adds labels that the index found, best first, with their p; a label once.
+    pub(super) fn add_ranked(&mut self, ranked: impl Iterator<Item = Scored>) {
+        for scored in ranked {
+            self.candidates.labels.push(scored.label);
+            self.candidates.columns[Column::P as usize].push(scored.score);
+        }
+    }
+
+    /// Labels that the index found so far.
+    pub(super) fn labels(&self) -> &[LabelId] {
+        &self.candidates.labels
     }
 
     /// Adds labels whatever the index makes of them; those that are candidates already stay where they are.
     pub(super) fn add(&mut self, labels: impl Iterator<Item = LabelId>) {
         self.candidates.added.extend(labels);
+    }
+
+    /// Labels of a kind found so far; those that several sources added count several times.
+    pub(super) fn n_found(&self, is_of_kind: impl Fn(LabelId) -> bool) -> usize {
+        let found = self.candidates.labels.iter().chain(&self.candidates.added);
+        found.filter(|label| is_of_kind(**label)).count()
     }
 
     /// The search of the index, to be described.

@@ -10,7 +10,7 @@ use crate::features::PointSet;
 use crate::ids::{ClusterId, LabelId, Scored};
 use crate::matrix::{CsrMatrix, top_k};
 use crate::neighbours::{Names, Neighbours};
-use crate::predict::{Predictor, Query};
+use crate::predict::{LabelLists, Predictor, Query};
 use crate::random::Random;
 use crate::ranker::{PointView, Ranker};
 use crate::training::Trainer;
@@ -104,6 +104,25 @@ impl Brute<'_> {
         p
     }
 
+    fn allows(&self, label: LabelId) -> bool {
+        self.walk.allowed.is_none_or(|all| all.contains(label))
+    }
+
+    /// The first `n` of these labels, then the first `n_allowed` that are allowed, a label once.
+    fn best_of(&self, labels: &[LabelId], n: usize, n_allowed: usize) -> Vec<LabelId> {
+        let mut best: Vec<LabelId> = labels.iter().take(n).copied().collect();
+        let allowed = labels
+            .iter()
+            .filter(|&&label| self.allows(label))
+            .take(n_allowed);
+        let more: Vec<LabelId> = allowed
+            .filter(|label| !best.contains(label))
+            .copied()
+            .collect();
+        best.extend(more);
+        best
+    }
+
     /// The rows of the index: the best by p.
     fn ranked(&self) -> Vec<LabelId> {
         let p = self.p().into_iter().zip(0..);
@@ -114,8 +133,11 @@ impl Brute<'_> {
                 score,
             })
             .collect();
-        top_k(&mut ranked, self.walk.search.n_candidates);
-        ranked.iter().map(|scored| scored.label).collect()
+        top_k(&mut ranked, usize::MAX);
+        let ranked: Vec<LabelId> = ranked.iter().map(|scored| scored.label).collect();
+        let n = self.walk.search.n_candidates;
+        let listed = self.walk.allowed.and_then(|allowed| allowed.listed());
+        self.best_of(&ranked, n, n.max(listed.map_or(0, <[_]>::len)))
     }
 
     fn margin(&self, label: LabelId) -> f32 {
@@ -190,12 +212,15 @@ impl Brute<'_> {
         let names = names.unwrap_or_default();
         let mut added: Vec<LabelId> = Vec::new();
         if kind == ScoreKind::Boosted {
-            added.extend(votes.iter().take(50).map(|vote| vote.0));
-            added.extend(names.iter().take(20).map(|name| name.0));
-            added.retain(|label| !ranked.contains(label));
-            added.sort();
-            added.dedup();
+            let labels = |of: &[(LabelId, [f32; 2])]| of.iter().map(|of| of.0).collect::<Vec<_>>();
+            added.extend(self.best_of(&labels(&votes), 50, 50));
+            added.extend(self.best_of(&labels(&names), 20, 20));
         }
+        let listed_labels = self.walk.allowed.and_then(|allowed| allowed.listed());
+        added.extend(listed_labels.unwrap_or_default());
+        added.retain(|label| !ranked.contains(label));
+        added.sort();
+        added.dedup();
         assert_eq!(candidates.labels(), [&ranked[..], &added].concat());
 
         let listed = |list: &[(LabelId, [f32; 2])], label: LabelId, at: usize| {
@@ -308,59 +333,76 @@ fn columns_of(kind: ScoreKind) -> &'static [Column] {
 
 #[test]
 fn every_level_has_the_columns_that_brute_force_finds_and_no_others() {
-    let test = data(12, "test");
     for (name, top) in [("boosted", ScoreKind::Boosted), ("tree", ScoreKind::Tree)] {
         let predictor = train(name);
-        let all = predictor.points(&test).unwrap();
-        let levels = [
-            (Level::Stage1, ScoreKind::P),
-            (Level::Stage2, ScoreKind::P),
-            (Level::Ranker, ScoreKind::Product),
-            (Level::Calibrated, top),
-            (Level::Ensemble, top),
-        ];
-        let mut scratch = CandidateScratch::new(&predictor.members()[0].model);
-        // One table for everything: nothing of another level or point is left in it.
-        let (mut candidates, mut merger) = (Candidates::default(), Merger::default());
-        for (level, kind) in levels {
-            let query = Query {
-                k: K,
-                level,
-                ..Query::default()
+        let ids = |ids: &[u32]| ids.iter().map(|&id| LabelId(id).into()).collect();
+        for (allow, deny) in [
+            (None, vec![]),
+            (None, (0..30).collect()),
+            (Some((0..30).step_by(3).collect::<Vec<_>>()), vec![6, 7]),
+        ] {
+            let lists = LabelLists {
+                allow: allow.as_deref().map(ids),
+                deny: ids(&deny),
+                ..LabelLists::default()
             };
-            let walk = predictor.walk(&query).unwrap();
-            assert_eq!(
-                walk.members.len(),
-                if level == Level::Ensemble { 2 } else { 1 }
-            );
-            for row in 0..test.n_points() {
-                let points = all.select_rows(&[row]);
-                let (mut encoded, mut buffers) = (Vec::new(), PointBuffers::default());
-                walk.encode(points.points(), &[0], &mut encoded).unwrap();
-                let knowledge = walk.knowledge;
-                let point = knowledge.point(points.points(), 0, &mut buffers).unwrap();
-                let mut merging = merger.start();
-                for (member, encoded) in walk.members.iter().zip(&encoded) {
-                    let encoded = encoded.get(0);
-                    let at = MemberPoint::new(member, &point, encoded);
-                    walk.candidates(&at, &mut scratch, &mut candidates).unwrap();
-                    merging.add(candidates.scored());
-                    let brute = Brute {
-                        predictor: &predictor,
-                        member,
-                        walk,
-                        points: &points,
-                        embedding: encoded.embedding,
-                        probabilities: encoded.clusters,
-                    };
-                    brute.check(kind, &candidates);
-                }
-                let best = crate::predict::best(merging.finish(), &query);
-                assert_eq!(
-                    predictor.rank_points(points.points(), query).unwrap(),
-                    [best]
-                );
+            check_levels(&predictor, top, &lists);
+        }
+    }
+}
+
+fn check_levels(predictor: &Predictor, top: ScoreKind, lists: &LabelLists) {
+    let test = data(12, "test");
+    let all = predictor.points(&test).unwrap();
+    let levels = [
+        (Level::Stage1, ScoreKind::P),
+        (Level::Stage2, ScoreKind::P),
+        (Level::Ranker, ScoreKind::Product),
+        (Level::Calibrated, top),
+        (Level::Ensemble, top),
+    ];
+    let mut scratch = CandidateScratch::new(&predictor.members()[0].model);
+    // One table for everything: nothing of another level or point is left in it.
+    let (mut candidates, mut merger) = (Candidates::default(), Merger::default());
+    for (level, kind) in levels {
+        let query = Query {
+            k: K,
+            level,
+            rules: predictor.label_rules(lists).unwrap(),
+            ..Query::default()
+        };
+        let walk = predictor.walk(&query).unwrap();
+        assert_eq!(
+            walk.members.len(),
+            if level == Level::Ensemble { 2 } else { 1 }
+        );
+        for row in 0..test.n_points() {
+            let points = all.select_rows(&[row]);
+            let (mut encoded, mut buffers) = (Vec::new(), PointBuffers::default());
+            walk.encode(points.points(), &[0], &mut encoded).unwrap();
+            let knowledge = walk.knowledge;
+            let point = knowledge.point(points.points(), 0, &mut buffers).unwrap();
+            let mut merging = merger.start();
+            for (member, encoded) in walk.members.iter().zip(&encoded) {
+                let encoded = encoded.get(0);
+                let at = MemberPoint::new(member, &point, encoded);
+                walk.candidates(&at, &mut scratch, &mut candidates).unwrap();
+                merging.add(walk.answers(&candidates));
+                let brute = Brute {
+                    predictor,
+                    member,
+                    walk,
+                    points: &points,
+                    embedding: encoded.embedding,
+                    probabilities: encoded.clusters,
+                };
+                brute.check(kind, &candidates);
             }
+            let best = crate::predict::best(merging.finish(), &query);
+            assert_eq!(
+                predictor.rank_points(points.points(), &query).unwrap(),
+                [best]
+            );
         }
     }
 }
@@ -398,7 +440,7 @@ fn rows_of_the_index_come_first_and_a_label_has_one_row() {
         let mut rows = candidates.start(&point);
         // Whichever source is asked first.
         rows.add([9, 7, 2, 7].map(LabelId).into_iter());
-        rows.add_ranked(&[scored(7, 0.5), scored(3, 0.25)]);
+        rows.add_ranked([scored(7, 0.5), scored(3, 0.25)].into_iter());
         rows.settle();
         assert_eq!(candidates.labels(), [7, 3, 2, 9].map(LabelId));
         assert_eq!(candidates.column(Column::P), [0.5, 0.25, 0.0, 0.0]);

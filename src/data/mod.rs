@@ -29,7 +29,7 @@ pub use formats::write_npy;
 #[doc(hidden)]
 pub use io::{
     InputId, PredictionFormat, PredictionShape, PredictionWriter, Sink, TextInput, TextInputs,
-    read_filter_pairs,
+    escape_label, read_filter_pairs, read_label_names, read_label_renames, read_label_thresholds,
 };
 
 pub(crate) use hold_out::{Alone, HoldOut};

@@ -50,7 +50,7 @@ impl Predictor {
                     .into(),
             ));
         }
-        self.check_query(k.into())?;
+        self.check_query(&k.into())?;
         let points = self.points(&[text])?;
         let near = neighbours(self, &points, N_NEIGHBOURS)?;
         let names = |near: &super::explain::Neighbour| {

@@ -107,7 +107,7 @@ fn a_pruned_model_answers_almost_the_same_and_keeps_all_labels() {
         level: Level::Stage2,
         ..Query::default()
     };
-    let before = predictor.rank(&data, query).unwrap();
+    let before = predictor.rank(&data, &query).unwrap();
     let figures = predictor.prune(Cut::TopK(15)).unwrap();
     assert!(figures[0].n_removed > 0);
     assert_eq!(figures[0].n_unreachable, 0);

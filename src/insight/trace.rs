@@ -48,6 +48,7 @@ impl<'a> Trace<'a> {
             level: Level::Stage2,
             search: Search::of_all(predictor.plan()),
             knowledge: predictor.knowledge(),
+            allowed: None,
         };
         let mut shortlist = Candidates::default();
         walk.columns(

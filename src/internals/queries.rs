@@ -35,7 +35,7 @@ pub fn points(predictor: &Predictor, data: &Dataset) -> Result<PointSet> {
 pub fn predict_points(
     predictor: &Predictor,
     points: &PointSet,
-    query: Query,
+    query: &Query,
 ) -> Result<Vec<Vec<Scored>>> {
     predictor.rank_points(points.points(), query)
 }

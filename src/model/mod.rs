@@ -11,7 +11,7 @@ pub(crate) use numbering::Numbering;
 pub(crate) use stage1::{Stage1, Stage1Model};
 
 use crate::classifiers::{CoarseScratch, LabelClassifiers};
-use crate::ids::Scored;
+use crate::ids::{LabelId, Scored};
 use crate::index::{Adjacency, ClusterClassifiers, Selection, ShortlistOptions, Shortlister};
 use crate::kernels::Kernels;
 use crate::matrix::top_k;
@@ -79,23 +79,34 @@ impl RankScratch {
 }
 
 impl Model {
-    /// The `k` best labels of an embedding by p = σ(w·φ + b)·ŷ, best first, ties to the lower label.
+    /// Finds the shortlist of a point. probabilities of its clusters: C
+    pub(crate) fn search(
+        &self,
+        probabilities: &[f32],
+        options: &ShortlistOptions,
+        scratch: &mut RankScratch,
+    ) {
+        let (clusters, adjacency) = (&self.clusters, &self.adjacency);
+        scratch
+            .searcher
+            .search(clusters, adjacency, probabilities, options);
+    }
+
+    /// The `k` best labels of the shortlist by p = σ(w·φ + b)·ŷ, best first, ties to the lower label.
     ///
     /// p ≤ ŷ, and the coarse rows of W_L give a closer bound. The shortlist is walked by descending bound and left
     /// as soon as no later label can enter the best `k`: the answer is that of scoring all of it. Where a product
     /// that is taken is not finite the answers are those labels alone, with the score NaN.
-    /// embedding: d   probabilities of its clusters: C
+    /// Labels that are not wanted leave the shortlist. embedding: d
     pub(crate) fn rank<'s>(
         &self,
         embedding: &[f32],
-        probabilities: &[f32],
-        options: &ShortlistOptions,
         k: usize,
+        is_wanted: impl Fn(LabelId) -> bool,
         scratch: &'s mut RankScratch,
     ) -> &'s [Scored] {
-        scratch
-            .searcher
-            .search(&self.clusters, &self.adjacency, probabilities, options);
+        let paths = &mut scratch.searcher.paths;
+        paths.retain(|path| is_wanted(self.numbering.label(path.row)));
         self.bound(embedding, scratch);
         let RankScratch {
             searcher,
@@ -150,6 +161,13 @@ impl Model {
             best.retain(|scored| scored.score.is_nan());
         }
         best
+    }
+
+    /// w·φ + b of a label's classifier, also of one that the index does not find.
+    #[inline]
+    pub(crate) fn logit(&self, label: LabelId, embedding: &[f32]) -> f32 {
+        let row = self.numbering.row(label).idx();
+        self.classifiers.weights.dot(row, embedding) + self.classifiers.bias[row]
     }
 
     /// Computes an upper bound of p for each shortlisted label.
@@ -240,7 +258,7 @@ mod tests {
         #[test]
         fn leaving_the_shortlist_early_changes_nothing(
             seed in 0u64..10_000, k in prop_oneof![0usize..30, 200usize..700], n_labels in 1usize..1500,
-            is_coarse: bool,
+            is_coarse: bool, denies: bool,
         ) {
             let mut model = random_model(seed, n_labels, 5);
             if is_coarse {
@@ -251,9 +269,11 @@ mod tests {
             let embedding: Vec<f32> = (0..5).map(|_| random.normal()).collect();
             let options = ShortlistOptions { beam_size: 6, shortlist_size: 1000, score_floor: 0.0, keeps_positives: false };
             let mut scratch = RankScratch::new(&model);
+            let is_wanted = |label: &LabelId| !denies || label.0 % 3 != 1;
             let mut probabilities = vec![0.0; model.clusters.n_clusters()];
             model.clusters.probabilities_of_one(&embedding, &mut probabilities);
-            let ranked = model.rank(&embedding, &probabilities, &options, k, &mut scratch).to_vec();
+            model.search(&probabilities, &options, &mut scratch);
+            let ranked = model.rank(&embedding, k, |label| is_wanted(&label), &mut scratch).to_vec();
 
             let mut searcher = Shortlister::new(n_labels);
             searcher.search(&model.clusters, &model.adjacency, &probabilities, &options);
@@ -262,6 +282,7 @@ mod tests {
                 score: model.classifiers.score(path.row, &embedding) * path.score,
             };
             let mut all: Vec<Scored> = searcher.paths.iter().map(score).collect();
+            all.retain(|scored| is_wanted(&scored.label));
             top_k(&mut all, k);
             prop_assert_eq!(ranked, all);
         }

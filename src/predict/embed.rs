@@ -117,7 +117,7 @@ mod tests {
         for (text_idx, text) in texts.iter().enumerate() {
             let dim = texts_of.dim;
             let vector = &texts_of.values[text_idx * dim..(text_idx + 1) * dim];
-            for answer in predictor.predict(text, query).unwrap() {
+            for answer in predictor.predict(text, &query).unwrap() {
                 let LabelId(label) = answer.id;
                 let row = model.numbering.row(answer.id);
                 let of_label = &labels_of.values[label as usize * dim..][..dim];

@@ -9,12 +9,15 @@ mod inputs;
 mod integrity;
 mod parts;
 mod query;
+mod rename;
+mod rules;
 mod uncalibrated;
 
 pub use crate::candidates::Level;
 pub use embed::Embeddings;
 pub use inputs::Inputs;
 pub use query::Query;
+pub use rules::{LabelLists, LabelRef, LabelRules};
 pub use uncalibrated::Uncalibrated;
 
 pub(crate) use integrity::Integrity;
@@ -97,8 +100,8 @@ impl Predictor {
     /// weight that is not finite.
     pub fn predict(&self, text: &str, query: impl Into<Query>) -> Result<Vec<Prediction<'_>>> {
         let query = query.into();
-        self.check_query(query)?;
-        Ok(self.name(self.rank_one(text, query)?, query))
+        self.check_query(&query)?;
+        Ok(self.name(self.rank_one(text, &query)?, query.level))
     }
 
     /// The best labels of every input, on the caller's thread pool.
@@ -111,21 +114,21 @@ impl Predictor {
         query: impl Into<Query>,
     ) -> Result<Vec<Vec<Prediction<'_>>>> {
         let query = query.into();
-        self.check_query(query)?;
-        let rankings = self.rank(inputs, query)?;
+        self.check_query(&query)?;
+        let rankings = self.rank(inputs, &query)?;
         let named = rankings
             .into_iter()
-            .map(|ranking| self.name(ranking, query));
+            .map(|ranking| self.name(ranking, query.level));
         Ok(named.collect())
     }
 
-    /// As [`Predictor::predict_batch`], without threshold, names and probabilities.
+    /// As [`Predictor::predict_batch`], without names and probabilities.
     pub(crate) fn rank<'a>(
         &self,
         inputs: impl Into<Inputs<'a>>,
         query: impl Into<Query>,
     ) -> Result<Vec<Vec<Scored>>> {
-        self.rank_points(self.points(inputs)?.points(), query.into())
+        self.rank_points(self.points(inputs)?.points(), &query.into())
     }
 
     /// Names of the labels it knows.
@@ -216,10 +219,9 @@ impl Predictor {
         &self.parts.record
     }
 
-    /// The labels at or above the query's threshold, with names and probabilities.
-    fn name(&self, ranking: Vec<Scored>, query: Query) -> Vec<Prediction<'_>> {
-        let has_probabilities = self.has_probabilities(query.level);
-        let threshold = query.threshold.unwrap_or(f32::NEG_INFINITY);
+    /// The labels with names and probabilities.
+    fn name(&self, ranking: Vec<Scored>, level: Level) -> Vec<Prediction<'_>> {
+        let has_probabilities = self.has_probabilities(level);
         ranking
             .into_iter()
             .map(|Scored { label, score }| Prediction {
@@ -228,11 +230,23 @@ impl Predictor {
                 score,
                 probability: self.probability(score).filter(|_| has_probabilities),
             })
-            .take_while(|prediction| prediction.relevance() >= threshold)
             .collect()
     }
 
-    fn rank_one(&self, text: &str, query: Query) -> Result<Vec<Scored>> {
+    /// Drops labels below their thresholds, so that others take their places among the best.
+    fn keep_relevant(&self, merged: &mut Vec<Scored>, query: &Query) {
+        if query.threshold.is_none() && !query.rules.has_thresholds() {
+            return;
+        }
+        let has_probabilities = self.has_probabilities(query.level);
+        merged.retain(|scored| {
+            let threshold = query.rules.threshold(scored.label).or(query.threshold);
+            let probability = self.probability(scored.score).filter(|_| has_probabilities);
+            threshold.is_none_or(|threshold| threshold <= probability.unwrap_or(scored.score))
+        });
+    }
+
+    fn rank_one(&self, text: &str, query: &Query) -> Result<Vec<Scored>> {
         self.with_scratch(|scratch| {
             let point = self.parts.featurizer.point(text, &mut scratch.features)?;
             let answers = self.answer(point.points(), &[0], query, scratch)?;
@@ -241,7 +255,11 @@ impl Predictor {
     }
 
     /// The best labels of every point, on the caller's thread pool.
-    pub(crate) fn rank_points(&self, points: Points<'_>, query: Query) -> Result<Vec<Vec<Scored>>> {
+    pub(crate) fn rank_points(
+        &self,
+        points: Points<'_>,
+        query: &Query,
+    ) -> Result<Vec<Vec<Scored>>> {
         let rows: Vec<u32> = (0..points.features.n_rows() as u32).collect();
         let chunks: Vec<Vec<_>> = rows
             .par_chunks(CHUNK)
@@ -255,10 +273,10 @@ impl Predictor {
         &self,
         points: Points<'_>,
         rows: &[u32],
-        query: Query,
+        query: &Query,
         scratch: &mut Scratch,
     ) -> Result<Vec<Vec<Scored>>> {
-        let walk = self.walk(&query)?;
+        let walk = self.walk(query)?;
         let (buffers, merger) = (&mut scratch.walk, &mut scratch.merger);
         walk.encode(points, rows, &mut buffers.encoded)?;
         let answer = |(place, &row): (usize, &u32)| {
@@ -268,9 +286,11 @@ impl Predictor {
             for (member, encoded) in walk.members.iter().zip(&buffers.encoded) {
                 let point = MemberPoint::new(member, point, encoded.get(place));
                 walk.candidates(&point, &mut buffers.columns, &mut buffers.candidates)?;
-                merging.add(buffers.candidates.scored());
+                merging.add(walk.answers(&buffers.candidates));
             }
-            Ok(best(merging.finish(), &query))
+            let merged = merging.finish();
+            self.keep_relevant(merged, query);
+            Ok(best(merged, query))
         };
         rows.iter().enumerate().map(answer).collect()
     }
@@ -279,12 +299,13 @@ impl Predictor {
     ///
     /// # Errors
     /// As [`Predictor::check_level`], and [`crate::Error::CannotPredict`] once a file is known to be damaged.
-    pub(crate) fn walk(&self, query: &Query) -> Result<Walk<'_>> {
+    pub(crate) fn walk<'a>(&'a self, query: &'a Query) -> Result<Walk<'a>> {
         let Query { k, level, .. } = *query;
         self.integrity.check()?;
         self.check_level(level)?;
         let (members, plan) = (&self.parts.members, &self.parts.plan);
-        Ok(Walk::new(members, self.knowledge(), plan, level, k))
+        let walk = Walk::new(members, self.knowledge(), plan, level, k);
+        Ok(walk.among(query.rules.allowed()))
     }
 
     /// Knowledge of labels that all members share.

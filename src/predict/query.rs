@@ -1,12 +1,13 @@
-//! A question to a model: how many labels, above which threshold, from which part of the model.
+//! A question to a model: how many labels, which, above which threshold, from which part of the model.
 
+use super::rules::{LabelRules, check_threshold};
 use super::{Level, Predictor};
 use crate::error::{Error, Result};
 
 /// The labels that are wanted of each text.
 ///
 /// A number alone asks for that many labels at the top level, without a threshold.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Query {
     /// Labels per text, at least 1.
     pub k: usize,
@@ -14,6 +15,8 @@ pub struct Query {
     pub threshold: Option<f32>,
     /// The part of the model that answers.
     pub level: Level,
+    /// The labels that may be answers, and thresholds of single labels.
+    pub rules: LabelRules,
 }
 
 impl Default for Query {
@@ -22,6 +25,7 @@ impl Default for Query {
             k: 10,
             threshold: None,
             level: Level::default(),
+            rules: LabelRules::default(),
         }
     }
 }
@@ -35,13 +39,19 @@ impl From<usize> for Query {
     }
 }
 
+impl From<&Query> for Query {
+    fn from(query: &Query) -> Self {
+        query.clone()
+    }
+}
+
 impl Predictor {
     /// Whether it can answer a query.
     ///
     /// # Errors
     /// [`Error::Query`] if a value of the query makes no sense, [`Error::CannotPredict`] naming the part that the model
     /// was trained without.
-    pub fn check_query(&self, query: Query) -> Result<()> {
+    pub fn check_query(&self, query: &Query) -> Result<()> {
         if query.k == 0 {
             return Err(Error::Query {
                 name: "k",
@@ -49,15 +59,10 @@ impl Predictor {
                 expected: "an integer of at least 1",
             });
         }
-        if let Some(threshold) = query.threshold
-            && !(0.0..=1.0).contains(&threshold)
-        {
-            return Err(Error::Query {
-                name: "threshold",
-                found: threshold.to_string(),
-                expected: "a number from 0 to 1",
-            });
+        if let Some(threshold) = query.threshold {
+            check_threshold("threshold", threshold)?;
         }
+        query.rules.check(self.labels().len())?;
         self.check_level(query.level)
     }
 

@@ -79,7 +79,7 @@ fn nearest_training_points(predictor: &Predictor, points: &PointSet) -> Result<V
 }
 
 fn fit(predictor: &Predictor, held_out: &HeldOut<'_>) -> Result<(EnsembleCalibration, Event)> {
-    let answers = predictor.rank_points(held_out.points().points(), N_SEEN.into())?;
+    let answers = predictor.rank_points(held_out.points().points(), &N_SEEN.into())?;
     let mut seen = SeenAnswers::default();
     for (point, answers) in answers.iter().enumerate() {
         seen.push(answers, |label| held_out.has(point, label));

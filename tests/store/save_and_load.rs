@@ -259,20 +259,20 @@ fn stage_1_is_kept_when_asked_and_answers_by_itself() {
     };
     let directory = temporary();
     predictor.save(directory.path()).unwrap();
-    let expected = predictor.predict_batch(&data, stage1).unwrap();
+    let expected = predictor.predict_batch(&data, &stage1).unwrap();
     assert_ne!(expected, answers);
     let loaded = elias::Predictor::verify(directory.path()).unwrap();
     let again = temporary();
     loaded.save(again.path()).unwrap();
     assert_eq!(contents(directory.path()), contents(again.path()));
-    assert_eq!(loaded.predict_batch(&data, stage1).unwrap(), expected);
+    assert_eq!(loaded.predict_batch(&data, &stage1).unwrap(), expected);
 
     // Its answers are those of a training that ends there.
     let one_stage = ["stage2.epochs=0", "ranker.enabled=false"].iter();
     let one_stage = one_stage.fold(keeping, |config, one| config.with_value(one).unwrap());
     let short = Trainer::new(one_stage).train(&data).unwrap();
-    assert_eq!(short.predict_batch(&data, stage1).unwrap(), expected);
+    assert_eq!(short.predict_batch(&data, &stage1).unwrap(), expected);
 
-    let error = plain.predict_batch(&data, stage1).unwrap_err();
+    let error = plain.predict_batch(&data, &stage1).unwrap_err();
     assert!(error.to_string().contains("train.keep_stage1"), "{error}");
 }

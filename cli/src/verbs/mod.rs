@@ -9,6 +9,7 @@ pub(crate) mod embed;
 pub(crate) mod evaluate;
 pub(crate) mod explain;
 pub(crate) mod inspect;
+pub(crate) mod labels;
 pub(crate) mod merge;
 pub(crate) mod predict;
 pub(crate) mod prune;

@@ -10,6 +10,7 @@ use elias::data::{InputId, Part, PredictionFormat, PredictionWriter, Sink, TextI
 use elias::{Predictor, Query};
 
 use crate::read_ahead::ReadAhead;
+use crate::rules::RuleArgs;
 use crate::ui::console::{Console, Misuse};
 use crate::ui::count::count;
 use crate::{models, outputs, reading};
@@ -53,6 +54,8 @@ pub(crate) struct Predict {
     )]
     on_error: OnError,
     #[command(flatten)]
+    rules: RuleArgs,
+    #[command(flatten)]
     columns: reading::ColumnArgs,
 }
 
@@ -78,7 +81,8 @@ impl Predict {
             outputs::check_outside(&out, &self.model)?;
         }
         let predictor = models::load(&self.model)?;
-        if let Err(error) = predictor.check_query(self.query()) {
+        let query = self.query(&predictor)?;
+        if let Err(error) = predictor.check_query(&query) {
             return Err(Misuse(format!("--{error}")).into());
         }
         if let Some(reason) = models::why_uncalibrated(&predictor) {
@@ -93,21 +97,22 @@ impl Predict {
         match &self.out {
             None => {
                 let stdout = BufWriter::new(io::stdout().lock());
-                self.write(&predictor, stdout, None, console)?;
+                self.write((&predictor, &query), stdout, None, console)?;
             }
-            Some(path) => self.write_files(&predictor, path, console)?,
+            Some(path) => self.write_files((&predictor, &query), path, console)?,
         }
         // Answers of a damaged model must not pass for good ones.
         predictor.check_files()?;
         Ok(())
     }
 
-    fn query(&self) -> Query {
-        Query {
+    fn query(&self, predictor: &Predictor) -> anyhow::Result<Query> {
+        Ok(Query {
             k: self.top_k,
             threshold: self.threshold,
+            rules: self.rules.resolve(predictor)?,
             ..Query::default()
-        }
+        })
     }
 
     fn is_numbered(&self) -> bool {
@@ -131,7 +136,7 @@ impl Predict {
 
     fn write_files(
         &self,
-        predictor: &Predictor,
+        (predictor, query): (&Predictor, &Query),
         path: &Path,
         console: &Console,
     ) -> anyhow::Result<()> {
@@ -139,7 +144,7 @@ impl Predict {
         let mut scores = Sink::create(path)?;
         let second = has_second.then(|| Sink::create(&PredictionFormat::probabilities_of(path)));
         let mut second = second.transpose()?;
-        self.write(predictor, &mut scores, second.as_mut(), console)?;
+        self.write((predictor, query), &mut scores, second.as_mut(), console)?;
         scores.finish()?;
         if self.is_numbered() {
             predictor
@@ -155,7 +160,7 @@ impl Predict {
 
     fn write(
         &self,
-        predictor: &Predictor,
+        (predictor, query): (&Predictor, &Query),
         out: impl Write,
         probabilities: Option<&mut Sink>,
         console: &Console,
@@ -166,10 +171,10 @@ impl Predict {
             writer = writer.with_matrix_of_probabilities(probabilities);
         }
         if !predictor.takes_texts() {
-            return self.answer_dataset(predictor, writer, console);
+            return self.answer_dataset((predictor, query), writer, console);
         }
         let inputs = ReadAhead::start(self.input.clone(), self.columns.clone())?;
-        let skipped = self.answer(predictor, inputs, writer)?;
+        let skipped = self.answer((predictor, query), inputs, writer)?;
         if let Some(first) = skipped.first {
             let skipped = count(skipped.count, "input");
             console.info(format_args!("skipped {skipped}; the first: {first}"));
@@ -180,7 +185,7 @@ impl Predict {
     /// Answers what has arrived, in batches that grow while input comes faster than answers.
     fn answer(
         &self,
-        predictor: &Predictor,
+        (predictor, query): (&Predictor, &Query),
         mut inputs: ReadAhead,
         mut writer: PredictionWriter<'_, impl Write>,
     ) -> anyhow::Result<Skipped> {
@@ -191,7 +196,7 @@ impl Predict {
                 break;
             }
             let texts: Texts = batch.iter().flatten().map(|input| &input.text).collect();
-            let answers = predictor.predict_batch(&texts, self.query())?;
+            let answers = predictor.predict_batch(&texts, query)?;
             let mut answers = answers.into_iter();
             for input in &batch {
                 match (input, input.as_ref().and_then(|_| answers.next())) {
@@ -225,7 +230,7 @@ impl Predict {
 
     fn answer_dataset(
         &self,
-        predictor: &Predictor,
+        (predictor, query): (&Predictor, &Query),
         mut writer: PredictionWriter<'_, impl Write>,
         console: &Console,
     ) -> anyhow::Result<()> {
@@ -235,7 +240,7 @@ impl Predict {
         }
         let options = self.columns.options(Part::Test, Some(predictor.labels()));
         let data = reading::read(console, &self.input, options)?;
-        let answers = predictor.predict_batch(&data, self.query())?;
+        let answers = predictor.predict_batch(&data, query)?;
         for (point_idx, answers) in answers.iter().enumerate() {
             let id = data.ids().map(|ids| InputId::from(ids.get(point_idx)));
             writer.push(id.as_ref(), answers)?;

@@ -10,9 +10,7 @@ pub(super) fn score(
     candidates: &mut Candidates,
 ) {
     let model = point.member.network(walk.level).model;
-    let (classifiers, embedding) = (&model.classifiers, point.encoded.embedding);
     candidates.fill([Column::Logit], |candidates, row| {
-        let row = model.numbering.row(candidates.labels()[row]).idx();
-        [classifiers.weights.dot(row, embedding) + classifiers.bias[row]]
+        [model.logit(candidates.labels()[row], point.encoded.embedding)]
     });
 }

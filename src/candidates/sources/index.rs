@@ -39,7 +39,7 @@ impl Search {
     }
 }
 
-/// Adds the best labels of the index.
+/// Adds the best labels of the index, and the best of those that are allowed.
 pub(super) fn add(
     walk: &Walk<'_>,
     point: &MemberPoint<'_>,
@@ -53,12 +53,27 @@ pub(super) fn add(
     } = &walk.search;
     let (embedding, probabilities) = (point.encoded.embedding, point.encoded.clusters);
     let rank = &mut scratch.rank;
-    let ranked = model.rank(embedding, probabilities, options, *n_candidates, rank);
+    model.search(probabilities, options, rank);
+    let ranked = model.rank(embedding, *n_candidates, |_| true, rank);
     check_finite(ranked.iter().map(|scored| scored.score))?;
-    rows.add_ranked(ranked);
+    rows.add_ranked(ranked.iter().copied());
+    let mut n_scored = rank.n_rows_scored;
+    let n_shortlisted = rank.n_shortlisted();
+    if let Some(allowed) = walk.allowed {
+        let mut known = rows.labels().to_vec();
+        known.sort_unstable();
+        let is_allowed = |label| allowed.contains(label);
+        let listed = allowed.all_scored(*n_candidates).unwrap_or_default();
+        let n_allowed = listed.len().max(*n_candidates);
+        let ranked = model.rank(embedding, n_allowed, is_allowed, rank);
+        check_finite(ranked.iter().map(|scored| scored.score))?;
+        let ranked = ranked.iter().copied();
+        rows.add_ranked(ranked.filter(|scored| known.binary_search(&scored.label).is_err()));
+        n_scored += rank.n_rows_scored;
+    }
     let searched = rows.searched();
     searched.clusters.extend_from_slice(rank.searched());
-    searched.n_shortlisted = rank.n_shortlisted();
-    searched.n_scored = rank.n_rows_scored;
+    searched.n_shortlisted = n_shortlisted;
+    searched.n_scored = n_scored;
     Ok(())
 }

@@ -9,12 +9,12 @@ pub(super) const MAX_ADDED: usize = 20;
 
 /// Adds the labels with the names nearest to the text.
 pub(super) fn add(
-    _: &Walk<'_>,
+    walk: &Walk<'_>,
     point: &MemberPoint<'_>,
     _: &mut CandidateScratch,
     rows: &mut Rows<'_>,
 ) -> Result<()> {
-    let best = point.point.names.iter().take(MAX_ADDED);
-    rows.add(best.map(|name| name.label));
+    let labels = point.point.names.iter().map(|name| name.label);
+    rows.add(walk.best_of(labels, MAX_ADDED));
     Ok(())
 }

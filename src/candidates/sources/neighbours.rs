@@ -9,12 +9,12 @@ pub(super) const MAX_ADDED: usize = 50;
 
 /// Adds the labels with the most votes.
 pub(super) fn add(
-    _: &Walk<'_>,
+    walk: &Walk<'_>,
     point: &MemberPoint<'_>,
     _: &mut CandidateScratch,
     rows: &mut Rows<'_>,
 ) -> Result<()> {
-    let best = point.point.votes.iter().take(MAX_ADDED);
-    rows.add(best.map(|vote| vote.label));
+    let labels = point.point.votes.iter().map(|vote| vote.label);
+    rows.add(walk.best_of(labels, MAX_ADDED));
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! The names behind numbered labels: one per line, in the order of their numbers.
 //!
+//! Lists of some labels have one name per line, too, and thresholds stand behind a tab.
+//!
 //! A line feed, a carriage return and a backslash in a name are written as `\n`, `\r` and `\\`.
 
 use std::io::Write;
@@ -73,11 +75,8 @@ impl PredictionFormat {
 fn write_label_list(path: &Path, labels: &LabelSet) -> Result<()> {
     let mut sink = Sink::create(path)?;
     for name in labels.names().iter() {
-        let line = name
-            .replace('\\', r"\\")
-            .replace('\n', r"\n")
-            .replace('\r', r"\r");
-        writeln!(sink, "{line}").map_err(|error| Error::io(path, "write", error))?;
+        writeln!(sink, "{}", escape_label(name))
+            .map_err(|error| Error::io(path, "write", error))?;
     }
     sink.finish()
 }
@@ -95,6 +94,74 @@ fn read_label_list(path: &Path) -> Result<LabelSet> {
         }
     }
     Ok(labels)
+}
+
+/// Reads the names of some labels, one per line; empty lines are passed over.
+///
+/// # Errors
+/// [`Error::NotFound`], [`Error::Io`].
+pub fn read_label_names(path: impl AsRef<Path>) -> Result<Vec<String>> {
+    let source = Source::open(path.as_ref())?;
+    let silent = ReadProgress::default();
+    let mut lines = source.lines(&silent)?;
+    let mut names = Vec::new();
+    while let Some(line) = lines.next()? {
+        if !line.text.is_empty() {
+            names.push(unescape(line.text));
+        }
+    }
+    Ok(names)
+}
+
+/// Reads thresholds of some labels, a name, a tab and a number per line; empty lines are passed over.
+///
+/// # Errors
+/// [`Error::Malformed`], [`Error::NotFound`], [`Error::Io`].
+pub fn read_label_thresholds(path: impl AsRef<Path>) -> Result<Vec<(String, f32)>> {
+    read_pairs(path.as_ref(), "LABEL<TAB>a number from 0 to 1", |value| {
+        let threshold = value.trim().parse().ok()?;
+        (0.0..=1.0).contains(&threshold).then_some(threshold)
+    })
+}
+
+/// Reads new names of some labels, the old name, a tab and the new one per line; empty lines are passed over.
+///
+/// # Errors
+/// [`Error::Malformed`], [`Error::NotFound`], [`Error::Io`].
+pub fn read_label_renames(path: impl AsRef<Path>) -> Result<Vec<(String, String)>> {
+    read_pairs(path.as_ref(), "OLD NAME<TAB>NEW NAME", |name| {
+        Some(unescape(name)).filter(|name| !name.is_empty())
+    })
+}
+
+/// Reads a label and a value per line, which the last tab divides.
+fn read_pairs<T>(
+    path: &Path,
+    expected: &'static str,
+    value_of: impl Fn(&str) -> Option<T>,
+) -> Result<Vec<(String, T)>> {
+    let source = Source::open(path)?;
+    let silent = ReadProgress::default();
+    let mut lines = source.lines(&silent)?;
+    let mut pairs = Vec::new();
+    while let Some(line) = lines.next()? {
+        if line.text.is_empty() {
+            continue;
+        }
+        let parts = line.text.rsplit_once('\t');
+        match parts.and_then(|(name, value)| Some((name, value_of(value)?))) {
+            Some((name, value)) => pairs.push((unescape(name), value)),
+            None => return Err(line.malformed(line.text, expected)),
+        }
+    }
+    Ok(pairs)
+}
+
+/// A label's name as a line of a list.
+pub fn escape_label(name: &str) -> String {
+    name.replace('\\', r"\\")
+        .replace('\n', r"\n")
+        .replace('\r', r"\r")
 }
 
 fn unescape(line: &str) -> String {
@@ -132,8 +199,50 @@ mod tests {
         assert_eq!(label_list_of(&scores), path);
         assert_eq!(label_list_of(&probabilities_of(&scores)), path);
 
+        assert_eq!(
+            read_label_names(&path).unwrap(),
+            names
+                .into_iter()
+                .filter(|name| !name.is_empty())
+                .collect::<Vec<_>>()
+        );
+
         std::fs::write(&path, "a\nb\na\n").unwrap();
         let message = read_label_list(&path).unwrap_err().to_string();
         assert!(message.contains(":3:"), "{message}");
+        assert_eq!(read_label_names(&path).unwrap(), ["a", "b", "a"]);
+    }
+
+    #[test]
+    fn thresholds_and_new_names_stand_behind_the_last_tab() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("thresholds.tsv");
+        std::fs::write(&path, "plain\t0.5\n\ntwo\\nlines\t1\na\tb\t0\n").unwrap();
+        let read = read_label_thresholds(&path).unwrap();
+        let expected = [("plain", 0.5), ("two\nlines", 1.0), ("a\tb", 0.0)];
+        assert_eq!(read, expected.map(|(name, value)| (name.to_owned(), value)));
+        let renames = "plain\tsimple\n\nb\ta\\nb\n";
+        std::fs::write(&path, renames).unwrap();
+        let read = read_label_renames(&path).unwrap();
+        let expected = [("plain", "simple"), ("b", "a\nb")];
+        assert_eq!(
+            read,
+            expected.map(|(old, new)| (old.to_owned(), new.to_owned()))
+        );
+        std::fs::write(&path, "plain\tsimple\nplain\t\n").unwrap();
+        let message = read_label_renames(&path).unwrap_err().to_string();
+        assert!(message.contains(":2:"), "{message}");
+        for line in [
+            "plain",
+            "plain\t",
+            "plain\t1.5",
+            "plain\t-1",
+            "plain\tNaN",
+            "0.5",
+        ] {
+            std::fs::write(&path, format!("a\t0.5\n{line}\n")).unwrap();
+            let message = read_label_thresholds(&path).unwrap_err().to_string();
+            assert!(message.contains(":2:"), "{line}: {message}");
+        }
     }
 }

@@ -168,7 +168,7 @@ impl Gatherer<'_> {
         for first in (0..n_points).step_by(BATCH) {
             let points: Vec<usize> = (first..n_points.min(first + BATCH)).collect();
             let batch = features.select_rows(&points);
-            rankings.extend(predictor.rank_points(batch.points(), query)?);
+            rankings.extend(predictor.rank_points(batch.points(), &query)?);
             self.report_progress(what, rankings.len(), n_points);
         }
         Ok(rankings)

@@ -1,0 +1,70 @@
+//! `elias labels`.
+
+use crate::careful::trained;
+use crate::command::{run, write};
+
+#[test]
+fn labels_are_listed_and_renamed() {
+    let (dir, _, model) = trained();
+    let model = model.to_str().unwrap();
+    let list = |model: &str, more: &[&str]| {
+        let ran = run([&["labels", "list", model][..], more].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        ran.stdout
+    };
+    assert_eq!(list(model, &[]), "fruit\nred\nvehicle\ngreen\nblue\n");
+    assert!(list(model, &["--counts"]).starts_with("fruit\t24\nred\t16\n"));
+
+    let renamed = dir.path().join("renamed");
+    let renamed = renamed.to_str().unwrap();
+    let file = write(
+        dir.path(),
+        "names.tsv",
+        "fruit\tfruits\\nand nuts\nred\tgreen\ngreen\tred\n",
+    );
+    let ran = run(["labels", "rename", model, "--file", &file, "--out", renamed]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("renamed 3 labels"), "{}", ran.stderr);
+    assert_eq!(
+        list(renamed, &[]),
+        "fruits\\nand nuts\ngreen\nvehicle\nred\nblue\n"
+    );
+    // What is listed can be asked for.
+    let names = write(dir.path(), "names.txt", &list(renamed, &[]));
+    let texts = write(dir.path(), "texts.txt", "ripe red apple\n");
+    let ran = run(["predict", renamed, &texts, "--labels-only", &names]);
+    assert_eq!(
+        ran.stdout.matches("\"label\":").count(),
+        5,
+        "{}",
+        ran.stdout
+    );
+
+    let out = dir.path().join("other");
+    let out = out.to_str().unwrap();
+    for (arguments, code, words) in [
+        (
+            &["pear", "plum", "--out", out][..],
+            1,
+            "\"pear\" is not among the labels",
+        ),
+        (
+            &["red", "blue", "--out", out][..],
+            1,
+            "two labels with the name \"blue\"",
+        ),
+        (&["red", "--out", out][..], 2, "<NEW>"),
+        (&["--out", out][..], 2, "required"),
+        (&["red", "pink", "--out", renamed][..], 1, "already"),
+        (
+            &["red", "pink", "--out", model, "--overwrite"][..],
+            2,
+            "an input and an output",
+        ),
+    ] {
+        let ran = run([&["labels", "rename", model][..], arguments].concat());
+        assert_eq!(ran.code, Some(code), "{arguments:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(words), "{arguments:?}: {}", ran.stderr);
+    }
+    assert!(!std::path::Path::new(out).exists());
+}
