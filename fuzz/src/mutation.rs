@@ -2,6 +2,8 @@
 
 #![allow(unreachable_pub)] // a library here, a module there
 
+use std::io::{Write, stderr};
+
 /// Numbers that depend on a seed alone (splitmix64).
 pub struct Numbers(u64);
 
@@ -71,7 +73,7 @@ pub fn run(name: &str, seeds: &[Vec<u8>], pieces: &[&[u8]], few: u64, target: im
     }
     for round in first..first + n_inputs {
         if few < n_inputs && round % 100_000 == 0 {
-            eprintln!("{name}: {} inputs", round - first);
+            let _ = writeln!(stderr(), "{name}: {} inputs", round - first);
         }
         let bytes = mutated(seeds, pieces, &mut Numbers::new(round));
         let run = std::panic::AssertUnwindSafe(|| target(&bytes));
@@ -81,6 +83,6 @@ pub fn run(name: &str, seeds: &[Vec<u8>], pieces: &[&[u8]], few: u64, target: im
         }
     }
     if few < n_inputs {
-        eprintln!("{name}: {n_inputs} inputs, 0 findings");
+        let _ = writeln!(stderr(), "{name}: {n_inputs} inputs, 0 findings");
     }
 }
