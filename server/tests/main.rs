@@ -2,6 +2,7 @@
 
 mod annif;
 mod client;
+mod deploy;
 mod endpoints;
 mod fuzz;
 mod hostile;
