@@ -17,6 +17,8 @@ use crate::store::Description;
 
 /// The directory inside the model's directory.
 const DIRECTORY: &str = "report";
+/// Version of the entries; another one hides those that lack a figure.
+const LAYOUT: u32 = 2;
 
 /// Cached results of one model.
 pub(super) struct Cache {
@@ -29,7 +31,7 @@ pub(super) struct Cache {
 impl Cache {
     pub(super) fn new(model: &Path, description: &Description, cache: ReportCache) -> Self {
         let mut hasher = DefaultHasher::new();
-        env!("CARGO_PKG_VERSION").hash(&mut hasher);
+        (env!("CARGO_PKG_VERSION"), LAYOUT).hash(&mut hasher);
         for (name, file) in &description.files {
             (name, &file.sha256).hash(&mut hasher);
         }
