@@ -86,6 +86,8 @@ enum Verb {
     Serve(serve::Serve),
     Convert(convert::Convert),
     Config(config::ShowConfig),
+    // Measurements are for those who read docs/performance.md.
+    #[command(hide = true)]
     Bench(bench::Bench),
     #[command(hide = true)]
     Completions(completions::Completions),

@@ -113,7 +113,7 @@ fn a_request_can_allow_and_deny_labels_by_name_and_number() {
             .unwrap()
             .extend(more.as_object().unwrap().clone());
         let reply = client.post("/v1/predict", &body);
-        assert_eq!(reply.status, 400, "{}", reply.text());
+        assert_eq!(reply.status, 422, "{}", reply.text());
         let error = reply.json()["error"].as_str().unwrap().to_owned();
         assert!(error.contains(words), "{error}");
     }
@@ -127,7 +127,7 @@ fn a_request_can_allow_and_deny_labels_by_name_and_number() {
             .unwrap()
             .extend(more.as_object().unwrap().clone());
         let reply = client.post("/v1/predict", &body);
-        assert_eq!(reply.json()["error_type"], "bad_json", "{}", reply.text());
+        assert_eq!(reply.json()["error_type"], "bad_value", "{}", reply.text());
     }
 }
 
