@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix
 
 import elias_xmc
 from elias_xmc import EliasError
-from elias_xmc._inputs import csr_parts
+from elias_xmc._inputs import csr_parts, options_of
 
 
 def test_every_error_is_ours_and_pythons():
@@ -366,6 +366,6 @@ def test_any_arrays_are_checked(model, data, indices, indptr, n_cols):
     arrays = (numpy.array(indptr, dtype="i4"), numpy.array(indices, dtype="i8"), numpy.array(data, dtype="f4"), n_cols)
     try:
         elias_xmc._elias.metrics(arrays, arrays)
-        model._core.predict(arrays, {"k": 1, "threshold": 0.0, "stage": None, "threads": None})
+        model._core.predict(arrays, options_of(1, 0.0))
     except fine:
         pass

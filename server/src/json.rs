@@ -73,14 +73,17 @@ where
 
 /// A whole number of at least 0; 5.0 is one, too, as in JSON Schema.
 pub(crate) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
+    whole_number(deserializer).map(Some)
+}
+
+/// The same where it cannot be left out.
+pub(crate) fn whole_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
     let number = serde_json::Number::deserialize(deserializer)?;
     if let Some(whole) = number.as_u64() {
-        return Ok(Some(whole as usize));
+        return Ok(whole as usize);
     }
     match number.as_f64() {
-        Some(float) if float.fract() == 0.0 && (0.0..1e15).contains(&float) => {
-            Ok(Some(float as usize))
-        }
+        Some(float) if float.fract() == 0.0 && (0.0..1e15).contains(&float) => Ok(float as usize),
         float => {
             let found = Unexpected::Float(float.unwrap_or(f64::NAN));
             Err(D::Error::invalid_value(found, &"an integer of at least 0"))

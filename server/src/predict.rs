@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use elias::{LabelId, LabelLists, LabelRef, LabelRules, Prediction, Query};
+use elias::{Error, LabelId, LabelLists, LabelRef, LabelRules, Prediction, Query};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout_at};
 use utoipa::ToSchema;
@@ -43,15 +43,15 @@ pub(crate) struct PredictRequest {
     threshold: Option<f32>,
     /// The only labels that answers may have; every one of them is considered, whatever the text.
     #[serde(default, deserialize_with = "json::present")]
-    #[schema(value_type = Vec<ListedLabel>, required = false, min_items = 1)]
-    allow: Option<Vec<ListedLabel>>,
+    #[schema(value_type = Vec<LabelKey>, required = false, min_items = 1)]
+    allow: Option<Vec<LabelKey>>,
     /// Labels that answers may not have.
     #[serde(default)]
     #[schema(required = false)]
-    deny: Vec<ListedLabel>,
+    deny: Vec<LabelKey>,
     /// Thresholds of single labels by their names, instead of `threshold`.
     #[serde(default)]
-    #[schema(value_type = HashMap<String, f32>, required = false)]
+    #[schema(value_type = HashMap<String, LabelThreshold>, required = false)]
     thresholds: HashMap<String, f32>,
     /// The model's name; the first model without it.
     #[serde(default, deserialize_with = "json::present")]
@@ -62,23 +62,31 @@ pub(crate) struct PredictRequest {
 /// A label's name or number.
 #[derive(Deserialize, ToSchema)]
 #[serde(untagged, expecting = "a label's name or number")]
-enum ListedLabel {
+enum LabelKey {
     Name(String),
-    Id(u32),
+    #[schema(value_type = u32)]
+    Id(#[serde(deserialize_with = "json::whole_number")] usize),
 }
 
-impl From<ListedLabel> for LabelRef {
-    fn from(label: ListedLabel) -> Self {
+/// The threshold of a label.
+#[derive(ToSchema)]
+#[schema(minimum = 0, maximum = 1)]
+#[expect(dead_code, reason = "it is only described")]
+struct LabelThreshold(f32);
+
+impl From<LabelKey> for LabelRef {
+    fn from(label: LabelKey) -> Self {
         match label {
-            ListedLabel::Name(name) => LabelRef::Name(name),
-            ListedLabel::Id(id) => LabelRef::Id(LabelId(id)),
+            LabelKey::Name(name) => LabelRef::Name(name),
+            // There are fewer labels than numbers of 32 bits.
+            LabelKey::Id(id) => LabelRef::Id(LabelId(u32::try_from(id).unwrap_or(u32::MAX))),
         }
     }
 }
 
 /// The rules of a request for the labels of a model.
 fn rules(model: &Model, request: &mut PredictRequest) -> Result<LabelRules, ApiError> {
-    let refs = |labels: Vec<ListedLabel>| labels.into_iter().map(LabelRef::from).collect();
+    let refs = |labels: Vec<LabelKey>| labels.into_iter().map(LabelRef::from).collect();
     let thresholds = std::mem::take(&mut request.thresholds).into_iter();
     let lists = LabelLists {
         allow: request.allow.take().map(refs),
@@ -88,7 +96,10 @@ fn rules(model: &Model, request: &mut PredictRequest) -> Result<LabelRules, ApiE
             .collect(),
     };
     let rules = model.predictor.label_rules(&lists);
-    rules.map_err(|error| ApiError::BadValue(error.to_string()))
+    rules.map_err(|error| match error {
+        Error::UnknownLabels { .. } => ApiError::NotFound(error.to_string()),
+        _ => ApiError::BadValue(error.to_string()),
+    })
 }
 
 /// A predicted label.
