@@ -23,7 +23,7 @@ __all__ = ["config", "keywords", "make_settings"]
 def config(preset: str | None = None) -> str:
     """Every setting with its default and an explanation, as TOML: what `elias config` prints.
 
-    >>> "epochs = 2" in config()
+    >>> "batch_size = 256" in config()
     True
     """
     return _elias.commented_config(preset)
