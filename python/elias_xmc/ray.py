@@ -164,7 +164,8 @@ def train_members(
 
     if isinstance(members, int):
         options["ensemble_members"] = members
-        # Members are trained once to calibrate on what was held out, and again on all points.
+        # Members are trained once to calibrate on what was held out, and small data again on all points; else the
+        # second half has nothing to do.
         runs = [(os.path.join(places, str(run)), run) for run in range(2 * members)]
         train_run = task(_train_run)
         _wait([train_run.remote(data, place, run, options) for place, run in runs])

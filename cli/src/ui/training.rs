@@ -92,7 +92,7 @@ impl TrainingProgress {
         }
     }
 
-    /// Why one of several trainings runs: members are trained twice where scores are calibrated.
+    /// Why one of several trainings runs: members are trained twice where everything is trained again on all points.
     fn purpose(&self, run: usize, n_runs: usize) -> Purpose {
         if n_runs == self.n_ensemble {
             Purpose::Member
