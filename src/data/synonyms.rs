@@ -2,7 +2,7 @@
 //!
 //! A line has two columns, `phrase<TAB>words`, or `phrase,words` with CSV's quoting; a pair that holds in both directions
 //! has two lines. Several lines about a phrase add up. Blank lines and lines that begin with `#` are skipped.
-//! What a phrase is to a text is the features' to say; this is the list as it was written.
+//! The list as it was written; the features decide how a phrase matches a text.
 
 use std::collections::HashMap;
 use std::path::Path;

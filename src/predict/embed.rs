@@ -2,7 +2,7 @@
 //!
 //! The vector of a text is φ, that of a label its row of W_L: their inner product, with the label's bias, is the
 //! network's score of the label before σ. Vectors of several members follow each other, so that inner products add up.
-//! What comes after the network (ranker, similar training points, final score) has no vectors.
+//! Ranker, similar training points and final score, which come after the network, have no vectors.
 
 use rayon::prelude::*;
 
