@@ -4,6 +4,7 @@
 //! 0 done, 1 failed, 2 misused, 130 interrupted. A reader that closes the pipe early has what it wanted, so that is success.
 
 mod bundled;
+mod expected_time;
 mod measuring;
 mod memory;
 mod models;

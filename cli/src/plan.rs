@@ -2,18 +2,13 @@
 
 use std::io::{self, Write};
 
-use elias::config::{EncoderKind, IndexMode, Plan, Refit, StagePlan};
-use elias::internals::{Sgemm, median, size};
+use elias::config::{IndexMode, Plan, Refit, StagePlan};
+use elias::internals::size;
 use elias::{MemoryEstimate, PreparedTraining, Workload};
 
+use crate::expected_time::ExpectedTime;
 use crate::ui::count::count;
 use crate::ui::table::Table;
-
-/// Assumed speed of training steps, as a share of the speed of a plain matrix product.
-const ASSUMED_SHARE: f64 = 0.15;
-
-/// The same for a transformer.
-const ENCODER_SHARE: f64 = 0.6;
 
 /// The plan in one line.
 pub(crate) fn summary(plan: &Plan, estimate: &MemoryEstimate) -> String {
@@ -104,8 +99,8 @@ fn write_plan(
     table.write(out)?;
     writeln!(out)?;
     write_memory(out, estimate)?;
-    let seconds = estimated_seconds(plan, work);
-    writeln!(out, "\ntime: about {}", format_duration(seconds))
+    writeln!(out)?;
+    write_time(out, &ExpectedTime::measure(plan, work))
 }
 
 fn write_memory(out: &mut impl Write, estimate: &MemoryEstimate) -> io::Result<()> {
@@ -128,6 +123,22 @@ fn write_memory(out: &mut impl Write, estimate: &MemoryEstimate) -> io::Result<(
     table.write(out)
 }
 
+fn write_time(out: &mut impl Write, time: &ExpectedTime) -> io::Result<()> {
+    let phases = [
+        ("transformer", time.transformer),
+        ("stage 1", time.stages[0]),
+        ("stage 2", time.stages[1]),
+        ("ranker", time.ranker),
+        ("final score", time.final_score),
+    ];
+    let some = phases.into_iter().filter(|(_, seconds)| *seconds > 0.0);
+    let named: Vec<String> = some
+        .map(|(name, seconds)| format!("{name} {}", format_duration(seconds)))
+        .collect();
+    let total = format_duration(time.total());
+    writeln!(out, "time: about {total} ({})", named.join(", "))
+}
+
 fn n_bag_parameters(plan: &Plan) -> usize {
     let (n_words, dim) = (plan.counts().n_features, plan.config().encoder.dim);
     n_words * dim + dim
@@ -141,39 +152,6 @@ fn n_head_parameters(plan: &Plan) -> usize {
     };
     let rows = counts.n_labels + plan.n_clusters();
     rows * (dim + 1) + n_edges
-}
-
-/// The operations of all steps at an assumed share of the matrix product's rate, which is measured here.
-fn estimated_seconds(plan: &Plan, work: &Workload) -> f64 {
-    let mut sgemm = Sgemm::new();
-    let rate = median(&[sgemm.measure(), sgemm.measure(), sgemm.measure()]);
-    let (n_points, dim) = (work.points_per_epoch as f64, plan.config().encoder.dim);
-    let labels_per_cluster = plan.counts().n_labels.div_ceil(plan.n_clusters());
-    // Stage 1 scores the labels of the searched clusters; stage 2 usually scores fewer than its shortlist can hold.
-    let scored = [
-        (plan.beam_size() * labels_per_cluster).min(plan.shortlist_size()),
-        plan.shortlist_size().div_ceil(2),
-    ];
-    let config = plan.config();
-    let n_epochs: Vec<usize> = plan.stages().iter().map(|stage| stage.epochs).collect();
-    let n_flops: f64 = scored
-        .iter()
-        .zip(&n_epochs)
-        .map(|(scored, n_epochs)| {
-            6.0 * n_points * *n_epochs as f64 * ((scored + plan.n_clusters()) * dim) as f64
-        })
-        .sum();
-    let head = n_flops / ASSUMED_SHARE;
-    let n_passes = 1 + usize::from(work.refit == Refit::Everything);
-    let n_trainings = (config.ensemble.members * n_passes) as f64;
-    // A frozen encoder reads every text once, before any training; a trained one in every epoch, forward and backward,
-    // which is three times the forward pass.
-    let n_encodings = match (config.encoder.kind, config.encoder.trained_layers) {
-        (EncoderKind::Bag, _) | (_, Some(0)) => 1.0,
-        _ => 3.0 * n_trainings * n_epochs.iter().sum::<usize>() as f64,
-    };
-    let encoder = n_encodings * work.transformer_flops / ENCODER_SHARE;
-    (n_trainings * head + encoder) / (rate * 1e9)
 }
 
 /// A time in a suitable unit.
@@ -205,8 +183,7 @@ mod tests {
             points_per_epoch: 51_213 + 9_495,
             refit: Refit::Ranker,
             learns_label_texts: true,
-            n_transformer_parameters: None,
-            transformer_flops: 0.0,
+            ..Workload::default()
         };
         write_plan(&mut out, &plan, &estimate, n_bag_parameters(&plan), &work).unwrap();
         let out = String::from_utf8(out).unwrap();

@@ -6,27 +6,30 @@
 
 use rayon::prelude::*;
 
-use super::LabelWeights;
 use crate::error::{Error, Result};
 use crate::kernels::Kernels;
-use crate::matrix::Matrix;
+use crate::matrix::{EightBits, WeightRows};
 
-/// Largest absolute integer of a rounded row.
-const ROW_LIMIT: f32 = 127.0;
 /// Largest absolute integer that a file may hold.
 const TYPE_LIMIT: f32 = 128.0;
 
-/// The rows of W_L as 8-bit integers.
+/// The rows of W_L in eight bits, beside the full ones.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CoarseRows {
-    values: Matrix<i8>,
-    /// The value of an integer unit, per row.
-    scales: Vec<f32>,
+    rows: EightBits,
     /// ‖w − ŵ‖, per row; the largest number if the row is not finite.
     errors: Vec<f32>,
 }
 
-/// Buffers of [`CoarseRows::upper_bounds`]; one per thread.
+/// Upper bounds of products with the rows of W_L.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds<'a> {
+    rows: &'a EightBits,
+    /// ‖w − ŵ‖, per row; none where w is ŵ.
+    errors: &'a [f32],
+}
+
+/// Buffers of [`Bounds::upper`]; one per thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CoarseScratch {
     embedding: Vec<i16>,
@@ -34,56 +37,69 @@ pub(crate) struct CoarseScratch {
 }
 
 impl CoarseRows {
-    /// Bytes: one per value, and scale and error per row.
+    /// Bytes: those of the rows, and an error per row.
     pub(crate) fn n_bytes(n_labels: usize, dim: usize) -> usize {
-        n_labels * (dim + 8)
+        EightBits::n_bytes(n_labels, dim) + 4 * n_labels
     }
 
-    /// Rounds every row.
-    pub(crate) fn new(weights: &LabelWeights) -> Self {
-        let (n_rows, dim) = (weights.n_rows(), weights.n_cols());
-        let mut values: Matrix<i8> = Matrix::zeros(n_rows, dim);
-        let coarse = values.values_mut().par_chunks_mut(dim.max(1)).enumerate();
-        let rounded = coarse.map(|(row_idx, out)| rounded(&weights.row(row_idx), out));
-        let (scales, errors) = rounded.unzip();
-        CoarseRows {
-            values,
-            scales,
-            errors,
-        }
+    /// Rounds every row; `None` if the rows have eight bits anyway.
+    pub(crate) fn new(weights: &WeightRows) -> Option<Self> {
+        let WeightRows::Full(matrix) = weights else {
+            return None;
+        };
+        let rows = EightBits::new(matrix);
+        let error = |row_idx| {
+            let row: &[f32] = matrix.row(row_idx);
+            if row.iter().any(|w| !w.is_finite()) {
+                return f32::MAX;
+            }
+            norm(
+                row.iter()
+                    .zip(rows.row(row_idx))
+                    .map(|(w, rounded)| w - rounded),
+            )
+        };
+        let errors = (0..matrix.n_rows()).into_par_iter().map(error).collect();
+        Some(CoarseRows { rows, errors })
     }
 
     /// Rows that were rounded before.
     ///
     /// # Errors
-    /// [`Error::InvalidModel`] if there is not one scale and one error of at least 0 per row.
-    pub(crate) fn from_parts(
-        values: Matrix<i8>,
-        scales: Vec<f32>,
-        errors: Vec<f32>,
-    ) -> Result<Self> {
-        let n_rows = values.n_rows();
-        let fits = |list: &[f32]| list.len() == n_rows && list.iter().all(|value| *value >= 0.0);
-        if !fits(&scales) || !fits(&errors) {
+    /// [`Error::InvalidModel`] if there is not one error of at least 0 per row.
+    pub(crate) fn from_parts(rows: EightBits, errors: Vec<f32>) -> Result<Self> {
+        let n_rows = rows.n_rows();
+        if errors.len() != n_rows || !errors.iter().all(|error| *error >= 0.0) {
             return Err(Error::InvalidModel(format!(
-                "{n_rows} coarse rows need a scale and an error of at least 0 each"
+                "{n_rows} coarse rows need an error of at least 0 each"
             )));
         }
-        Ok(CoarseRows {
-            values,
-            scales,
-            errors,
-        })
+        Ok(CoarseRows { rows, errors })
     }
 
-    /// The rows as integers, the value of their units, and ‖w − ŵ‖.
-    pub(crate) fn parts(&self) -> (&Matrix<i8>, &[f32], &[f32]) {
-        (&self.values, &self.scales, &self.errors)
+    /// The rows, and ‖w − ŵ‖.
+    pub(crate) fn parts(&self) -> (&EightBits, &[f32]) {
+        (&self.rows, &self.errors)
+    }
+
+    /// Bounds of products with the full rows.
+    pub(crate) fn bounds(&self) -> Bounds<'_> {
+        Bounds {
+            rows: &self.rows,
+            errors: &self.errors,
+        }
+    }
+}
+
+impl<'a> Bounds<'a> {
+    /// Bounds of rows that have eight bits themselves.
+    pub(crate) fn exact(rows: &'a EightBits) -> Self {
+        Bounds { rows, errors: &[] }
     }
 
     /// Upper bounds of w·φ for these rows, in whatever order the product is summed. bounds: one per row
-    pub(crate) fn upper_bounds(
-        &self,
+    pub(crate) fn upper(
+        self,
         embedding: &[f32],
         rows: &[u32],
         scratch: &mut CoarseScratch,
@@ -94,7 +110,8 @@ impl CoarseRows {
             products,
         } = scratch;
         let dim = embedding.len();
-        assert_eq!(dim, self.values.n_cols(), "an embedding of another size");
+        assert_eq!(dim, self.rows.n_cols(), "an embedding of another size");
+        let (values, scales) = self.rows.parts();
         let most = (i32::MAX as usize / 128 / dim.max(1)).min(i16::MAX as usize) as f32;
         let step = largest(embedding) / most;
         let inverse = 1.0 / step;
@@ -115,35 +132,15 @@ impl CoarseRows {
         let rounding = f32::EPSILON * (dim as f32 / 8.0 + 16.0);
         let of_scale = longest * (lost + rounding * length);
         products.resize(rows.len(), 0);
-        Kernels::detect().integer_dots(coarse, self.values.values(), rows, products);
+        Kernels::detect().integer_dots(coarse, values.values(), rows, products);
         let bound = |(&row, &product): (&u32, &i32)| {
-            let (scale, error) = (self.scales[row as usize], self.errors[row as usize]);
+            let scale = scales[row as usize];
+            let error = self.errors.get(row as usize).copied().unwrap_or(0.0);
             scale * (step * product as f32 + of_scale) + error * length
         };
         bounds.clear();
         bounds.extend(rows.iter().zip(&*products).map(bound));
     }
-}
-
-/// Writes a row as integers; returns the value of their unit, and ‖w − ŵ‖.
-fn rounded(row: &[f32], out: &mut [i8]) -> (f32, f32) {
-    let scale = largest(row) / ROW_LIMIT;
-    let inverse = 1.0 / scale;
-    if !scale.is_finite() || row.iter().any(|w| !w.is_finite()) {
-        return (0.0, f32::MAX);
-    }
-    if !inverse.is_finite() {
-        // Nothing but zeros, or numbers too small to differ from them.
-        return (0.0, norm(row.iter().copied()));
-    }
-    for (out, w) in out.iter_mut().zip(row) {
-        *out = (w * inverse).round_ties_even() as i8;
-    }
-    let differences = row.iter().zip(&*out);
-    (
-        scale,
-        norm(differences.map(|(w, &whole)| w - scale * f32::from(whole))),
-    )
 }
 
 fn largest(row: &[f32]) -> f32 {
@@ -165,21 +162,26 @@ fn norm(values: impl Iterator<Item = f32>) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::matrix::Matrix;
     use proptest::prelude::*;
 
     proptest! {
         #[test]
         fn no_product_exceeds_its_bound(
             (dim, values) in (1usize..70).prop_flat_map(|dim| (Just(dim), prop::collection::vec(-3.0f32..3.0, dim * 6))),
-            scale in prop::sample::select(vec![1e-30f32, 1e-3, 1.0, 1e6]), is_half: bool,
+            scale in prop::sample::select(vec![1e-30f32, 1e-3, 1.0, 1e6]), is_eight: bool,
         ) {
             let scaled: Vec<f32> = values[..5 * dim].iter().map(|w| w * scale).collect();
-            let full = LabelWeights::from(Matrix::from_vec(scaled, 5, dim));
-            let weights = if is_half { full.into_half() } else { full };
+            let full = WeightRows::from(Matrix::from_vec(scaled, 5, dim));
+            let weights = if is_eight { full.into_eight() } else { full };
             let embedding = &values[5 * dim..];
             let coarse = CoarseRows::new(&weights);
+            let upper = match (&weights, &coarse) {
+                (WeightRows::Eight(rows), None) => Bounds::exact(rows),
+                (_, coarse) => coarse.as_ref().expect("full rows have coarse ones").bounds(),
+            };
             let (mut scratch, mut bounds) = (CoarseScratch::default(), Vec::new());
-            coarse.upper_bounds(embedding, &[0, 1, 2, 3, 4, 2], &mut scratch, &mut bounds);
+            upper.upper(embedding, &[0, 1, 2, 3, 4, 2], &mut scratch, &mut bounds);
             for (&row, &bound) in [0usize, 1, 2, 3, 4, 2].iter().zip(&bounds) {
                 let exact = weights.dot(row, embedding);
                 prop_assert!(exact <= bound, "{exact} {bound}");
@@ -193,8 +195,8 @@ mod tests {
     fn a_row_that_is_not_finite_is_never_left_out() {
         let weights = Matrix::from_vec(vec![f32::NAN, 1.0, f32::INFINITY, 1.0, 0.0, 0.0], 3, 2);
         let mut bounds = Vec::new();
-        let coarse = CoarseRows::new(&weights.into());
-        coarse.upper_bounds(
+        let coarse = CoarseRows::new(&weights.into()).unwrap();
+        coarse.bounds().upper(
             &[1.0, -1.0],
             &[0, 1, 2],
             &mut CoarseScratch::default(),
@@ -208,10 +210,9 @@ mod tests {
 
     #[test]
     fn parts_that_do_not_fit_are_refused() {
-        let values = || Matrix::from_vec(vec![1i8, 2], 2, 1);
-        assert!(CoarseRows::from_parts(values(), vec![1.0, 1.0], vec![0.0, 0.1]).is_ok());
-        assert!(CoarseRows::from_parts(values(), vec![1.0], vec![0.0, 0.1]).is_err());
-        assert!(CoarseRows::from_parts(values(), vec![1.0, -1.0], vec![0.0, 0.1]).is_err());
-        assert!(CoarseRows::from_parts(values(), vec![1.0, 1.0], vec![0.0, f32::NAN]).is_err());
+        let rows = || EightBits::new(&Matrix::from_vec(vec![1.0, 2.0], 2, 1));
+        assert!(CoarseRows::from_parts(rows(), vec![0.0, 0.1]).is_ok());
+        assert!(CoarseRows::from_parts(rows(), vec![0.0]).is_err());
+        assert!(CoarseRows::from_parts(rows(), vec![0.0, f32::NAN]).is_err());
     }
 }

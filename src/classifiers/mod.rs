@@ -4,34 +4,42 @@
 //! written, so a step costs O(K·d), never O(L·d). This module does not choose the shortlist; see `index`.
 
 mod coarse;
-mod weights;
 
-pub(crate) use coarse::{CoarseRows, CoarseScratch};
-pub(crate) use weights::LabelWeights;
+pub(crate) use coarse::{Bounds, CoarseRows, CoarseScratch};
 
-use crate::config::LabelPrecision;
+use crate::config::Precision;
 use crate::ids::LabelRow;
+use crate::matrix::WeightRows;
 
 /// Label classifiers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LabelClassifiers {
     /// W_L, L×d.
-    pub weights: LabelWeights,
+    pub weights: WeightRows,
     /// b_L, one per label.
     pub bias: Vec<f32>,
-    /// W_L in eight bits, once it no longer changes: predictions are faster and unchanged. Code that changes W_L
-    /// must drop them.
+    /// W_L in eight bits beside W_L in full, once it no longer changes: predictions are faster and unchanged. Code
+    /// that changes W_L must drop them.
     pub coarse: Option<CoarseRows>,
 }
 
 impl LabelClassifiers {
-    /// The classifiers as they are stored after training: in this precision, with their coarse rows.
-    pub(crate) fn into_inference(mut self, precision: LabelPrecision) -> Self {
-        if precision == LabelPrecision::Half {
-            self.weights = self.weights.into_half();
+    /// The classifiers as they are stored after training: in this precision, full rows with coarse ones.
+    pub(crate) fn into_inference(mut self, precision: Precision) -> Self {
+        if precision == Precision::Eight {
+            self.weights = self.weights.into_eight();
         }
-        self.coarse = Some(CoarseRows::new(&self.weights));
+        self.coarse = CoarseRows::new(&self.weights);
         self
+    }
+
+    /// Bounds of w·φ from eight bits, if there are any.
+    pub(crate) fn bounds(&self) -> Option<Bounds<'_>> {
+        match (&self.weights, &self.coarse) {
+            (WeightRows::Eight(rows), _) => Some(Bounds::exact(rows)),
+            (_, Some(coarse)) => Some(coarse.bounds()),
+            _ => None,
+        }
     }
 
     /// Bytes of W_L and b_L while they are trained.

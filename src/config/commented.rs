@@ -7,8 +7,8 @@ use documented::DocumentedFields;
 
 use super::{
     Ablation, Config, EdgeStart, EncoderConfig, EncoderKind, EnsembleConfig, FeaturesConfig,
-    FinalScoreConfig, FinalScoreKind, HoldOutConfig, IndexConfig, IndexMode, LabelPrecision,
-    LabelStart, LabelTexts, Pooling, Positives, RankerConfig, RankerLoss, RankerNegatives,
+    FinalScoreConfig, FinalScoreKind, HoldOutConfig, IndexConfig, IndexMode, LabelStart,
+    LabelTexts, Pooling, Positives, Precision, RankerConfig, RankerLoss, RankerNegatives,
     RatesConfig, Recipe, RecipeName, Reduction, Refit, RowUpdates, SecondMoments, StageConfig,
     TrainConfig,
 };
@@ -59,7 +59,7 @@ const CHOICES: [(&str, Items); 16] = [
     ("recipe", Items::of::<RecipeName>()),
     ("encoder.kind", Items::of::<EncoderKind>()),
     ("index.mode", Items::of::<IndexMode>()),
-    ("train.label_precision", Items::of::<LabelPrecision>()),
+    ("train.precision", Items::of::<Precision>()),
     ("train.label_texts", Items::of::<LabelTexts>()),
     ("final_score.kind", Items::of::<FinalScoreKind>()),
     ("hold_out.refit", Items::of::<Refit>()),

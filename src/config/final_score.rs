@@ -56,16 +56,17 @@ pub struct HoldOutConfig {
 
 impl HoldOutConfig {
     /// Upper bound of the points held out of so many.
-    pub(crate) fn most_points(&self, n_points: usize) -> usize {
+    pub fn most_points(&self, n_points: usize) -> usize {
         self.n_points.min(n_points / 10)
     }
 }
 
 /// The part of a model that is trained again on all points, once its final score is fitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, DocumentedFields)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, DocumentedFields)]
 #[serde(rename_all = "snake_case")]
 pub enum Refit {
     /// Everything up to 20,000 points, above that the ranker.
+    #[default]
     Auto,
     /// Nothing: points that were held out count for probabilities alone.
     Nothing,

@@ -34,7 +34,7 @@ pub(crate) use plan::{Decided, paper_n_clusters};
 pub use ranker::RankerConfig;
 pub use recipe::{Ablation, Recipe, RecipeName};
 pub use stage::{
-    LabelPrecision, LabelTexts, LearningRates, PerStage, RatesConfig, StageConfig, StagePlan,
+    LabelTexts, LearningRates, PerStage, Precision, RatesConfig, StageConfig, StagePlan,
     TrainConfig,
 };
 #[cfg(not(feature = "transformer"))]

@@ -1,9 +1,9 @@
-//! Built-in configurations: the data sets of the paper, and transformers on a CPU.
+//! Built-in configurations: less and more time than the default, transformers on a CPU, the data sets of the paper.
 
 use super::Config;
 use crate::error::{Error, Result};
 
-const PRESETS: [(&str, &str); 8] = [
+const PRESETS: [(&str, &str); 10] = [
     ("amazon-3m", include_str!("../../configs/amazon-3m.toml")),
     (
         "amazon-670k",
@@ -13,6 +13,8 @@ const PRESETS: [(&str, &str); 8] = [
         "amazon-670k-released",
         include_str!("../../configs/amazon-670k-released.toml"),
     ),
+    ("best", include_str!("../../configs/best.toml")),
+    ("fast", include_str!("../../configs/fast.toml")),
     ("frozen", include_str!("../../configs/frozen.toml")),
     (
         "lf-amazontitles-131k",
@@ -51,7 +53,7 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{DataCounts, EncoderKind, IndexMode, Recipe, RecipeName, Reduction};
+    use crate::config::{DataCounts, EncoderKind, IndexMode, Recipe, RecipeName, Reduction, Refit};
 
     const LARGE: DataCounts = DataCounts {
         n_points: 1_000_000,
@@ -62,8 +64,13 @@ mod tests {
 
     #[test]
     fn every_preset_can_be_used() {
+        let of_bags = ["best", "fast"];
         for (name, _) in PRESETS {
             let plan = Config::preset(name).unwrap().resolve(LARGE).unwrap();
+            if of_bags.contains(&name) {
+                assert_eq!(plan.config().encoder.kind, EncoderKind::Bag, "{name}");
+                continue;
+            }
             assert_eq!(
                 plan.config().encoder.kind,
                 EncoderKind::Transformer,
@@ -72,6 +79,22 @@ mod tests {
             let [first, second] = plan.config().rates.by_stage();
             assert!(first.encoder.max(second.encoder) <= 1e-3, "{name}");
         }
+    }
+
+    #[test]
+    fn the_default_is_between_fast_and_best() {
+        let work = |config: Config| {
+            let plan = config.resolve(LARGE).unwrap();
+            let epochs: usize = plan.stages().iter().map(|stage| stage.epochs).sum();
+            let trained_twice = usize::from(plan.refit() == Refit::Everything);
+            epochs * plan.config().ensemble.members * (1 + trained_twice)
+        };
+        let [fast, best] = ["fast", "best"].map(|name| work(Config::preset(name).unwrap()));
+        let default = work(Config::default());
+        assert!(
+            2 * fast <= default && 4 * default <= best,
+            "{fast} {default} {best}"
+        );
     }
 
     /// A row of the paper's table of hyperparameters; β is 150, κ 1000, λ 0.05, K 2000 and b 20 in all of them.

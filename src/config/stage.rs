@@ -113,8 +113,8 @@ pub struct TrainConfig {
     /// Whether the model also keeps encoder, clusters and classifiers of stage 1, to be evaluated and for reports;
     /// answers do not change.
     pub keep_stage1: bool,
-    /// How W_L is stored.
-    pub label_precision: LabelPrecision,
+    /// How the weights of words and labels are kept after training.
+    pub precision: Precision,
     /// Whether labels are also learned from their names, and from what else is known about them; unset: the recipe's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_texts: Option<LabelTexts>,
@@ -132,15 +132,15 @@ pub enum LabelTexts {
     Off,
 }
 
-/// Bits per weight of W_L in a model.
+/// Bits per weight in a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, DocumentedFields)]
 #[serde(rename_all = "snake_case")]
-pub enum LabelPrecision {
-    /// 32 bits.
+pub enum Precision {
+    /// 8 bits: small models, rankings that differ in one answer of a thousand.
     #[default]
+    Eight,
+    /// 32 bits.
     Full,
-    /// 16 bits: smaller models, scores that differ in the fourth digit.
-    Half,
 }
 
 impl Default for TrainConfig {
@@ -150,7 +150,7 @@ impl Default for TrainConfig {
             batch_size: PerStage::Both(256),
             lambda: PerStage::Both(0.05),
             keep_stage1: false,
-            label_precision: LabelPrecision::Full,
+            precision: Precision::Eight,
             label_texts: None,
         }
     }

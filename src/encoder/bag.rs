@@ -6,14 +6,15 @@
 
 use rayon::prelude::*;
 
-use crate::config::EncoderConfig;
+use crate::config::{EncoderConfig, Precision};
 use crate::encoder::{
-    Encoder, EncoderSizes, Gradient, NamedTensor, Parameter, StepSeed, TakeTensor, TrainableEncoder,
+    Encoder, EncoderSizes, Gradient, NamedTensor, Parameter, StepSeed, TakeTensor, TensorValues,
+    TrainableEncoder,
 };
 use crate::error::Result;
 use crate::features::Points;
 use crate::kernels::Kernels;
-use crate::matrix::{Groups, Matrix};
+use crate::matrix::{Groups, Matrix, WeightRows};
 use crate::random::Random;
 
 /// Points per shard.
@@ -30,7 +31,7 @@ const EMBEDDING_RATE: f32 = 6.0;
 #[derive(Clone, Debug)]
 pub(crate) struct BagEncoder {
     /// E, V×d.
-    embeddings: Matrix,
+    embeddings: WeightRows,
     /// b, d.
     bias: Vec<f32>,
     pass: BagPass,
@@ -83,7 +84,7 @@ impl BagEncoder {
             ..BagPass::default()
         };
         BagEncoder {
-            embeddings,
+            embeddings: embeddings.into(),
             bias: vec![0.0; dim],
             pass,
         }
@@ -100,7 +101,7 @@ impl BagEncoder {
     ) -> Result<Self> {
         let dim = config.dim;
         let embeddings = take("encoder.embeddings", n_words, dim)?;
-        let bias = take("encoder.bias", 1, dim)?.values().to_vec();
+        let bias = take("encoder.bias", 1, dim)?.row(0).to_vec();
         Ok(BagEncoder {
             embeddings,
             bias,
@@ -113,7 +114,7 @@ impl BagEncoder {
 
     /// φ of one point. words and values: the point's row
     fn embed(&self, words: &[u32], values: &[f32], out: &mut [f32]) {
-        Kernels::detect().sum_rows(values, self.embeddings.values(), words, out);
+        self.embeddings.sum(values, words, out);
         for (out, bias) in out.iter_mut().zip(&self.bias) {
             *out += bias;
         }
@@ -192,11 +193,21 @@ impl TrainableEncoder for BagEncoder {
             shape: (n_rows, dim),
             values,
         };
-        let n_words = self.embeddings.n_rows();
+        let embeddings = match &self.embeddings {
+            WeightRows::Full(matrix) => TensorValues::Full(matrix.values()),
+            WeightRows::Eight(rows) => TensorValues::Eight(rows),
+        };
         vec![
-            tensor("encoder.embeddings", n_words, self.embeddings.values()),
-            tensor("encoder.bias", 1, &self.bias),
+            tensor("encoder.embeddings", self.embeddings.n_rows(), embeddings),
+            tensor("encoder.bias", 1, TensorValues::Full(&self.bias)),
         ]
+    }
+
+    fn narrow(&mut self, precision: Precision) {
+        if precision == Precision::Eight {
+            let embeddings = std::mem::replace(&mut self.embeddings, Matrix::default().into());
+            self.embeddings = embeddings.into_eight();
+        }
     }
 
     fn as_encoder(&self) -> &dyn Encoder {

@@ -18,9 +18,10 @@ pub(crate) use transformer::TransformerEncoder;
 #[cfg(feature = "transformer")]
 pub(crate) use transformer::{Architecture, Shape};
 
+use crate::config::Precision;
 use crate::error::Result;
 use crate::features::Points;
-use crate::matrix::Matrix;
+use crate::matrix::{EightBits, Matrix, WeightRows};
 
 /// Maps points to embeddings.
 pub(crate) trait Encoder: Send + Sync {
@@ -57,6 +58,9 @@ pub(crate) trait TrainableEncoder: Encoder {
     /// [`TrainableEncoder::parameters`].
     fn tensors(&self) -> Vec<NamedTensor<'_>>;
 
+    /// Keeps the weights of words in this precision, once they no longer change.
+    fn narrow(&mut self, _precision: Precision) {}
+
     /// This encoder as one that only predicts.
     fn as_encoder(&self) -> &dyn Encoder;
 }
@@ -69,11 +73,31 @@ pub(crate) struct NamedTensor<'a> {
     /// Its shape; row-major.
     pub shape: (usize, usize),
     /// Its values.
-    pub values: &'a [f32],
+    pub values: TensorValues<'a>,
+}
+
+/// The values of a [`NamedTensor`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum TensorValues<'a> {
+    /// 32 bits each.
+    Full(&'a [f32]),
+    /// 8 bits each.
+    Eight(&'a EightBits),
+}
+
+#[cfg(all(test, feature = "transformer"))]
+impl TensorValues<'_> {
+    /// The values in 32 bits.
+    pub(crate) fn to_vec(self) -> Vec<f32> {
+        match self {
+            TensorValues::Full(values) => values.to_vec(),
+            TensorValues::Eight(rows) => rows.widened().values().to_vec(),
+        }
+    }
 }
 
 /// Returns a tensor by its name, number of rows and number of columns.
-pub(crate) type TakeTensor<'a> = dyn FnMut(&str, usize, usize) -> Result<Matrix> + 'a;
+pub(crate) type TakeTensor<'a> = dyn FnMut(&str, usize, usize) -> Result<WeightRows> + 'a;
 
 /// Seeds the random choices of one step.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,6 @@
 //! The work of a query: rows of W_L scored and bytes of parameters read.
 
 use crate::candidates::{Knowledge, ScoreKind, Search, Walk, WalkScratch};
-use crate::classifiers::LabelWeights;
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::features::PointSet;
@@ -55,10 +54,7 @@ pub fn query_work(predictor: &Predictor, points: &PointSet, k: usize) -> Result<
     };
     let mut scratch = WalkScratch::new(model);
     let dim = plan.config().encoder.dim;
-    let bytes_per_weight = match model.classifiers.weights {
-        LabelWeights::Full(_) => 4,
-        LabelWeights::Half(_) => 2,
-    };
+    let bytes_per_weight = model.classifiers.weights.n_value_bytes();
     let n_clusters = model.clusters.n_clusters();
     let stride = features.n_rows().div_ceil(MAX_QUERIES).max(1);
     let (mut n_rows, mut n_bytes, mut n_queries) = (0, 0, 0);
@@ -74,7 +70,7 @@ pub fn query_work(predictor: &Predictor, points: &PointSet, k: usize) -> Result<
             let clusters = searched.clusters.iter();
             let n_edges: usize = clusters.map(|c| edges.range(c.cluster).len()).sum();
             // One byte per value, and scale, error and bias.
-            let coarse = match model.classifiers.coarse {
+            let coarse = match model.classifiers.bounds() {
                 Some(_) => searched.n_shortlisted * (dim + 12),
                 None => 0,
             };

@@ -1,10 +1,8 @@
-//! Products with rows of fewer bits: 8-bit integers and 16-bit floats.
+//! Products with rows of 8-bit integers.
 
 use std::arch::x86_64::*;
 
-use half::f16;
-
-use super::avx2::{sum_lanes, tail_mask};
+use super::avx2::sum_lanes;
 use super::prefetch;
 
 /// 8-bit values widened at once.
@@ -55,33 +53,45 @@ fn dot(x: &[i16], row: &[i8]) -> i32 {
             .sum::<i32>()
 }
 
-#[target_feature(enable = "avx2,fma,f16c")]
-pub(super) unsafe fn dot_half(a: &[f16], b: &[f32]) -> f32 {
+/// Eight integers as floats.
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn widen(values: &[i8; 8]) -> __m256 {
+    // SAFETY: eight bytes are read, and there are eight.
+    let bytes = unsafe { _mm_loadl_epi64(values.as_ptr().cast()) };
+    _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes))
+}
+
+#[target_feature(enable = "avx2,fma")]
+pub(super) unsafe fn dot_eight(a: &[i8], b: &[f32]) -> f32 {
     let (a_blocks, a_rest) = a.as_chunks::<8>();
     let (b_blocks, b_rest) = b.as_chunks::<8>();
     let mut sums = [_mm256_setzero_ps(); 4];
     for (block, (a, b)) in a_blocks.iter().zip(b_blocks).enumerate() {
-        // SAFETY: both blocks have eight values.
-        let (a, b) = unsafe {
-            (
-                _mm_loadu_si128(a.as_ptr().cast()),
-                _mm256_loadu_ps(b.as_ptr()),
-            )
-        };
-        sums[block % 4] = _mm256_fmadd_ps(_mm256_cvtph_ps(a), b, sums[block % 4]);
+        // SAFETY: the block has eight values.
+        let b = unsafe { _mm256_loadu_ps(b.as_ptr()) };
+        sums[block % 4] = _mm256_fmadd_ps(widen(a), b, sums[block % 4]);
     }
-    let mut last = [f16::ZERO; 8];
-    last[..a_rest.len()].copy_from_slice(a_rest);
-    // SAFETY: `last` has eight values; the mask keeps the other access inside the rest.
-    let (a, b) = unsafe {
-        (
-            _mm_loadu_si128(last.as_ptr().cast()),
-            _mm256_maskload_ps(b_rest.as_ptr(), tail_mask(b_rest.len())),
-        )
-    };
-    sums[0] = _mm256_fmadd_ps(_mm256_cvtph_ps(a), b, sums[0]);
+    let rest = a_rest.iter().zip(b_rest);
     sum_lanes(_mm256_add_ps(
         _mm256_add_ps(sums[0], sums[1]),
         _mm256_add_ps(sums[2], sums[3]),
-    ))
+    )) + rest.map(|(&a, b)| f32::from(a) * b).sum::<f32>()
+}
+
+#[target_feature(enable = "avx2,fma")]
+pub(super) unsafe fn axpy_eight(alpha: f32, x: &[i8], y: &mut [f32]) {
+    let (x_blocks, x_rest) = x.as_chunks::<8>();
+    let (y_blocks, y_rest) = y.as_chunks_mut::<8>();
+    let factor = _mm256_set1_ps(alpha);
+    for (x, y) in x_blocks.iter().zip(y_blocks) {
+        // SAFETY: the block has eight values.
+        unsafe {
+            let sum = _mm256_fmadd_ps(factor, widen(x), _mm256_loadu_ps(y.as_ptr()));
+            _mm256_storeu_ps(y.as_mut_ptr(), sum);
+        }
+    }
+    for (&x, y) in x_rest.iter().zip(y_rest) {
+        *y = alpha.mul_add(f32::from(x), *y);
+    }
 }

@@ -26,8 +26,6 @@ mod scalar_rows;
 
 use std::ops::Range;
 
-use half::f16;
-
 pub(crate) use lanes::{LANES, Lanes};
 #[cfg(feature = "transformer")]
 pub(crate) use rows::{NormScale, Normed};
@@ -35,7 +33,7 @@ pub(crate) use rows::{NormScale, Normed};
 /// Labels processed together: each load of a row then serves four products.
 pub(crate) const TILE: usize = 4;
 
-/// Proof that the machine has AVX2, FMA and F16C.
+/// Proof that the machine has AVX2 and FMA.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx2(());
 
@@ -43,10 +41,7 @@ impl Avx2 {
     /// `Some` where the instructions are available.
     pub(crate) fn new() -> Option<Avx2> {
         #[cfg(target_arch = "x86_64")]
-        if std::is_x86_feature_detected!("avx2")
-            && std::is_x86_feature_detected!("fma")
-            && std::is_x86_feature_detected!("f16c")
-        {
+        if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
             return Some(Avx2(()));
         }
         None
@@ -125,15 +120,27 @@ impl Kernels {
         }
     }
 
-    /// Σ a·b, where `a` has 16 bits per value.
+    /// Σ a·b, where `a` has 8 bits per value.
     #[inline]
-    pub(crate) fn dot_half(self, a: &[f16], b: &[f32]) -> f32 {
+    pub(crate) fn dot_eight(self, a: &[i8], b: &[f32]) -> f32 {
         assert_eq!(a.len(), b.len());
         match self {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: `Avx2` proves the instructions exist; lengths are equal.
-            Kernels::Avx2(_) => unsafe { avx2_narrow::dot_half(a, b) },
-            _ => scalar::dot_half(a, b),
+            Kernels::Avx2(_) => unsafe { avx2_narrow::dot_eight(a, b) },
+            _ => scalar::dot_eight(a, b),
+        }
+    }
+
+    /// y += alpha·x, where `x` has 8 bits per value.
+    #[inline]
+    pub(crate) fn axpy_eight(self, alpha: f32, x: &[i8], y: &mut [f32]) {
+        assert_eq!(x.len(), y.len());
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `Avx2` proves the instructions exist; lengths are equal.
+            Kernels::Avx2(_) => unsafe { avx2_narrow::axpy_eight(alpha, x, y) },
+            _ => scalar::axpy_eight(alpha, x, y),
         }
     }
 

@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use half::f16;
-
 use super::{AdamWStep, TILE};
 
 pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
@@ -16,14 +14,20 @@ pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
     lanes.iter().sum()
 }
 
-pub(super) fn dot_half(a: &[f16], b: &[f32]) -> f32 {
+pub(super) fn dot_eight(a: &[i8], b: &[f32]) -> f32 {
     let mut lanes = [0f32; 8];
     for (a, b) in a.chunks(8).zip(b.chunks(8)) {
         for (lane, (a, b)) in lanes.iter_mut().zip(a.iter().zip(b)) {
-            *lane += a.to_f32() * b;
+            *lane += f32::from(*a) * b;
         }
     }
     lanes.iter().sum()
+}
+
+pub(super) fn axpy_eight(alpha: f32, x: &[i8], y: &mut [f32]) {
+    for (y, &x) in y.iter_mut().zip(x) {
+        *y += alpha * f32::from(x);
+    }
 }
 
 pub(super) fn axpy(alpha: f32, x: &[f32], y: &mut [f32]) {

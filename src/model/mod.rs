@@ -123,7 +123,7 @@ impl Model {
         *n_rows_scored = 0;
         let mut n_nan = 0;
         let mut rest = queue.as_mut_slice();
-        let mut block_size = match self.classifiers.coarse {
+        let mut block_size = match self.classifiers.bounds() {
             Some(_) => k.saturating_add(FIRST_BLOCK),
             None => k.max(FIRST_BLIND_BLOCK),
         };
@@ -180,14 +180,14 @@ impl Model {
             ..
         } = scratch;
         let paths = &searcher.paths;
-        let Some(coarse) = &self.classifiers.coarse else {
+        let Some(upper) = self.classifiers.bounds() else {
             bounds.clear();
             bounds.extend(paths.iter().map(|path| path.score));
             return;
         };
         rows.clear();
         rows.extend(paths.iter().map(|path| path.row.0));
-        coarse.upper_bounds(embedding, rows, buffers, bounds);
+        upper.upper(embedding, rows, buffers, bounds);
         for (bound, &row) in bounds.iter_mut().zip(&*rows) {
             *bound = -(*bound + self.classifiers.bias[row as usize]);
         }
@@ -217,7 +217,7 @@ fn score_of(key: u64) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::LabelPrecision;
+    use crate::config::Precision;
     use crate::ids::{LabelId, LabelRow};
     use crate::index::Edges;
     use crate::matrix::Matrix;
@@ -262,7 +262,7 @@ mod tests {
         ) {
             let mut model = random_model(seed, n_labels, 5);
             if is_coarse {
-                let precision = if seed % 2 == 0 { LabelPrecision::Full } else { LabelPrecision::Half };
+                let precision = if seed % 2 == 0 { Precision::Full } else { Precision::Eight };
                 model.classifiers = model.classifiers.into_inference(precision);
             }
             let mut random = Random::new(seed, "embedding", 0);

@@ -37,9 +37,11 @@ impl<S: Store> Run<'_, S> {
         let started = self.start(run)?;
         let trained = self.train_stages(run, plan)?;
         let history = started.into_iter().chain(trained.history).collect();
-        let precision = plan.config().train.label_precision;
+        let precision = plan.config().train.precision;
+        let mut encoder = trained.encoder;
+        encoder.narrow(precision);
         let member = Member {
-            encoder: trained.encoder,
+            encoder,
             model: Model {
                 classifiers: trained.model.classifiers.into_inference(precision),
                 ..trained.model

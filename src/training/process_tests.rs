@@ -156,7 +156,7 @@ fn so_do_other_settings() {
             "ablation.update_every=3",
             "ablation.reduction=mean",
             "ablation.second_moments=coordinate",
-            "train.label_precision=half",
+            "train.precision=full",
             "ablation.warmup_epochs=1",
         ],
         &[2, 4],

@@ -10,10 +10,16 @@ use crate::matrix::CsrMatrix;
 use crate::train::points_per_epoch;
 
 /// How much a training has to do.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Workload {
     /// Points that an epoch visits if all of them train: texts, and some of the label texts.
     pub points_per_epoch: usize,
+    /// Words of a text, on average.
+    pub words_per_point: f64,
+    /// Words and pairs of words of a text that the ranker reads, on average.
+    pub terms_per_point: f64,
+    /// Labels of a text, on average.
+    pub labels_per_point: f64,
     /// The part of each member that is trained again on all points, if some are held out at first, which is assumed of
     /// data that has enough of them.
     pub refit: Refit,
@@ -34,8 +40,14 @@ impl PreparedTraining<'_> {
         let hold_out = &self.plan.config().hold_out;
         let is_calibrated = self.plan.recipe().final_score.is_fitted()
             && hold_out.min_points.max(1) <= hold_out.most_points(n_points);
+        let per_point = |n: usize| n as f64 / self.data.n_points().max(1) as f64;
+        let words_per_point = per_point(self.points.features.nnz());
+        let n_pairs = self.points.pairs.as_ref().map_or(0, CsrMatrix::nnz);
         Workload {
             points_per_epoch: points_per_epoch(n_points, n_label_texts),
+            words_per_point,
+            terms_per_point: words_per_point + per_point(n_pairs),
+            labels_per_point: per_point(self.data.labels().nnz()),
             refit: if is_calibrated {
                 self.plan.refit()
             } else {

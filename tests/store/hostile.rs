@@ -72,6 +72,15 @@ fn check_replaced(stem: &str, change: impl FnOnce(&mut Vec<u8>), expected: &str)
         "tree-0" => &[TREE],
         _ => &[],
     };
+    check_replaced_with(settings, stem, change, expected);
+}
+
+fn check_replaced_with(
+    settings: &[&str],
+    stem: &str,
+    change: impl FnOnce(&mut Vec<u8>),
+    expected: &str,
+) {
     let directory = saved_model_with(settings);
     let name = file(directory.path(), stem);
     let mut bytes = fs::read(directory.path().join(name)).unwrap();
@@ -436,9 +445,28 @@ fn coarse_rows_that_are_not_those_of_the_weights_are_refused() {
     let other = "coarse rows are not those of its weights";
     check_replaced("classifiers-0", set("classifiers.coarse", &[0x80]), other);
     let negative = set("classifiers.coarse_scale", &[0, 0, 0x80, 0xbf]);
-    check_replaced("classifiers-0", negative, "an error of at least 0 each");
+    check_replaced("classifiers-0", negative, "a scale of at least 0 each");
     let endless = set("classifiers.coarse_error", &[0, 0, 0x80, 0x7f]);
     check_replaced("classifiers-0", endless, "value 0 is inf");
+}
+
+#[test]
+fn scales_of_eight_bits_that_are_none_are_refused() {
+    for (stem, name) in [
+        ("classifiers-0", "classifiers.weight_scale"),
+        ("encoder-0", "encoder.embeddings_scale"),
+    ] {
+        for (scale, expected) in [
+            (-1.0f32, "a scale of at least 0 each"),
+            (f32::NAN, "value 0 is NaN"),
+        ] {
+            let set = |bytes: &mut Vec<u8>| {
+                let at = tensor_start(bytes, name);
+                bytes[at..at + 4].copy_from_slice(&scale.to_le_bytes());
+            };
+            check_replaced_with(&["train.precision=eight"], stem, set, expected);
+        }
+    }
 }
 
 #[test]

@@ -73,6 +73,7 @@ fn config() -> Config {
         shortlist_size = 12
         [train]
         batch_size = 16
+        precision = 'full'
         [stage1]
         epochs = 2
         [stage2]

@@ -43,10 +43,10 @@ fn a_model_in_memory_answers_as_before_whatever_happens_to_its_files() {
 }
 
 #[test]
-fn classifiers_in_sixteen_bits_take_less_and_answer_as_they_did_in_memory() {
+fn weights_in_eight_bits_take_less_and_answer_as_they_did_in_memory() {
     let data = dataset(120);
-    let sizes = ["full", "half"].map(|precision| {
-        let assignment = format!("train.label_precision={precision}");
+    let sizes = ["full", "eight"].map(|precision| {
+        let assignment = format!("train.precision={precision}");
         let config = config().with_value(&assignment).unwrap();
         let predictor = Trainer::new(config).train(&data).unwrap();
         let directory = temporary();
@@ -57,11 +57,14 @@ fn classifiers_in_sixteen_bits_take_less_and_answer_as_they_did_in_memory() {
             predictor.predict_batch(&data, 10).unwrap()
         );
         let described = describe(directory.path()).unwrap();
-        let mut files = described.files.into_iter();
-        let file = files.find(|(name, _)| name.starts_with("classifiers-0"));
-        file.unwrap().1.bytes
+        ["classifiers-0", "encoder-0"].map(|part| {
+            let mut files = described.files.iter();
+            let file = files.find(|(name, _)| name.starts_with(part));
+            file.unwrap().1.bytes
+        })
     });
-    assert!(sizes[1] < sizes[0], "{sizes:?}");
+    let [full, eight] = sizes;
+    assert!(eight[0] < full[0] && eight[1] < full[1], "{sizes:?}");
 }
 
 #[test]

@@ -348,7 +348,7 @@ fn random_projection(dim: usize, hidden: usize, seed: u64) -> Linear {
                 *value = scale * random.normal();
             }
         }
-        Ok(matrix)
+        Ok(matrix.into())
     };
     Linear::take(&["projection".into()], dim, hidden, &mut take)
         .expect("these tensors have any shape")

@@ -50,7 +50,7 @@ pub(super) fn read_weights(files: &Pretrained, shape: &Shape) -> Result<Weights>
             ))
         })?;
         match values.iter().position(|value| !value.is_finite()) {
-            None => Ok(Matrix::from_vec(values, n_rows, n_cols)),
+            None => Ok(Matrix::from_vec(values, n_rows, n_cols).into()),
             Some(at) => Err(bad(format!("tensor {name}: value {at} is {}", values[at]))),
         }
     };

@@ -15,10 +15,8 @@ pub(super) struct Reference {
 
 impl Reference {
     pub(super) fn new(shape: &Shape, tensors: Vec<NamedTensor<'_>>) -> Self {
-        let values = |values: &[f32]| values.iter().map(|&value| f64::from(value)).collect();
-        let tensors = tensors
-            .iter()
-            .map(|t| (t.name.to_owned(), values(t.values)));
+        let values = |t: &NamedTensor<'_>| t.values.to_vec().into_iter().map(f64::from).collect();
+        let tensors = tensors.iter().map(|t| (t.name.to_owned(), values(t)));
         Reference {
             shape: shape.clone(),
             tensors: tensors.collect(),

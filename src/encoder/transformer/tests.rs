@@ -324,7 +324,7 @@ fn an_encoder_is_restored_from_its_tensors() {
     let mut take = |name: &str, n_rows: usize, n_cols: usize| {
         let tensor = tensors.iter().find(|tensor| tensor.name == name).unwrap();
         assert_eq!(tensor.shape, (n_rows, n_cols), "{name}");
-        Ok(Matrix::from_vec(tensor.values.to_vec(), n_rows, n_cols))
+        Ok(Matrix::from_vec(tensor.values.to_vec(), n_rows, n_cols).into())
     };
     let again = TransformerEncoder::from_tensors(json, &config, &mut take).unwrap();
     let tokens = texts(5);

@@ -1,7 +1,7 @@
 //! The weights of a transformer, each with its gradient and the names it has in files.
 
 use super::shape::{Architecture, LayerPart, Shape};
-use crate::encoder::{Gradient, NamedTensor, Parameter, TakeTensor};
+use crate::encoder::{Gradient, NamedTensor, Parameter, TakeTensor, TensorValues};
 use crate::error::Result;
 use crate::kernels::NormScale;
 use crate::matrix::{Matrix, Output, View, product};
@@ -97,7 +97,7 @@ impl Weights {
                 }
             };
             let values = (0..n_rows * n_cols).map(|_| value()).collect();
-            Ok(Matrix::from_vec(values, n_rows, n_cols))
+            Ok(Matrix::from_vec(values, n_rows, n_cols).into())
         };
         Weights::new(shape, &mut take).expect("random tensors have any shape")
     }
@@ -239,11 +239,12 @@ impl Weight {
         take: &mut TakeTensor<'_>,
     ) -> Result<Self> {
         let rows_per_tensor = n_rows / names.len();
-        let mut values = take(&names[0], rows_per_tensor, n_cols)?;
+        let mut take = |name: &str| Ok(take(name, rows_per_tensor, n_cols)?.into_full());
+        let mut values: Matrix = take(&names[0])?;
         if names.len() > 1 {
             let mut joined = values.values().to_vec();
             for name in &names[1..] {
-                joined.extend_from_slice(take(name, rows_per_tensor, n_cols)?.values());
+                joined.extend_from_slice(take(name)?.values());
             }
             values = Matrix::from_vec(joined, n_rows, n_cols);
         }
@@ -275,7 +276,7 @@ impl Weight {
             .map(move |(name, values)| NamedTensor {
                 name,
                 shape,
-                values,
+                values: TensorValues::Full(values),
             })
     }
 

@@ -12,9 +12,14 @@ pub(super) const CHECKS: &[Check] = &[
         expect: expect_dot,
     },
     Check {
-        name: "dot_half",
-        run: run_dot_half,
-        expect: expect_dot_half,
+        name: "dot_eight",
+        run: run_dot_eight,
+        expect: expect_dot_eight,
+    },
+    Check {
+        name: "axpy_eight",
+        run: run_axpy_eight,
+        expect: expect_axpy_eight,
     },
     Check {
         name: "axpy",
@@ -78,13 +83,13 @@ fn expect_dot(inputs: &KernelInputs) -> Vec<Expected> {
     vec![dot(&inputs.row("a"), &inputs.row("b"))]
 }
 
-fn run_dot_half(kernels: Kernels, inputs: &KernelInputs) -> Vec<f32> {
-    let a = Unaligned::new(&inputs.half_row(), inputs.offset, half::f16::ONE);
-    vec![kernels.dot_half(a.get(), &inputs.row("b"))]
+fn run_dot_eight(kernels: Kernels, inputs: &KernelInputs) -> Vec<f32> {
+    let a = Unaligned::new(&inputs.eight_row(), inputs.offset, 7);
+    vec![kernels.dot_eight(a.get(), &inputs.row("b"))]
 }
 
-fn expect_dot_half(inputs: &KernelInputs) -> Vec<Expected> {
-    let a: Vec<f32> = inputs.half_row().iter().map(|x| x.to_f32()).collect();
+fn expect_dot_eight(inputs: &KernelInputs) -> Vec<Expected> {
+    let a: Vec<f32> = inputs.eight_row().into_iter().map(f32::from).collect();
     vec![dot(&a, &inputs.row("b"))]
 }
 
@@ -96,9 +101,24 @@ fn run_axpy(kernels: Kernels, inputs: &KernelInputs) -> Vec<f32> {
     y.finish()
 }
 
+fn run_axpy_eight(kernels: Kernels, inputs: &KernelInputs) -> Vec<f32> {
+    let x = Unaligned::new(&inputs.eight_row(), inputs.offset, 7);
+    let mut y = unaligned(inputs, &inputs.row("y"));
+    kernels.axpy_eight(ALPHA, x.get(), y.get_mut());
+    y.finish()
+}
+
 fn expect_axpy(inputs: &KernelInputs) -> Vec<Expected> {
-    let (x, y) = (inputs.row("x"), inputs.row("y"));
-    (x.iter().zip(&y))
+    expect_sum(&inputs.row("x"), &inputs.row("y"))
+}
+
+fn expect_axpy_eight(inputs: &KernelInputs) -> Vec<Expected> {
+    let x: Vec<f32> = inputs.eight_row().into_iter().map(f32::from).collect();
+    expect_sum(&x, &inputs.row("y"))
+}
+
+fn expect_sum(x: &[f32], y: &[f32]) -> Vec<Expected> {
+    (x.iter().zip(y))
         .map(|(&x, &y)| sum([f64::from(y), f64::from(ALPHA) * f64::from(x)]))
         .collect()
 }

@@ -1,7 +1,5 @@
 //! KernelInputs for kernels: values of all magnitudes in slices of any length and alignment.
 
-use half::f16;
-
 use super::super::TILE;
 use crate::random::Random;
 
@@ -107,16 +105,9 @@ impl KernelInputs {
         (0..n_rows).map(|_| random.below(N_ROWS) as u32).collect()
     }
 
-    /// A row in half precision, denormals included.
-    pub(super) fn half_row(&self) -> Vec<f16> {
-        let to_half = |x: f32| {
-            if x != 0.0 && x.abs() < f32::MIN_POSITIVE {
-                f16::from_bits(x.to_bits() as u16 & 0x83FF)
-            } else {
-                f16::from_f32(x.clamp(-60_000.0, 60_000.0))
-            }
-        };
-        self.row("half").into_iter().map(to_half).collect()
+    /// A row of integers of eight bits.
+    pub(super) fn eight_row(&self) -> Vec<i8> {
+        self.integers("eight", self.len, |bits| bits as i8)
     }
 
     /// Integers from their whole range.

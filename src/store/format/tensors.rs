@@ -8,13 +8,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use half::f16;
 use memmap2::Mmap;
 use safetensors::tensor::{Dtype, Metadata, SafeTensors};
 
-use crate::classifiers::LabelWeights;
 use crate::error::{Error, Result, shortened};
-use crate::matrix::Matrix;
+use crate::matrix::{EightBits, Matrix, WeightRows};
 
 #[cfg(target_endian = "big")]
 compile_error!("model files are little-endian and read in place");
@@ -31,7 +29,6 @@ pub(crate) enum Values<'a> {
     F64(&'a [f64]),
     F32(&'a [f32]),
     U32(&'a [u32]),
-    F16(&'a [f16]),
     U8(&'a [u8]),
     I8(&'a [i8]),
 }
@@ -93,6 +90,20 @@ impl<'a> Tensor<'a> {
         }
     }
 
+    /// Rows of eight bits: the integers, and the scales as `name_scale`.
+    pub(crate) fn eight(name: &str, rows: &'a EightBits) -> [Self; 2] {
+        let (values, scales) = rows.parts();
+        let whole = Tensor {
+            name: name.into(),
+            shape: vec![rows.n_rows(), rows.n_cols()],
+            values: Values::I8(values.values()),
+        };
+        [
+            whole,
+            Tensor::list(&format!("{name}_scale"), Values::F32(scales)),
+        ]
+    }
+
     /// A list.
     pub(crate) fn list(name: &str, values: Values<'a>) -> Self {
         Tensor {
@@ -110,7 +121,6 @@ impl<'a> Values<'a> {
             Values::F64(values) => values.len(),
             Values::F32(values) => values.len(),
             Values::U32(values) => values.len(),
-            Values::F16(values) => values.len(),
             Values::U8(values) => values.len(),
             Values::I8(values) => values.len(),
         }
@@ -122,7 +132,6 @@ impl<'a> Values<'a> {
             Values::F64(values) => bytemuck::cast_slice(values),
             Values::F32(values) => bytemuck::cast_slice(values),
             Values::U32(values) => bytemuck::cast_slice(values),
-            Values::F16(values) => bytemuck::cast_slice(values),
             Values::U8(values) => values,
             Values::I8(values) => bytemuck::cast_slice(values),
         }
@@ -134,7 +143,6 @@ impl<'a> Values<'a> {
             Values::F64(_) => ("F64", 8),
             Values::F32(_) => ("F32", 4),
             Values::U32(_) => ("U32", 4),
-            Values::F16(_) => ("F16", 2),
             Values::U8(_) => ("U8", 1),
             Values::I8(_) => ("I8", 1),
         }
@@ -257,41 +265,29 @@ impl TensorFile {
         Ok(matrix)
     }
 
-    /// W_L, in place, in 32 bits or in 16.
+    /// Rows of weights, in place, in 32 bits or in eight.
     ///
     /// # Errors
     /// As [`TensorFile::matrix`].
-    pub(crate) fn label_weights(
-        &mut self,
-        name: &str,
-        shape: (usize, usize),
-    ) -> Result<LabelWeights> {
-        let info = self.metadata.info(name);
-        if info.is_none_or(|info| info.dtype != Dtype::F16) {
-            return self.matrix(name, shape).map(LabelWeights::Full);
+    pub(crate) fn weight_rows(&mut self, name: &str, shape: (usize, usize)) -> Result<WeightRows> {
+        match self.metadata.info(name).map(|info| info.dtype) {
+            Some(Dtype::I8) => self.eight_bits(name, shape).map(WeightRows::Eight),
+            _ => self.matrix(name, shape).map(WeightRows::Full),
         }
-        let bytes = self.bytes(name, Dtype::F16, &[shape.0, shape.1])?;
-        let matrix: Matrix<f16> =
-            Matrix::from_map(Arc::clone(&self.map), bytes.start, shape.0, shape.1)
-                .map_err(|error| self.bad(name, &error.to_string()))?;
-        let mut values = matrix.values().iter();
-        if self.scan == Scan::Everything
-            && let Some(position) = values.position(|w| !w.is_finite())
-        {
-            let problem = format!("value {position} is {}", matrix.values()[position]);
-            return Err(self.bad(name, &problem));
-        }
-        Ok(LabelWeights::Half(matrix))
     }
 
-    /// A matrix of whole numbers of eight bits, in place.
+    /// Rows of eight bits, in place.
     ///
     /// # Errors
     /// As [`TensorFile::matrix`].
-    pub(crate) fn whole_matrix(&mut self, name: &str, shape: (usize, usize)) -> Result<Matrix<i8>> {
+    pub(crate) fn eight_bits(&mut self, name: &str, shape: (usize, usize)) -> Result<EightBits> {
         let bytes = self.bytes(name, Dtype::I8, &[shape.0, shape.1])?;
-        Matrix::from_map(Arc::clone(&self.map), bytes.start, shape.0, shape.1)
-            .map_err(|error| self.bad(name, &error.to_string()))
+        let values = Matrix::from_map(Arc::clone(&self.map), bytes.start, shape.0, shape.1)
+            .map_err(|error| self.bad(name, &error.to_string()))?;
+        let scales = format!("{name}_scale");
+        let of_rows = self.floats(&scales, shape.0)?;
+        EightBits::from_parts(values, of_rows)
+            .map_err(|error| self.bad(&scales, &error.to_string()))
     }
 
     /// A matrix of 32-bit numbers, in place.

@@ -130,7 +130,7 @@ impl MemberLoader<'_> {
         let config = self.plan.config();
         let n_words = self.plan.counts().n_features;
         let mut file = self.files.tensors(name)?;
-        let mut take = |name: &str, n_rows, n_cols| file.matrix(name, (n_rows, n_cols));
+        let mut take = |name: &str, n_rows, n_cols| file.weight_rows(name, (n_rows, n_cols));
         let encoder: Box<dyn TrainableEncoder> = match (config.encoder.kind, self.architecture) {
             (EncoderKind::Bag, _) => Box::new(BagEncoder::from_tensors(
                 n_words,
@@ -223,17 +223,17 @@ impl MemberLoader<'_> {
     fn classifiers(&self, name: &str) -> Result<LabelClassifiers> {
         let (n_labels, dim) = (self.plan.counts().n_labels, self.plan.config().encoder.dim);
         let mut file = self.files.tensors(name)?;
-        let weights = file.label_weights("classifiers.weight", (n_labels, dim))?;
+        let weights = file.weight_rows("classifiers.weight", (n_labels, dim))?;
         let bias = file.floats("classifiers.bias", n_labels)?;
         let mut coarse = None;
         if file.has("classifiers.coarse") {
-            let values = file.whole_matrix("classifiers.coarse", (n_labels, dim))?;
-            let scales = file.floats("classifiers.coarse_scale", n_labels)?;
+            let rows = file.eight_bits("classifiers.coarse", (n_labels, dim))?;
             let errors = file.floats("classifiers.coarse_error", n_labels)?;
             let broken = |problem: String| bad(self.files.directory.join(name), problem);
-            let rows = CoarseRows::from_parts(values, scales, errors)
-                .map_err(|error| broken(error.to_string()))?;
-            if file.scan() == Scan::Everything && rows != CoarseRows::new(&weights) {
+            let rows =
+                CoarseRows::from_parts(rows, errors).map_err(|error| broken(error.to_string()))?;
+            let expected = || CoarseRows::new(&weights);
+            if file.scan() == Scan::Everything && expected().as_ref() != Some(&rows) {
                 let problem = "its coarse rows are not those of its weights";
                 return Err(broken(problem.into()));
             }

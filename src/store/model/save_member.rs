@@ -6,11 +6,12 @@ use super::boosting::BoostedColumns;
 use super::rerank;
 use crate::calibration::{Calibrator, Mixing};
 use crate::candidates::{FinalScorer, Member};
-use crate::classifiers::{LabelClassifiers, LabelWeights};
+use crate::classifiers::LabelClassifiers;
 use crate::communicator::Communicator;
-use crate::encoder::TrainableEncoder;
+use crate::encoder::{TensorValues, TrainableEncoder};
 use crate::error::Result;
 use crate::index::ClusterClassifiers;
+use crate::matrix::WeightRows;
 use crate::model::Stage1Model;
 use crate::ranker::Ranker;
 use crate::store::format::files::Writer;
@@ -138,9 +139,11 @@ fn write_stage1(writer: &mut Writer, stem: &str, stage1: &Stage1Model) -> Result
 
 fn encoder_tensors(encoder: &dyn TrainableEncoder) -> Vec<Tensor<'_>> {
     let tensors = encoder.tensors().into_iter();
-    tensors
-        .map(|tensor| Tensor::matrix(tensor.name, tensor.shape, tensor.values))
-        .collect()
+    let written = tensors.flat_map(|tensor| match tensor.values {
+        TensorValues::Full(values) => vec![Tensor::matrix(tensor.name, tensor.shape, values)],
+        TensorValues::Eight(rows) => Tensor::eight(tensor.name, rows).into(),
+    });
+    written.collect()
 }
 
 fn cluster_tensors(clusters: &ClusterClassifiers) -> [Tensor<'_>; 2] {
@@ -152,35 +155,22 @@ fn cluster_tensors(clusters: &ClusterClassifiers) -> [Tensor<'_>; 2] {
 }
 
 fn classifier_tensors(classifiers: &LabelClassifiers) -> Vec<Tensor<'_>> {
-    let weights = &classifiers.weights;
-    let shape = (weights.n_rows(), weights.n_cols());
-    let values = match weights {
-        LabelWeights::Full(matrix) => Values::F32(matrix.values()),
-        LabelWeights::Half(matrix) => Values::F16(matrix.values()),
+    let mut tensors = match &classifiers.weights {
+        WeightRows::Full(matrix) => {
+            let shape = (matrix.n_rows(), matrix.n_cols());
+            vec![Tensor::matrix("classifiers.weight", shape, matrix.values())]
+        }
+        WeightRows::Eight(rows) => Tensor::eight("classifiers.weight", rows).into(),
     };
-    let mut tensors = vec![
-        Tensor {
-            name: "classifiers.weight".into(),
-            shape: vec![shape.0, shape.1],
-            values,
-        },
-        Tensor::list("classifiers.bias", Values::F32(&classifiers.bias)),
-    ];
+    let bias = Values::F32(&classifiers.bias);
+    tensors.push(Tensor::list("classifiers.bias", bias));
     if let Some(coarse) = &classifiers.coarse {
-        let (values, scales, errors) = coarse.parts();
-        tensors.push(Tensor::list(
-            "classifiers.coarse_scale",
-            Values::F32(scales),
-        ));
+        let (rows, errors) = coarse.parts();
+        tensors.extend(Tensor::eight("classifiers.coarse", rows));
         tensors.push(Tensor::list(
             "classifiers.coarse_error",
             Values::F32(errors),
         ));
-        tensors.push(Tensor {
-            name: "classifiers.coarse".into(),
-            shape: vec![shape.0, shape.1],
-            values: Values::I8(values.values()),
-        });
     }
     tensors
 }

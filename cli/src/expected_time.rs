@@ -1,0 +1,146 @@
+//! How long a training will take: its operations, at shares of the matrix product's rate that were measured once, with
+//! the rate itself measured on the machine.
+
+use elias::Workload;
+use elias::config::{EncoderKind, Plan, Refit, StagePlan};
+use elias::internals::{Sgemm, median};
+
+/// Rate of the matrix product, in operations per second, on the machine whose seconds are constants here.
+const REFERENCE_RATE: f64 = 157e9;
+/// Share of that rate at which labels are scored and trained.
+const LABELS: f64 = 0.5;
+/// The same for words of texts, whose rows are scattered.
+const WORDS: f64 = 0.05;
+/// The same for clusters, in stage 1 and in stage 2.
+const CLUSTERS: [f64; 2] = [0.3, 0.17];
+/// Seconds of the reference machine that a point takes besides, in stage 1 and in stage 2.
+const POINT: [f64; 2] = [3e-6, 11e-6];
+/// Seconds of the reference machine for a term of a training point and a label of the ranker.
+const RANKER_TERM: f64 = 28e-9;
+/// Seconds of the reference machine for a held-out point: its candidates and the fit of the final score.
+const HELD_OUT_POINT: f64 = 0.65e-3;
+/// Share of the matrix product's rate of a transformer.
+const TRANSFORMER: f64 = 0.6;
+/// Labels that paths of a beam lead to, as a share of its edges: several lead to the same label.
+const DISTINCT: f64 = 0.45;
+
+/// Seconds of the phases of a training, all members and passes together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ExpectedTime {
+    pub(crate) transformer: f64,
+    pub(crate) stages: [f64; 2],
+    pub(crate) ranker: f64,
+    pub(crate) final_score: f64,
+}
+
+impl ExpectedTime {
+    /// The times on this machine, whose matrix product is measured now.
+    pub(crate) fn measure(plan: &Plan, work: &Workload) -> Self {
+        let mut sgemm = Sgemm::new();
+        let rates = [(); 3].map(|()| sgemm.measure());
+        ExpectedTime::at(median(&rates) * 1e9, plan, work)
+    }
+
+    /// The times on a machine with this rate of the matrix product.
+    fn at(rate: f64, plan: &Plan, work: &Workload) -> Self {
+        let (config, counts) = (plan.config(), plan.counts());
+        let slowness = REFERENCE_RATE / rate;
+        let n_members = config.ensemble.members as f64;
+        let n_networks = match work.refit {
+            Refit::Everything => 2.0 * n_members,
+            _ => n_members,
+        };
+        let stages = plan.stages();
+        let mut seconds = [0.0; 2];
+        for (stage, planned) in stages.iter().enumerate() {
+            let visit = seconds_of_visit(stage, plan, work) * slowness;
+            seconds[stage] = n_networks * n_visits(planned, work) * visit;
+        }
+        // A frozen encoder reads every text once, before any training; a trained one in every epoch, forward and
+        // backward, which is three times the forward pass.
+        let n_epochs: usize = stages.iter().map(|stage| stage.epochs).sum();
+        let n_encodings = match (config.encoder.kind, config.encoder.trained_layers) {
+            (EncoderKind::Bag, _) | (_, Some(0)) => 1.0,
+            _ => 3.0 * n_networks * n_epochs as f64,
+        };
+        let n_rankers = match (config.ranker.enabled, work.refit) {
+            (false, _) => 0.0,
+            (true, Refit::Nothing) => n_members,
+            (true, _) => 2.0 * n_members,
+        };
+        let labels_per_cluster = counts.n_labels as f64 / plan.n_clusters() as f64;
+        let n_terms = counts.n_points as f64 * work.terms_per_point;
+        let ranker = RANKER_TERM * n_terms * work.labels_per_point * labels_per_cluster;
+        let n_held_out = match plan.recipe().final_score.is_fitted() {
+            true => config.hold_out.most_points(counts.n_points) as f64,
+            false => 0.0,
+        };
+        ExpectedTime {
+            transformer: n_encodings * work.transformer_flops / (TRANSFORMER * rate),
+            stages: seconds,
+            ranker: n_rankers * ranker * slowness,
+            final_score: n_members * n_held_out * HELD_OUT_POINT * slowness,
+        }
+    }
+
+    /// All of them together.
+    pub(crate) fn total(&self) -> f64 {
+        self.transformer + self.stages.iter().sum::<f64>() + self.ranker + self.final_score
+    }
+}
+
+fn n_visits(stage: &StagePlan, work: &Workload) -> f64 {
+    stage.epochs as f64 * work.points_per_epoch as f64
+}
+
+/// Seconds of the reference machine to train on one point in stage 1 (0) or 2 (1).
+fn seconds_of_visit(stage: usize, plan: &Plan, work: &Workload) -> f64 {
+    let (config, counts) = (plan.config(), plan.counts());
+    let most = plan.shortlist_size().min(counts.n_labels) as f64;
+    // Stage 1 scores the labels of the searched clusters, stage 2 those that their edges lead to.
+    let labels_per_cluster = counts.n_labels as f64 / plan.n_clusters() as f64;
+    let of_cluster = [labels_per_cluster, DISTINCT * plan.kappa() as f64][stage];
+    let n_scored = (plan.beam_size() as f64 * of_cluster).min(most);
+    let n_words = match config.encoder.kind {
+        EncoderKind::Bag => work.words_per_point,
+        EncoderKind::Transformer => 0.0,
+    };
+    let rows = n_scored / LABELS + plan.n_clusters() as f64 / CLUSTERS[stage] + n_words / WORDS;
+    POINT[stage] + 6.0 * config.encoder.dim as f64 * rows / REFERENCE_RATE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use elias::config::{Config, DataCounts};
+
+    /// gutenberg-lcsh took 3.4 s, 17.0 s, 1.7 s and 2.1 s on the reference machine, tibkat-en 4.9, 18.2, 11.5 and 2.3.
+    #[test]
+    fn two_trainings_would_have_been_predicted_within_a_factor_of_1_4() {
+        let check = |[n_points, n_labels, visits]: [usize; 3], per_point: [f64; 3], took: f64| {
+            let counts = DataCounts {
+                n_points,
+                n_labels,
+                n_features: 20_000,
+                n_pairs: 0,
+            };
+            let plan = Config::default().resolve(counts).unwrap();
+            let work = Workload {
+                points_per_epoch: visits,
+                refit: Refit::Ranker,
+                words_per_point: per_point[0],
+                terms_per_point: per_point[1],
+                labels_per_point: per_point[2],
+                ..Workload::default()
+            };
+            let expected = ExpectedTime::at(REFERENCE_RATE, &plan, &work).total();
+            let factor = (expected / took).max(took / expected);
+            assert!(factor < 1.4, "{expected} {took}");
+            // Half of the rate takes twice the time.
+            let slower = ExpectedTime::at(REFERENCE_RATE / 2.0, &plan, &work).total();
+            assert!((slower / expected - 2.0).abs() < 1e-9);
+        };
+        check([34_122, 10_146, 35_800], [8.0, 14.0, 2.2], 24.6);
+        check([31_600, 10_583, 33_500], [70.0, 125.0, 2.5], 37.0);
+    }
+}
