@@ -104,6 +104,11 @@ impl CsrMatrix {
         (&self.indices[range.clone()], &self.values[range])
     }
 
+    /// The values of one row, writable.
+    pub(super) fn row_values_mut(&mut self, row_idx: usize) -> &mut [f32] {
+        &mut self.values[self.indptr[row_idx]..self.indptr[row_idx + 1]]
+    }
+
     /// Row offsets: `n_rows + 1` of them.
     pub fn indptr(&self) -> &[usize] {
         &self.indptr

@@ -10,6 +10,7 @@ mod dense;
 mod eight_bits;
 mod group;
 mod product;
+mod rounded;
 mod top_k;
 mod weight_rows;
 
@@ -20,5 +21,6 @@ pub(crate) use group::Groups;
 pub(crate) use product::{Output, View, product};
 #[cfg(feature = "transformer")]
 pub(crate) use product::{ViewMut, product_into};
+pub(crate) use rounded::{columns_of, steps_of};
 pub(crate) use top_k::{sort_descending, top_k};
 pub(crate) use weight_rows::WeightRows;
