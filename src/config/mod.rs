@@ -19,8 +19,8 @@ mod stage;
 mod validate;
 
 pub use elements::{
-    EdgeStart, LabelStart, Pooling, Positives, RankerLoss, RankerNegatives, Reduction, RowUpdates,
-    SecondMoments, SizeRule,
+    EdgeStart, LabelStart, Parents, Pooling, Positives, RankerLoss, RankerNegatives, Reduction,
+    RowUpdates, Searched, SecondMoments, SizeRule,
 };
 pub use encoder::{EncoderConfig, EncoderKind};
 pub use ensemble::EnsembleConfig;

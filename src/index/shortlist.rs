@@ -95,47 +95,31 @@ impl Shortlister {
         self.expand(adjacency, &[], options);
     }
 
-    /// Shortlists for training: adds the parents of the positives and marks the positives.
-    ///
-    /// `positives` ascend; a positive without a parent cannot be reached.
-    pub(crate) fn search_with_parents(
+    /// Selects the clusters of a point for training: the best, then others that are not among them.
+    pub(crate) fn select(
         &mut self,
         clusters: &ClusterClassifiers,
-        adjacency: &Adjacency,
         probabilities: &[f32],
-        options: &ShortlistOptions,
-        (positives, parents): (&[u32], &[Option<ClusterId>]),
+        beam_size: usize,
+        others: impl Iterator<Item = ClusterId>,
     ) {
-        self.select_best(clusters, probabilities, options.beam_size);
-        for &positive in positives {
-            let Some(parent) = parents[positive as usize] else {
-                continue;
-            };
-            if self
-                .selected
-                .iter()
-                .all(|selection| selection.cluster != parent)
-            {
-                let score = clusters.score(probabilities[parent.idx()]);
-                self.selected.push(Selection {
-                    cluster: parent,
-                    score,
-                });
+        self.select_best(clusters, probabilities, beam_size);
+        for cluster in others {
+            let mut selected = self.selected.iter();
+            if selected.all(|selection| selection.cluster != cluster) {
+                let score = clusters.score(probabilities[cluster.idx()]);
+                self.selected.push(Selection { cluster, score });
             }
         }
-        self.expand(adjacency, positives, options);
     }
 
-    /// Like [`Shortlister::search_with_parents`], for known clusters.
+    /// Shortlists for training, of the clusters that are selected: marks the positives, which ascend.
     pub(crate) fn search_selected(
         &mut self,
-        selected: &[Selection],
         adjacency: &Adjacency,
         options: &ShortlistOptions,
         positives: &[u32],
     ) {
-        self.selected.clear();
-        self.selected.extend_from_slice(selected);
         self.expand(adjacency, positives, options);
     }
 
@@ -377,7 +361,9 @@ mod tests {
             positives.dedup();
             let mut searcher = Shortlister::new(n_labels);
             let parents = adjacency.parents();
-            searcher.search_with_parents(&clusters, &adjacency, &probabilities, &options, (&positives, &parents));
+            let of_positives = positives.iter().filter_map(|&positive| parents[positive as usize]);
+            searcher.select(&clusters, &probabilities, options.beam_size, of_positives);
+            searcher.search_selected(&adjacency, &options, &positives);
             searcher.sort();
 
             let mut best: Vec<Option<Path>> = vec![None; n_labels];

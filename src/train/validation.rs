@@ -9,7 +9,7 @@ use crate::events::{Event, Phase};
 use crate::ids::{LabelRow, Scored};
 use crate::index::{Path, ShortlistOptions, Shortlister, descending_key};
 use crate::matrix::{Matrix, top_k};
-use crate::metrics::{MetricsBuilder, MetricsOptions};
+use crate::metrics::{Metrics, MetricsBuilder, MetricsOptions};
 use crate::model::Model;
 
 /// Labels predicted per point.
@@ -33,6 +33,19 @@ impl Validator<'_> {
         epoch: usize,
         validation: ValidationPoints<'_>,
     ) -> Event {
+        let metrics = self.metrics(validation);
+        let percent = |value: Option<f64>| value.expect("a default cut-off");
+        Event::Validation {
+            phase,
+            epoch,
+            precision_at_1: percent(metrics.precision(1)),
+            precision_at_5: percent(metrics.precision(5)),
+            recall_at_100: percent(metrics.recall(100)),
+        }
+    }
+
+    /// Predicts the points; the metrics.
+    pub(super) fn metrics(&self, validation: ValidationPoints<'_>) -> Metrics {
         let rows: Vec<u32> = (0..validation.labels.n_rows() as u32).collect();
         let mut metrics = MetricsBuilder::new(MetricsOptions::default());
         for rows in rows.chunks(BLOCK) {
@@ -43,15 +56,7 @@ impl Validator<'_> {
                 metrics.push(validation.labels.row(row as usize).0, ranked);
             }
         }
-        let metrics = metrics.finish(usize::MAX);
-        let percent = |value: Option<f64>| value.expect("a default cut-off");
-        Event::Validation {
-            phase,
-            epoch,
-            precision_at_1: percent(metrics.precision(1)),
-            precision_at_5: percent(metrics.precision(5)),
-            recall_at_100: percent(metrics.recall(100)),
-        }
+        metrics.finish(usize::MAX)
     }
 
     /// The best labels of each embedding by p = σ(w·φ + b)·ŷ: the shortlist, cut at K, scored and ranked.

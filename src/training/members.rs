@@ -2,7 +2,7 @@
 
 use super::rerank::{ranker_sees_points, train_ranker};
 use super::run::Run;
-use super::split::Pass;
+use super::split::{HeldOut, Pass};
 use crate::candidates::{FinalScorer, Member};
 use crate::config::Plan;
 use crate::error::Result;
@@ -91,6 +91,9 @@ impl<S: Store> Run<'_, S> {
                 points: points.points.points(),
                 labels: &points.labels,
             }),
+            held_out: (self.split.held_out.as_ref())
+                .filter(|_| run.pass == Pass::First)
+                .map(HeldOut::to_choose_by),
             origin: &self.origin,
             communicator: self.communicator,
             max_steps: self.max_steps,

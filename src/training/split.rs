@@ -11,6 +11,7 @@ use crate::events::Event;
 use crate::features::PointSet;
 use crate::ids::LabelId;
 use crate::matrix::{CsrBuilder, CsrMatrix};
+use crate::train::ValidationPoints;
 
 /// Points with their labels.
 #[derive(Clone)]
@@ -147,6 +148,14 @@ impl HeldOut<'_> {
             labels: Cow::Owned(labels.select_rows(&chosen)),
             n_texts: chosen.len(),
         })
+    }
+
+    /// The points with their labels, by which the best epoch of a stage is chosen.
+    pub(super) fn to_choose_by(&self) -> ValidationPoints<'_> {
+        ValidationPoints {
+            points: self.0.points.points(),
+            labels: &self.0.labels,
+        }
     }
 
     /// The points.

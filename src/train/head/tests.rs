@@ -186,6 +186,7 @@ impl Step {
             labels: &labels,
             rows: &rows,
             parents: &adjacency.parents(),
+            filling: None,
         };
         let options = HeadOptions {
             shortlist: self.options(),
@@ -394,14 +395,10 @@ fn shortlists_agree_with_the_goldens() {
                     assert!((f64::from(clusters.score(*cluster)) - expected).abs() < 1e-5);
                 }
                 if is_training {
-                    let positives = (labels.row(point).0, parents.as_slice());
-                    searcher.search_with_parents(
-                        &clusters,
-                        &adjacency,
-                        &probabilities,
-                        &case.options(),
-                        positives,
-                    );
+                    let positives = labels.row(point).0;
+                    let of_positives = positives.iter().filter_map(|&p| parents[p as usize]);
+                    searcher.select(&clusters, &probabilities, case.beam_size, of_positives);
+                    searcher.search_selected(&adjacency, &case.options(), positives);
                 } else {
                     searcher.search(&clusters, &adjacency, &probabilities, &case.options());
                 }
