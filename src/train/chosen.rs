@@ -186,3 +186,134 @@ impl Chosen {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::communicator::SingleProcess;
+    use crate::config::{Config, DataCounts, Plan};
+    use crate::encoder::EncoderOrigin;
+    use crate::features::Points;
+    use crate::ids::LabelRow;
+    use crate::index::{Adjacency, Edges};
+    use crate::matrix::CsrBuilder;
+    use crate::train::{TrainingData, begin};
+
+    /// A state at the start of stage 2 with two clusters, one of which has two edges.
+    fn state(settings: &[&str]) -> (TrainState, Plan) {
+        let (mut words, mut labels) = (CsrBuilder::default(), CsrBuilder::default());
+        for point in 0..4 {
+            words.push_row([(point, 1.0)]);
+            labels.push_row([(point % 3, 1.0)]);
+        }
+        let (words, labels) = (words.finish(4).unwrap(), labels.finish(3).unwrap());
+        let settings = settings
+            .iter()
+            .chain(&["encoder.dim=2", "index.n_clusters=2"]);
+        let config = settings.fold(Config::default(), |config, one| {
+            config.with_value(one).unwrap()
+        });
+        let plan = config
+            .resolve(DataCounts {
+                n_points: 4,
+                n_labels: 3,
+                n_features: 4,
+                n_pairs: 0,
+            })
+            .unwrap();
+        let data = TrainingData {
+            points: Points {
+                features: &words,
+                pairs: None,
+                tokens: None,
+                embedded: None,
+            },
+            n_texts: 4,
+            labels: &labels,
+            validation: None,
+            held_out: None,
+            origin: &EncoderOrigin::Bag,
+            communicator: &SingleProcess,
+            max_steps: None,
+        };
+        let mut state = begin(data, &plan, &|_: &crate::Event| {
+            std::ops::ControlFlow::Continue(())
+        })
+        .unwrap();
+        state.model.adjacency = Adjacency::learned(edges(), vec![0.0; 4], 1.5).unwrap();
+        state.enter(Phase::Stage2, plan.recipe());
+        (state, plan)
+    }
+
+    fn edges() -> Edges {
+        let rows = |rows: &[u32]| rows.iter().map(|&row| LabelRow(row)).collect();
+        Edges::from_lists(vec![rows(&[0, 1]), rows(&[1, 2])], 3).unwrap()
+    }
+
+    fn fill(state: &mut TrainState, value: f32) {
+        state
+            .parameters()
+            .into_iter()
+            .for_each(|values| values.fill(value));
+    }
+
+    #[track_caller]
+    fn check(state: &mut TrainState, expected: f32) {
+        for values in state.parameters() {
+            assert!(
+                values.iter().all(|value| (value - expected).abs() < 1e-6),
+                "{values:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_stage_ends_with_the_mean_of_its_weights() {
+        let (mut state, _) = state(&["ablation.average_every=1"]);
+        fill(&mut state, 5.0);
+        state.swap_average();
+        check(&mut state, 5.0);
+        for value in [1.0, 2.0, 6.0] {
+            fill(&mut state, value);
+            state.add_to_average();
+        }
+        state.swap_average();
+        check(&mut state, 3.0);
+        state.swap_average();
+        check(&mut state, 6.0);
+        for _ in 0..2 {
+            state.end_with_chosen(&SingleProcess);
+            check(&mut state, 3.0);
+        }
+    }
+
+    #[test]
+    fn a_stage_ends_with_the_best_epoch_and_its_edges() {
+        let (mut state, _) = state(&["ablation.best_epoch=true"]);
+        let weights = [[0.5, 1.0, 0.0, 2.0], [3.0, 0.0, 1.0, 0.0], [9.0; 4]];
+        for ((value, ndcg), weights) in [(1.0, 10.0), (2.0, 30.0), (3.0, 30.0)]
+            .into_iter()
+            .zip(weights)
+        {
+            fill(&mut state, value);
+            state.model.adjacency = Adjacency::learned(edges(), weights.to_vec(), 1.5).unwrap();
+            state.keep_if_best(ndcg);
+        }
+        for _ in 0..2 {
+            state.end_with_chosen(&SingleProcess);
+            check(&mut state, 2.0);
+            let expected = Adjacency::learned(edges(), weights[1].to_vec(), 1.5).unwrap();
+            assert_eq!(state.model.adjacency, expected);
+        }
+    }
+
+    #[test]
+    fn weights_are_averaged_from_a_part_of_the_stage_on() {
+        let (_, plan) = state(&["ablation.average_every=0.5", "ablation.average_from=0.25"]);
+        let averaged = (1..=80).filter(|&step| is_averaged(plan.recipe(), step, 10, 8));
+        let expected = [21].into_iter().chain((25..=80).step_by(5));
+        assert_eq!(averaged.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+        let looked_at = (1..=8).filter(|&epoch| is_looked_at(epoch, 8));
+        assert_eq!(looked_at.collect::<Vec<_>>(), [3, 6, 8]);
+    }
+}

@@ -154,6 +154,11 @@ fn so_do_other_settings() {
     check_processes(
         &[
             "ablation.update_every=3",
+            "ablation.searched=filled",
+            "ablation.parents=update",
+            "ablation.average_every=0.5",
+            "ablation.best_epoch=true",
+            "ablation.edge_start=counts",
             "ablation.reduction=mean",
             "ablation.second_moments=coordinate",
             "train.precision=full",
@@ -170,7 +175,12 @@ fn so_do_clusters_that_processes_share() {
     const { assert!(MIN_SHARED_CLUSTERS <= 40) };
     check_processes(&[many], &[2, 3, 4, 16]);
     check_processes(
-        &[many, "ablation.update_every=3", "ablation.warmup_epochs=1"],
+        &[
+            many,
+            "ablation.update_every=3",
+            "ablation.warmup_epochs=1",
+            "ablation.searched=filled",
+        ],
         &[2, 4],
     );
 }
@@ -216,7 +226,12 @@ fn a_stopped_training_is_resumed_by_another_number_of_processes() {
 #[test]
 fn so_is_one_whose_processes_share_clusters() {
     check_resumed(
-        &["index.n_clusters=40", "ablation.update_every=3"],
+        &[
+            "index.n_clusters=40",
+            "ablation.update_every=3",
+            "ablation.average_every=0.5",
+            "ablation.best_epoch=true",
+        ],
         &[
             (4, 1, (Phase::Stage1, 5)),
             (3, 2, (Phase::Stage2, 7)),

@@ -54,6 +54,7 @@ impl Step {
             label_weights: rows(&golden["WL"]),
             label_bias: floats(&golden["bL"]),
             positives: lists(&golden["positives"]),
+            searched: Vec::new(),
         }
     }
 
@@ -114,6 +115,7 @@ impl Step {
             positives: (0..n_points)
                 .map(|_| (0..n_labels).filter(|_| random.below(9) == 0).collect())
                 .collect(),
+            searched: Vec::new(),
         }
     }
 
@@ -176,6 +178,16 @@ impl Step {
         &self,
         weights: &(dyn Fn(&BatchCounts) -> LossWeights + Sync),
     ) -> (HeadLoss, Gradients) {
+        let (loss, gradients, _) = self.fast_filled(weights, None);
+        (loss, gradients)
+    }
+
+    /// The same with random clusters; and the clusters that were searched for each point.
+    pub(super) fn fast_filled(
+        &self,
+        weights: &(dyn Fn(&BatchCounts) -> LossWeights + Sync),
+        filling: Option<Filling>,
+    ) -> (HeadLoss, Gradients, Vec<Vec<usize>>) {
         let (clusters, adjacency, mut classifiers) =
             (self.clusters(), self.adjacency(), self.classifiers());
         let dim = self.phi[0].len();
@@ -186,7 +198,7 @@ impl Step {
             labels: &labels,
             rows: &rows,
             parents: &adjacency.parents(),
-            filling: None,
+            filling,
         };
         let options = HeadOptions {
             shortlist: self.options(),
@@ -210,6 +222,14 @@ impl Step {
         // Twice: the second run must not see anything of the first.
         step();
         let (loss, sums, mut edge_state) = step();
+        let searched = head.shards.iter().flat_map(|shard| {
+            let ends = shard.selected_starts.windows(2);
+            ends.map(|ends| {
+                let selected = shard.selected[ends[0]..ends[1]].iter();
+                selected.map(|selection| selection.cluster.idx()).collect()
+            })
+        });
+        let searched = searched.collect();
         let HeadGradients {
             embeddings,
             cluster_weights,
@@ -224,7 +244,7 @@ impl Step {
             label_bias: wide(&sums.bias, sums.bias.len()).concat(),
             a: edge_gradients(&adjacency, &mut edge_state.gradient),
         };
-        (loss, gradients)
+        (loss, gradients, searched)
     }
 }
 
