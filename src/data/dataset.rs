@@ -1,5 +1,7 @@
 //! The one shape of data that everything after reading works on.
 
+use std::collections::BTreeMap;
+
 use crate::data::{LabelSet, Synonyms, Texts};
 use crate::error::{Error, Result};
 use crate::ids::LabelId;
@@ -18,6 +20,7 @@ pub struct Dataset {
     ids: Option<Texts>,
     label_texts: Option<Texts>,
     synonyms: Option<Synonyms>,
+    filter: Vec<(usize, LabelId)>,
 }
 
 /// Counts of what a reader found in a data set, and how it was handled.
@@ -86,6 +89,7 @@ impl Dataset {
             ids,
             label_texts: None,
             synonyms: None,
+            filter: Vec::new(),
         })
     }
 
@@ -120,6 +124,7 @@ impl Dataset {
             ids: None,
             label_texts: None,
             synonyms: None,
+            filter: Vec::new(),
         }
     }
 
@@ -193,12 +198,13 @@ impl Dataset {
     /// # Errors
     /// [`Error::InvalidDataset`] if there are not as many rows as points.
     pub fn with_features(self, features: CsrMatrix) -> Result<Dataset> {
-        let (label_texts, synonyms) = (self.label_texts, self.synonyms);
+        let (label_texts, synonyms, filter) = (self.label_texts, self.synonyms, self.filter);
         let features = Some(features);
         let data = Dataset::new(self.texts, features, self.labels, self.label_set, self.ids)?;
         Ok(Dataset {
             label_texts,
             synonyms,
+            filter,
             ..data
         })
     }
@@ -239,6 +245,16 @@ impl Dataset {
         self.synonyms.as_ref()
     }
 
+    /// The same points with pairs of a point and a label that do not count when they are measured on.
+    pub fn with_filter(self, filter: Vec<(usize, LabelId)>) -> Dataset {
+        Dataset { filter, ..self }
+    }
+
+    /// Pairs of a point and a label that do not count; public data sets list an item that is its own label this way.
+    pub fn filter(&self) -> &[(usize, LabelId)] {
+        &self.filter
+    }
+
     /// Identifiers of the points, where the source had them.
     pub fn ids(&self) -> Option<&Texts> {
         self.ids.as_ref()
@@ -266,6 +282,22 @@ impl Dataset {
             ids: self.ids.as_ref().map(pick),
             label_texts: self.label_texts.clone(),
             synonyms: self.synonyms.clone(),
+            filter: self.filter_of(points),
         }
+    }
+    /// The pairs of these points, by their new places.
+    fn filter_of(&self, points: &[usize]) -> Vec<(usize, LabelId)> {
+        if self.filter.is_empty() {
+            return Vec::new();
+        }
+        let mut labels: BTreeMap<usize, Vec<LabelId>> = BTreeMap::new();
+        for &(point, label) in &self.filter {
+            labels.entry(point).or_default().push(label);
+        }
+        let of_point = points.iter().enumerate().flat_map(|(at, point)| {
+            let labels = labels.get(point).into_iter().flatten();
+            labels.map(move |&label| (at, label))
+        });
+        of_point.collect()
     }
 }

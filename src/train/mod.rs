@@ -52,6 +52,8 @@ pub(crate) struct ValidationPoints<'a> {
     pub points: Points<'a>,
     /// Their labels.
     pub labels: &'a CsrMatrix,
+    /// Pairs of a point and a label that do not count.
+    pub filter: &'a [(usize, LabelId)],
 }
 
 /// The input of a training.

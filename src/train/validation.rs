@@ -47,7 +47,10 @@ impl Validator<'_> {
     /// Predicts the points; the metrics.
     pub(super) fn metrics(&self, validation: ValidationPoints<'_>) -> Metrics {
         let rows: Vec<u32> = (0..validation.labels.n_rows() as u32).collect();
-        let mut metrics = MetricsBuilder::new(MetricsOptions::default());
+        let mut metrics = MetricsBuilder::new(MetricsOptions {
+            filter: validation.filter.iter().copied().collect(),
+            ..MetricsOptions::default()
+        });
         for rows in rows.chunks(BLOCK) {
             let mut embeddings = Matrix::default();
             self.encoder

@@ -90,6 +90,7 @@ impl<S: Store> Run<'_, S> {
             validation: self.validation.as_ref().map(|points| ValidationPoints {
                 points: points.points.points(),
                 labels: &points.labels,
+                filter: self.validation_filter,
             }),
             held_out: (self.split.held_out.as_ref())
                 .filter(|_| run.pass == Pass::First)

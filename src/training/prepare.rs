@@ -16,6 +16,7 @@ use crate::encoder::EncoderOrigin;
 use crate::error::Result;
 use crate::events::{Event, Observer, Phase, emit};
 use crate::features::{Featurizer, PointSet};
+use crate::ids::LabelId;
 use crate::predict::Predictor;
 use crate::store::{Identity, InMemory, TrainingFolder};
 
@@ -41,6 +42,8 @@ pub(super) struct Features<'a> {
     pub(super) points: PointSet,
     pub(super) label_texts: Option<PointSet>,
     pub(super) validation: Option<LabelledPoints<'a>>,
+    /// Pairs of a validation point and a label that do not count.
+    pub(super) validation_filter: &'a [(usize, LabelId)],
     pub(super) origin: EncoderOrigin,
     pub(super) observer: &'a dyn Observer,
     pub(super) communicator: &'a dyn Communicator,
@@ -182,6 +185,7 @@ impl<'a> PreparedTraining<'a> {
             Ok(points)
         };
         let points = embed(self.points)?;
+        let validation_filter = validation.map_or(&[][..], Dataset::filter);
         let validation = match validation {
             Some(data) => Some(LabelledPoints {
                 points: embed(self.featurizer.points(data)?)?,
@@ -199,6 +203,7 @@ impl<'a> PreparedTraining<'a> {
             points,
             label_texts,
             validation,
+            validation_filter,
             origin,
             observer,
             communicator,

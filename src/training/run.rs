@@ -14,6 +14,7 @@ use crate::encoder::EncoderOrigin;
 use crate::error::Result;
 use crate::events::{Event, Observer, emit};
 use crate::features::Featurizer;
+use crate::ids::LabelId;
 use crate::neighbours::Names;
 use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, TrainingRecord};
 use crate::store::{MemberStore, TrainingFolder};
@@ -28,6 +29,8 @@ pub(super) struct Run<'a, S> {
     pub(super) split: TrainingSplit<'a>,
     pub(super) names: Option<Names>,
     pub(super) validation: Option<LabelledPoints<'a>>,
+    /// Pairs of a validation point and a label that do not count.
+    pub(super) validation_filter: &'a [(usize, LabelId)],
     pub(super) observer: &'a dyn Observer,
     pub(super) communicator: &'a dyn Communicator,
     pub(super) store: &'a mut S,
@@ -174,6 +177,7 @@ impl<'a, S> Run<'a, S> {
             split,
             names,
             validation: features.validation,
+            validation_filter: features.validation_filter,
             observer: features.observer,
             communicator: features.communicator,
             store,

@@ -155,6 +155,7 @@ impl HeldOut<'_> {
         ValidationPoints {
             points: self.0.points.points(),
             labels: &self.0.labels,
+            filter: &[],
         }
     }
 

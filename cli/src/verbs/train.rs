@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use elias::config::{EncoderKind, FinalScoreKind, LabelTexts};
-use elias::data::{LabelFile, Part, Synonyms};
+use elias::data::{LabelFile, Part, ReadOptions, Synonyms};
 use elias::internals::size;
 use elias::{Config, Contents, Dataset, Error, Evaluation, MemoryEstimate, Trainer};
 
@@ -103,8 +103,12 @@ impl Train {
             self.check_out(out)?;
         }
         let started = Instant::now();
-        let train = self.read_training_data(console)?;
-        let options = self.data_args.options(Part::Test, Some(train.label_set()));
+        let fields = config.data.text_fields.clone();
+        let train = self.read_training_data(&fields, console)?;
+        let options = ReadOptions {
+            text_fields: &fields,
+            ..self.data_args.options(Part::Test, Some(train.label_set()))
+        };
         let test = match &self.test {
             Some(path) => Some(reading::read(console, path, options)?),
             None => None,
@@ -159,7 +163,10 @@ impl Train {
         ));
         console.info(format_args!("model written to {}", out.display()));
         if let Some(test) = &test {
-            let evaluation = Evaluation::default();
+            let evaluation = Evaluation {
+                propensity: predictor.propensity(),
+                ..Evaluation::default()
+            };
             let measured = measuring::evaluate(&predictor, test, evaluation, console)?;
             figures::write_table(&mut std::io::stdout().lock(), &measured)?;
         }
@@ -167,8 +174,15 @@ impl Train {
     }
 
     /// The training data, with the texts of its labels and the synonyms.
-    fn read_training_data(&self, console: &Console) -> anyhow::Result<Dataset> {
-        let options = self.data_args.options(Part::Train, None);
+    fn read_training_data(
+        &self,
+        text_fields: &[String],
+        console: &Console,
+    ) -> anyhow::Result<Dataset> {
+        let options = ReadOptions {
+            text_fields,
+            ..self.data_args.options(Part::Train, None)
+        };
         let mut train = reading::read(console, &self.data, options)?;
         if let Some(path) = &self.synonyms {
             let synonyms = Synonyms::read(path).context("while reading the synonyms")?;

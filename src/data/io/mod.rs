@@ -1,5 +1,6 @@
 //! Reading and writing: finding files, recognising their format, reading line by line and writing atomically.
 
+pub(super) mod archive;
 pub(super) mod config_file;
 pub(super) mod filter;
 mod formula;

@@ -11,6 +11,7 @@ use std::io::{self, BufReader, Cursor, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use crate::data::io::archive;
 use crate::data::io::missing::missing;
 use crate::error::{Error, Result};
 
@@ -75,7 +76,10 @@ impl<'a> Source<'a> {
     pub(in crate::data) fn n_bytes(&self) -> u64 {
         match &self.bytes {
             Some(bytes) => bytes.len() as u64,
-            None => std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len()),
+            None => match std::fs::metadata(&self.path) {
+                Ok(metadata) => metadata.len(),
+                Err(_) => archive::n_bytes(&self.path).unwrap_or(0),
+            },
         }
     }
 
@@ -95,7 +99,7 @@ impl<'a> Source<'a> {
                         .into(),
                 });
             }
-            None => Box::new(File::open(&self.path).map_err(|error| missing(&self.path, error))?),
+            None => open_file(&self.path)?,
         };
         let counted = CountingReader {
             inner: raw,
@@ -134,6 +138,14 @@ impl<'a> Source<'a> {
             head.truncate(end + 1);
         }
         Ok(head)
+    }
+}
+
+/// A file on disk or in an archive.
+fn open_file(path: &Path) -> Result<Box<dyn Read>> {
+    match File::open(path) {
+        Ok(file) => Ok(Box::new(file)),
+        Err(error) => archive::open(path)?.ok_or_else(|| missing(path, error)),
     }
 }
 

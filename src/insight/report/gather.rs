@@ -97,10 +97,20 @@ impl Gatherer<'_> {
         })
     }
 
+    /// The filter of the data and the propensity of the model.
+    fn evaluation(&self, predictor: &Predictor) -> Evaluation<'static> {
+        Evaluation {
+            propensity: predictor.propensity(),
+            filter: self.options.test.filter().iter().copied().collect(),
+            ..Evaluation::default()
+        }
+    }
+
     /// Every stage on the test set.
     fn measure(&self, predictor: &Predictor, features: &PointSet) -> Result<TestFigures> {
         let truth = self.options.test.labels();
         let frequencies = predictor.frequencies(self.options.test.n_labels());
+        let evaluation = self.evaluation(predictor);
         let counts = &frequencies.counts;
         let mut stages = Vec::new();
         let mut rankings: Vec<(Level, Vec<Vec<Scored>>)> = Vec::new();
@@ -112,7 +122,7 @@ impl Gatherer<'_> {
                 continue;
             }
             let found = self.predict(predictor, features, level, level.name())?;
-            let figures = measure_stage(level.name(), truth, &found, &frequencies);
+            let figures = measure_stage(level.name(), truth, &found, &frequencies, &evaluation);
             stages.push(figures);
             rankings.push((level, found));
         }
@@ -205,7 +215,14 @@ impl Gatherer<'_> {
         fixed.check_files()?;
         let frequencies = fixed.frequencies(self.options.test.n_labels());
         let truth = self.options.test.labels();
-        Ok(measure_stage("fixed", truth, &found, &frequencies))
+        let evaluation = self.evaluation(&fixed);
+        Ok(measure_stage(
+            "fixed",
+            truth,
+            &found,
+            &frequencies,
+            &evaluation,
+        ))
     }
 
     /// Stage 2 with fewer and fewer edges.
