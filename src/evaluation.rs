@@ -272,7 +272,11 @@ impl Predictor {
         let unknown = n_labels.saturating_sub(self.label_counts().len());
         LabelFrequencies {
             counts: counts.chain(std::iter::repeat_n(0, unknown)).collect(),
-            n_points: self.plan().counts().n_points,
+            // All that were read, as for predictions, though those without labels train nothing.
+            n_points: self
+                .training_data()
+                .n_points
+                .max(self.plan().counts().n_points),
         }
     }
 }

@@ -9,12 +9,15 @@ use elias::data::{Part, ReadOptions};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use crate::temporary;
+fn temporary() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
 
 const TRAIN: &str = r#"{"uid": "a", "title": "red apple", "content": "sweet", "target_ind": [0], "target_rel": [1.0]}
 {"uid": "b", "title": "green pear", "content": "soft", "target_ind": [1], "target_rel": [1.0]}
 "#;
-const LABELS: &str = "{\"uid\": \"x\", \"title\": \"apples\"}\n{\"uid\": \"y\", \"title\": \"pears\"}\n";
+const LABELS: &str =
+    "{\"uid\": \"x\", \"title\": \"apples\"}\n{\"uid\": \"y\", \"title\": \"pears\"}\n";
 
 fn gzip(text: &str) -> Vec<u8> {
     let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
@@ -46,7 +49,10 @@ fn xc(folder: &str) -> Vec<(String, Vec<u8>)> {
 }
 
 fn borrowed(entries: &[(String, Vec<u8>)]) -> Vec<(&str, Vec<u8>)> {
-    entries.iter().map(|(name, bytes)| (name.as_str(), bytes.clone())).collect()
+    entries
+        .iter()
+        .map(|(name, bytes)| (name.as_str(), bytes.clone()))
+        .collect()
 }
 
 #[track_caller]
@@ -66,14 +72,25 @@ fn an_archive_is_read_like_the_directory_in_it() {
             let path = archive(directory.path(), &borrowed(&entries), method);
             assert_eq!(Part::find(&path).unwrap(), Part::ALL);
             let title = ["title".to_owned()];
-            let options = ReadOptions { text_fields: &title, ..ReadOptions::default() };
+            let options = ReadOptions {
+                text_fields: &title,
+                ..ReadOptions::default()
+            };
             let (train, _) = options.read(&path).unwrap();
             let texts: Vec<&str> = train.texts().unwrap().iter().collect();
             assert_eq!(texts, ["red apple", "green pear"]);
-            assert_eq!(train.label_set().names().iter().collect::<Vec<_>>(), ["apples", "pears"]);
+            assert_eq!(
+                train.label_set().names().iter().collect::<Vec<_>>(),
+                ["apples", "pears"]
+            );
             // The filter belongs to the test part.
             assert!(train.filter().is_empty());
-            let (test, _) = ReadOptions { part: Part::Test, ..options }.read(&path).unwrap();
+            let (test, _) = ReadOptions {
+                part: Part::Test,
+                ..options
+            }
+            .read(&path)
+            .unwrap();
             assert_eq!(test.filter(), [(0, LabelId(1)), (1, LabelId(1))]);
             assert_eq!(test.select(&[1]).filter(), [(0, LabelId(1))]);
         }
@@ -113,10 +130,22 @@ fn names_that_lead_out_of_the_archive_are_no_files() {
 #[test]
 fn an_archive_in_an_archive_is_not_followed() {
     let directory = temporary();
-    let inner = archive(directory.path(), &borrowed(&xc("")), CompressionMethod::Stored);
+    let inner = archive(
+        directory.path(),
+        &borrowed(&xc("")),
+        CompressionMethod::Stored,
+    );
     let bytes = fs::read(inner).unwrap();
-    let path = archive(directory.path(), &[("set.zip", bytes)], CompressionMethod::Stored);
-    assert!(problem(&path).contains("found set.zip"), "{}", problem(&path));
+    let path = archive(
+        directory.path(),
+        &[("set.zip", bytes)],
+        CompressionMethod::Stored,
+    );
+    assert!(
+        problem(&path).contains("found set.zip"),
+        "{}",
+        problem(&path)
+    );
 }
 
 #[test]
@@ -125,8 +154,10 @@ fn a_bomb_ends_in_an_error_and_not_in_memory() {
     // A kilobyte per megabyte: one endless line of 300 MB.
     let path = directory.path().join("set.zip");
     let mut zip = ZipWriter::new(fs::File::create(&path).unwrap());
-    zip.start_file("train.jsonl", SimpleFileOptions::default()).unwrap();
-    zip.write_all(b"{\"text\": \"a\", \"labels\": [\"b\"]}\n").unwrap();
+    zip.start_file("train.jsonl", SimpleFileOptions::default())
+        .unwrap();
+    zip.write_all(b"{\"text\": \"a\", \"labels\": [\"b\"]}\n")
+        .unwrap();
     let zeros = vec![b' '; 1 << 20];
     (0..300).for_each(|_| zip.write_all(&zeros).unwrap());
     zip.finish().unwrap();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use elias::config::{EncoderKind, FinalScoreKind, LabelTexts};
+use elias::config::{EncoderKind, FinalScoreKind, LabelTexts, Refit};
 use elias::data::{LabelFile, Part, ReadOptions, Synonyms};
 use elias::internals::size;
 use elias::{Config, Contents, Dataset, Error, Evaluation, MemoryEstimate, Trainer};
@@ -137,6 +137,13 @@ impl Train {
             return Ok(());
         };
         console.info(plan::summary(prepared.plan(), &estimate));
+        let plan = prepared.plan();
+        if plan.recipe().final_score.is_fitted() && plan.refit() == Refit::Nothing {
+            console.info(
+                "points that are held out for the final score, up to a tenth, and their near duplicates, up to as many, \
+                 will never train: hold_out.refit is nothing",
+            );
+        }
         if prepared.workload().learns_label_texts {
             console
                 .info("labels are learned from their names, too; --label-text off turns that off");
