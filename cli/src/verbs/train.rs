@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use elias::config::{EncoderKind, FinalScoreKind, LabelTexts, Refit};
+use elias::config::{EncoderKind, FinalScoreKind, LabelTexts, Plan, Refit};
 use elias::data::{LabelFile, Part, ReadOptions, Synonyms};
 use elias::internals::size;
 use elias::{Config, Contents, Dataset, Error, Evaluation, MemoryEstimate, Trainer};
@@ -137,13 +137,7 @@ impl Train {
             return Ok(());
         };
         console.info(plan::summary(prepared.plan(), &estimate));
-        let plan = prepared.plan();
-        if plan.recipe().final_score.is_fitted() && plan.refit() == Refit::Nothing {
-            console.info(
-                "points that are held out for the final score, up to a tenth, and their near duplicates, up to as many, \
-                 will never train: hold_out.refit is nothing",
-            );
-        }
+        say_what_never_trains(prepared.plan(), console);
         if prepared.workload().learns_label_texts {
             console
                 .info("labels are learned from their names, too; --label-text off turns that off");
@@ -317,6 +311,16 @@ impl Train {
         let given = self.memory_limit;
         let given = given.map(|limit| (limit * f64::from(1 << 30)) as usize);
         Ok(estimate.check(given)?)
+    }
+}
+
+/// Says so if points that are held out are not trained on in the end, either.
+fn say_what_never_trains(plan: &Plan, console: &Console) {
+    if plan.recipe().final_score.is_fitted() && plan.refit() == Refit::Nothing {
+        console.info(
+            "points that are held out for the final score, up to a tenth, and their near duplicates, up to as many, \
+             will never train: hold_out.refit is nothing",
+        );
     }
 }
 

@@ -15,6 +15,7 @@ use zip::CompressionMethod;
 use zip::read::ZipArchive;
 use zip::result::ZipError;
 
+use crate::data::io::missing::missing;
 use crate::error::{Error, Result};
 
 /// Most entries of an archive: data sets have a handful of files.
@@ -78,10 +79,26 @@ pub(in crate::data) fn is_file(path: &Path) -> bool {
     path.is_file() || find(path).is_ok_and(|found| found.is_some())
 }
 
-/// Size of a file in an archive as it is stored there; `None` for any other path.
-pub(in crate::data) fn n_bytes(path: &Path) -> Option<u64> {
-    let (_, entry) = find(path).ok()??;
-    Some(entry.n_bytes)
+/// Size of a file as it is stored, on disk or in an archive; 0 where there is none.
+pub(in crate::data) fn n_bytes(path: &Path) -> u64 {
+    match std::fs::metadata(path) {
+        Ok(metadata) => metadata.len(),
+        Err(_) => find(path)
+            .ok()
+            .flatten()
+            .map_or(0, |(_, entry)| entry.n_bytes),
+    }
+}
+
+/// The bytes of a file on disk or in an archive.
+///
+/// # Errors
+/// As [`open`], and [`Error::NotFound`].
+pub(in crate::data) fn open_file(path: &Path) -> Result<Box<dyn Read>> {
+    match File::open(path) {
+        Ok(file) => Ok(Box::new(file)),
+        Err(error) => open(path)?.ok_or_else(|| missing(path, error)),
+    }
 }
 
 /// The names of the files of a directory in an archive; `None` for any other path.
@@ -103,7 +120,7 @@ pub(in crate::data) fn file_names(directory: &Path) -> Option<Vec<String>> {
 ///
 /// # Errors
 /// [`Error::BadFile`] if the archive cannot be read; [`Error::Io`].
-pub(in crate::data) fn open(path: &Path) -> Result<Option<Box<dyn Read>>> {
+fn open(path: &Path) -> Result<Option<Box<dyn Read>>> {
     let Some((archive, entry)) = find(path)? else {
         return Ok(None);
     };

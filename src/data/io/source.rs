@@ -76,10 +76,7 @@ impl<'a> Source<'a> {
     pub(in crate::data) fn n_bytes(&self) -> u64 {
         match &self.bytes {
             Some(bytes) => bytes.len() as u64,
-            None => match std::fs::metadata(&self.path) {
-                Ok(metadata) => metadata.len(),
-                Err(_) => archive::n_bytes(&self.path).unwrap_or(0),
-            },
+            None => archive::n_bytes(&self.path),
         }
     }
 
@@ -99,7 +96,7 @@ impl<'a> Source<'a> {
                         .into(),
                 });
             }
-            None => open_file(&self.path)?,
+            None => archive::open_file(&self.path)?,
         };
         let counted = CountingReader {
             inner: raw,
@@ -138,14 +135,6 @@ impl<'a> Source<'a> {
             head.truncate(end + 1);
         }
         Ok(head)
-    }
-}
-
-/// A file on disk or in an archive.
-fn open_file(path: &Path) -> Result<Box<dyn Read>> {
-    match File::open(path) {
-        Ok(file) => Ok(Box::new(file)),
-        Err(error) => archive::open(path)?.ok_or_else(|| missing(path, error)),
     }
 }
 

@@ -22,6 +22,8 @@ mod labels;
 mod search;
 
 #[cfg(test)]
+mod cases;
+#[cfg(test)]
 mod recipe_tests;
 #[cfg(test)]
 mod tests;
