@@ -10,6 +10,7 @@
 //! cluster whose ŝ_c is above 0.25.
 
 mod browse;
+mod card;
 mod curves;
 mod edges;
 mod explain;
@@ -29,6 +30,7 @@ mod trace;
 mod tsne;
 
 pub use browse::{ClusterDetails, ClusterEdge, LabelDetails, LabelExample};
+pub use card::CardOptions;
 pub use curves::TrainingCurves;
 pub use edges::PruneFigures;
 pub use explain::{
