@@ -7,7 +7,8 @@ cd "$1"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-binary=$(ls elias elias.exe 2>/dev/null | head -1)
+binary=elias
+[ ! -e elias.exe ] || binary=elias.exe
 mkdir -p "$work/root/tmp"
 cp "$binary" "$work/root/"
 cat >"$work/root/data.jsonl" <<'DATA'
