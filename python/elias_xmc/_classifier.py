@@ -208,8 +208,8 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
         """Y with the columns of `classes_`, and their names."""
         if y is None:
             raise EliasValueError("requires y to be passed, but the target y is None")
-        y, columns = unframed(y, "y")
-        given = columns if self.label_names is None else as_list(self.label_names, "label_names")
+        y, of_frame = unframed(y, "y")
+        given = of_frame if self.label_names is None else as_list(self.label_names, "label_names")
         if issparse(y):
             self._kind = SPARSE
             check_sparse(y, "y")
