@@ -83,6 +83,8 @@ enum Verb {
     Prune(prune::Prune),
     Merge(merge::Merge),
     Report(report::Report),
+    // For those who publish a model: docs/model-format.md.
+    #[command(hide = true)]
     Card(card::Card),
     #[cfg(feature = "serve")]
     Serve(serve::Serve),

@@ -245,7 +245,7 @@ impl Card<'_> {
     fn write_intended_use(&self, text: &mut String) -> std::fmt::Result {
         let n_points = self.description.data.n_points;
         let sure = if self.predictor.is_calibrated() {
-            "A probability says how often such an answer was right on held-out training data; on other kinds of texts it is too high."
+            "A probability says how often such an answer was right on held-out training data; on other kinds of texts it may not hold."
         } else {
             "Answers have scores, which rank the labels of one text, and no probabilities."
         };

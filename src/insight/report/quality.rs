@@ -59,7 +59,7 @@ pub(super) fn quality(data: &ReportData) -> String {
             "Precision, recall and F1 of all answers of at least a threshold."
         )
     );
-    html.push_str("<div class=\"scroll\"><table><thead><tr><th>threshold</th><th>precision</th><th>recall</th><th>F1</th><th>mean F1 of labels</th></tr></thead><tbody>");
+    html.push_str("<div class=\"scroll\"><table><thead><tr><th>threshold</th><th>precision</th><th>recall</th><th>F1</th><th>F1 by label</th></tr></thead><tbody>");
     for at in thresholds.curve.iter().skip(1).step_by(2) {
         let class = if at.threshold == best.threshold {
             " class=\"best\""

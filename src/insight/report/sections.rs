@@ -43,7 +43,7 @@ pub(super) fn all(data: &ReportData) -> Vec<Section> {
     vec![
         section("quality", "Quality", quality::quality(data)),
         section("labels", "Labels", labels(data)),
-        section("data", "Data", quality::data_section(data)),
+        section("texts", "Data", quality::data_section(data)),
         section("hardest", "Hardest texts", hardest(data)),
         section("scores", "Probabilities and scores", scores(data)),
         section("recall", "Recall", recall(data)),
@@ -119,8 +119,7 @@ fn paper(data: &ReportData) -> String {
     let n_labels = data.label_counts.len();
     let small = if n_labels < MANY_LABELS {
         format!(
-            "Those have some hundred thousand labels, this model {n_labels}: where clusters are few and labels frequent, much \
-             of it is not to be expected. "
+            "Those have hundreds of thousands of labels, this model has {n_labels}, for which little of it need hold. "
         )
     } else {
         String::new()
