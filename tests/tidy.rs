@@ -412,6 +412,26 @@ fn the_changelog_begins_with_what_is_unreleased() {
     assert_eq!(first, Some("## Unreleased"));
 }
 
+/// The version is written once; the packages ask for each other in exactly that version.
+#[test]
+fn packages_ask_for_each_other_in_the_version_they_have() {
+    let manifest = read("Cargo.toml");
+    let after = manifest.split("[workspace.package]\nversion = \"").nth(1);
+    let version = after.unwrap().split('"').next().unwrap();
+    for package in ["elias", "elias-server"] {
+        let line = format!("\n{package} = {{ version = \"={version}\", path = ");
+        assert!(
+            manifest.contains(&line),
+            "{package} is not asked for as ={version}"
+        );
+    }
+    for path in ["cli", "server", "python", "benchmarks"] {
+        let manifest = read(format!("{path}/Cargo.toml"));
+        assert!(manifest.contains("\nversion.workspace = true\n"), "{path}");
+    }
+    assert!(read("python/pyproject.toml").contains("dynamic = [\"version\"]"));
+}
+
 #[test]
 fn names_in_grouped_imports_are_found() {
     let code = "use crate::{data::{Dataset, Texts}, Error};\nuse crate::ids::LabelId;";

@@ -30,8 +30,8 @@ use crate::ui::{bus_error, file_limit};
 #[cfg(feature = "serve")]
 use crate::verbs::serve;
 use crate::verbs::{
-    bench, completions, config, convert, demo, embed, evaluate, explain, inspect, labels, merge,
-    predict, prune, report, train,
+    bench, card, completions, config, convert, demo, embed, evaluate, explain, inspect, labels,
+    merge, predict, prune, report, train,
 };
 
 /// Extreme multi-label classification: find the relevant labels of a text
@@ -83,6 +83,9 @@ enum Verb {
     Prune(prune::Prune),
     Merge(merge::Merge),
     Report(report::Report),
+    // For those who publish a model: docs/model-format.md.
+    #[command(hide = true)]
+    Card(card::Card),
     #[cfg(feature = "serve")]
     Serve(serve::Serve),
     Convert(convert::Convert),
@@ -174,6 +177,7 @@ fn run(verb: Verb, process: &Process, console: &Console) -> anyhow::Result<()> {
         Verb::Prune(prune) => prune.run(console),
         Verb::Merge(merge) => merge.run(console),
         Verb::Report(report) => report.run(console),
+        Verb::Card(card) => card.run(console),
         #[cfg(feature = "serve")]
         Verb::Serve(serve) => serve.run(console),
         Verb::Convert(convert) => convert.run(console),

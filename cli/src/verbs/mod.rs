@@ -1,6 +1,7 @@
 //! The verbs of the command, one file each.
 
 pub(crate) mod bench;
+pub(crate) mod card;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod convert;

@@ -16,7 +16,7 @@ use crate::ids::Scored;
 use crate::insight::{
     Cut, IndexHealth, LabelMap, MapOptions, StageFigures, StageRankings, assignments,
     cluster_words, clusters_of_points, compactness, find_hardest, label_maps, measure_stage,
-    recall_of_labels, reliability, score_spread, shortlist_recall,
+    recall_of_labels, reliability, repetitions, score_spread, shortlist_recall, threshold_quality,
 };
 use crate::predict::{Level, Predictor, Query};
 use crate::store;
@@ -79,6 +79,8 @@ impl Gatherer<'_> {
             }
             None => None,
         };
+        let train_data = self.options.train;
+        let repetitions = train_data.and_then(|train| repetitions(train, self.options.test));
         let assignments = assignments(predictor, N_STRONGEST);
         let name = self.model.file_name().map(|name| name.to_string_lossy());
         Ok(ReportData {
@@ -94,6 +96,7 @@ impl Gatherer<'_> {
             fixed: fixed.transpose()?,
             pruning,
             train,
+            repetitions,
         })
     }
 
@@ -148,6 +151,7 @@ impl Gatherer<'_> {
             spread,
             reliability: reliability(predictor, truth, last, 5),
             labels: recall_of_labels(truth, last),
+            thresholds: threshold_quality(predictor, truth, last),
             texts: hardest.iter().map(|hard| text(hard.point)).collect(),
             hardest,
             label_names: self
