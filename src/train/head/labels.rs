@@ -45,10 +45,14 @@ struct Scratch {
     points: Vec<u32>,
     /// Position in `points` of every pair, label after label.
     positions: Vec<u16>,
+    /// ŷ of every pair, infinite for positives: no probability of theirs is faint.
+    paths: Vec<f32>,
     /// z of every point and label.
     products: Vec<f32>,
     /// e^−z of the pairs of one label.
     exponentials: Vec<f32>,
+    /// The pairs of one label that are not faint.
+    found: Vec<u32>,
     /// ∂L/∂z of every point and label; 0 for pairs that do not exist or pass nothing.
     d_logits: Vec<f32>,
     bias_gradients: [f32; TILE],
@@ -155,10 +159,12 @@ impl RangeBuffers {
             position,
             points,
             positions,
+            paths,
             ..
         } = &mut self.scratch;
         points.clear();
         positions.clear();
+        paths.clear();
         for group_idx in groups {
             for pair in self.by_label.members(group_idx) {
                 let at = *position[pair.point as usize].get_or_insert_with(|| {
@@ -166,6 +172,10 @@ impl RangeBuffers {
                     points.len() as u16 - 1
                 });
                 positions.push(at);
+                paths.push(match pair.is_positive() {
+                    true => f32::INFINITY,
+                    false => pair.score,
+                });
             }
         }
         points
@@ -185,25 +195,35 @@ impl RangeBuffers {
         let pairs = self.by_label.members(group_idx);
         let Scratch {
             positions,
+            paths,
             products,
             exponentials,
+            found,
             d_logits,
             bias_gradients,
             is_touched,
             ..
         } = &mut self.scratch;
-        let positions = &positions[first_pair..first_pair + pairs.len()];
+        let own = first_pair..first_pair + pairs.len();
+        let (positions, paths) = (&positions[own.clone()], &paths[own]);
         exponentials.clear();
         let logit = |&position: &u16| -(products[position as usize * TILE + at] + bias);
         exponentials.extend(positions.iter().map(logit));
-        Kernels::detect().exp_sum(exponentials, 0.0);
+        let floor = inputs.gradient_floor;
+        let threshold = loss::faint_below(floor);
+        let of_faint =
+            Kernels::detect().score_negatives(exponentials, paths, threshold, found);
+        self.losses[0] += f64::from(of_faint);
 
         let LossWeights {
             classification,
             shortlist,
         } = inputs.weights;
         let mut losses = loss::LogSum::default();
-        for ((pair, &position), &e) in pairs.iter().zip(positions).zip(exponentials.iter()) {
+        for &pair_idx in found.iter() {
+            let pair_idx = pair_idx as usize;
+            let (pair, position, e) =
+                (pairs[pair_idx], positions[pair_idx], exponentials[pair_idx]);
             let (term, d_log_path) = if pair.is_positive() {
                 let term = loss::positive(e, pair.score);
                 losses.add(term.score);
@@ -212,10 +232,7 @@ impl RangeBuffers {
             } else {
                 let term = loss::negative(e, pair.score);
                 losses.add(term.score);
-                let floor = inputs.gradient_floor;
-                let is_negligible = loss::is_negligible(e, pair.score, floor)
-                    || term.d_log_path < floor && term.d_logit < floor;
-                if is_negligible {
+                if term.d_log_path < floor && term.d_logit < floor {
                     continue;
                 }
                 (term, classification * term.d_log_path)
