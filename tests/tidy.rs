@@ -262,8 +262,7 @@ fn the_library_keeps_away_from_the_world() {
                 .for_each(|what| forbid(what));
         }
         // Vector instructions and opening a memory map need it.
-        let may_be_unsafe = path.starts_with("src/kernels/")
-            || path == "src/store/format/map.rs";
+        let may_be_unsafe = path.starts_with("src/kernels/") || path == "src/store/format/map.rs";
         if !may_be_unsafe {
             forbid("allow(unsafe_code)");
         }

@@ -276,7 +276,8 @@ impl Shortlister {
                 *seen = u64::from(self.search) << 32 | place as u64;
                 n_paths += usize::from(!is_known);
                 let known = &mut paths[place];
-                let (new_score, new_edge) = (score * scores[offset as usize], range.start as u32 + offset);
+                let (new_score, new_edge) =
+                    (score * scores[offset as usize], range.start as u32 + offset);
                 let is_better = new_score > known.score;
                 *known = Path {
                     row: label,

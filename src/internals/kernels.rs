@@ -103,7 +103,11 @@ fn measure(kernels: Kernels) -> Vec<KernelFigures> {
         kernels.adamw(black_box(&step), &mut y, &x, &mut m, &mut v);
     });
     let square = (SIDE * SIDE) as f64;
-    let (a, b, mut product) = (values(SIDE * SIDE), values(SIDE * SIDE), values(SIDE * SIDE));
+    let (a, b, mut product) = (
+        values(SIDE * SIDE),
+        values(SIDE * SIDE),
+        values(SIDE * SIDE),
+    );
     let n_flops = 2.0 * square * SIDE as f64;
     add("product", n_flops, 12.0 * square, &mut || {
         let (a, b) = (View::rows(black_box(&a), SIDE), View::rows(&b, SIDE));

@@ -175,7 +175,10 @@ impl Vector for Sixteen {
     unsafe fn sum(self) -> f32 {
         unsafe {
             let eight = self.fold();
-            let (low, high) = (_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
+            let (low, high) = (
+                _mm256_castps256_ps128(eight),
+                _mm256_extractf128_ps::<1>(eight),
+            );
             let quad = _mm_add_ps(low, high);
             let pair = _mm_add_ps(quad, _mm_movehl_ps(quad, quad));
             _mm_cvtss_f32(_mm_add_ss(pair, _mm_shuffle_ps::<1>(pair, pair)))
@@ -185,7 +188,12 @@ impl Vector for Sixteen {
     #[inline(always)]
     unsafe fn sums(four: [Self; 4]) -> [f32; 4] {
         unsafe {
-            let [a, b, c, d] = [four[0].fold(), four[1].fold(), four[2].fold(), four[3].fold()];
+            let [a, b, c, d] = [
+                four[0].fold(),
+                four[1].fold(),
+                four[2].fold(),
+                four[3].fold(),
+            ];
             // Four of a and of b, then of c and of d.
             let quads = |a, b| {
                 let (low, high) = (
@@ -201,7 +209,10 @@ impl Vector for Sixteen {
                 _mm256_shuffle_ps::<0b11_10_11_10>(ab, cd),
             );
             let ones = _mm256_add_ps(pairs, _mm256_permute_ps::<0b10_11_00_01>(pairs));
-            let (ac, bd) = (_mm256_castps256_ps128(ones), _mm256_extractf128_ps::<1>(ones));
+            let (ac, bd) = (
+                _mm256_castps256_ps128(ones),
+                _mm256_extractf128_ps::<1>(ones),
+            );
             let mut sums = [0.0; 4];
             // a and c are lanes 0 and 2 of the one, b and d lanes 1 and 3 of the other, each number being there twice.
             _mm_storeu_ps(sums.as_mut_ptr(), _mm_blend_ps::<0b1010>(ac, bd));

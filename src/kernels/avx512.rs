@@ -57,9 +57,7 @@ impl Vector for Sixteen {
 
     #[inline(always)]
     unsafe fn load_eight(from: *const i8) -> Self {
-        Sixteen(unsafe {
-            _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(from.cast())))
-        })
+        Sixteen(unsafe { _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(from.cast()))) })
     }
 
     #[inline(always)]
@@ -157,7 +155,9 @@ impl Vector for Sixteen {
     unsafe fn set_between(self, low: Self, high: Self) -> u32 {
         unsafe {
             let is_above = _mm512_cmp_ps_mask::<_CMP_LE_OQ>(low.0, self.0);
-            u32::from(_mm512_mask_cmp_ps_mask::<_CMP_LT_OQ>(is_above, self.0, high.0))
+            u32::from(_mm512_mask_cmp_ps_mask::<_CMP_LT_OQ>(
+                is_above, self.0, high.0,
+            ))
         }
     }
 

@@ -66,7 +66,9 @@ unsafe fn lane_axpy<V: Vector>(
         let steps = V::load(steps.as_ptr());
         for (&column, &value) in columns.iter().zip(values) {
             let weights = weights[column as usize].as_mut_ptr();
-            V::load(weights).add(steps.mul(V::splat(value))).store(weights);
+            V::load(weights)
+                .add(steps.mul(V::splat(value)))
+                .store(weights);
         }
     }
 }

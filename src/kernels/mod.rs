@@ -375,3 +375,5 @@ fn check_rows(width: usize, n_values: usize, rows: &[u32]) {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) use tests::with_each_implementation;

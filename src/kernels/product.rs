@@ -163,7 +163,13 @@ unsafe fn multiply_blocks<V: Vector, const ROWS: usize, const N: usize>(
         let depth = DEPTH.min(k - first_term);
         for first_column in (0..n).step_by(n_columns) {
             let width = n_columns.min(n - first_column);
-            pack(b, [first_term, first_column], [depth, width], n_columns, &mut packed.0);
+            pack(
+                b,
+                [first_term, first_column],
+                [depth, width],
+                n_columns,
+                &mut packed.0,
+            );
             for first_row in (0..m).step_by(ROWS) {
                 let n_rows = ROWS.min(m - first_row);
                 let mut rows = [a.values.as_ptr(); ROWS];
@@ -174,8 +180,12 @@ unsafe fn multiply_blocks<V: Vector, const ROWS: usize, const N: usize>(
                     *row = unsafe { row.add(start) };
                 }
                 unsafe {
-                    let sums =
-                        block_sums::<V, ROWS, N>(rows, a.col_stride, packed.0.as_ptr().cast(), depth);
+                    let sums = block_sums::<V, ROWS, N>(
+                        rows,
+                        a.col_stride,
+                        packed.0.as_ptr().cast(),
+                        depth,
+                    );
                     for (at, sums) in sums.into_iter().enumerate().take(n_rows) {
                         let out = out.add((first_row + at) * out_stride + first_column);
                         for (block, sum) in sums.into_iter().enumerate() {
@@ -239,8 +249,13 @@ fn pack(
     let last = (width - 1) * b.col_stride;
     for (term, packed) in packed.enumerate() {
         let (values, rest) = packed.split_at_mut(width);
-        let column = b.values[start(term)..][..=last].iter().step_by(b.col_stride);
-        values.iter_mut().zip(column).for_each(|(value, &x)| _ = value.write(x));
+        let column = b.values[start(term)..][..=last]
+            .iter()
+            .step_by(b.col_stride);
+        values
+            .iter_mut()
+            .zip(column)
+            .for_each(|(value, &x)| _ = value.write(x));
         rest.fill(MaybeUninit::new(0.0));
     }
 }
@@ -270,7 +285,14 @@ mod tests {
 
     #[test]
     fn products_are_those_of_three_loops_to_the_bit_on_odd_shapes() {
-        let shapes = [[5, 7, 3], [1, 33, 17], [19, 2, 1], [4, 4, 0], [17, 49, 300], [9, 31, 513]];
+        let shapes = [
+            [5, 7, 3],
+            [1, 33, 17],
+            [19, 2, 1],
+            [4, 4, 0],
+            [17, 49, 300],
+            [9, 31, 513],
+        ];
         for shape in shapes {
             let [m, n, k] = shape;
             let a: Vec<f32> = (0..m * k).map(|i| (i as f32 * 0.7).sin()).collect();

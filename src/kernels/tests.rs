@@ -44,7 +44,9 @@ pub(super) fn forced() -> Option<Kernels> {
 /// Other tests may run at the same time: their results do not change.
 pub(crate) fn with_each_implementation<T>(mut call: impl FnMut(Kernels) -> T) -> Vec<T> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(|error| error.into_inner());
+    let _guard = ONE_AT_A_TIME
+        .lock()
+        .unwrap_or_else(|error| error.into_inner());
     let results = Kernels::all().into_iter().enumerate().map(|(at, kernels)| {
         FORCED.store(at + 1, Ordering::Relaxed);
         call(kernels)

@@ -75,7 +75,10 @@ unsafe fn dot_points<V: Vector, const POINTS: usize>(
     let w = w.map(<[f32]>::as_ptr);
     let point = |row: u32| unsafe { matrix.as_ptr().add(row as usize * width) };
     let (chunks, rest) = rows.as_chunks::<POINTS>();
-    let (out, out_rest) = out.as_chunks_mut::<TILE>().0.split_at_mut(chunks.len() * POINTS);
+    let (out, out_rest) = out
+        .as_chunks_mut::<TILE>()
+        .0
+        .split_at_mut(chunks.len() * POINTS);
     for (rows, out) in chunks.iter().zip(out.chunks_exact_mut(POINTS)) {
         out.copy_from_slice(&unsafe { products::<V, POINTS>(w, rows.map(point), width) });
     }
@@ -86,7 +89,12 @@ unsafe fn dot_points<V: Vector, const POINTS: usize>(
 
 /// `out[i][j] = Σ left[i] · right[j]` of row-major matrices with rows of this width.
 #[inline(always)]
-pub(super) unsafe fn dot_all<V: Vector>(left: &[f32], right: &[f32], width: usize, out: &mut [f32]) {
+pub(super) unsafe fn dot_all<V: Vector>(
+    left: &[f32],
+    right: &[f32],
+    width: usize,
+    out: &mut [f32],
+) {
     let (n_left, n_right) = (left.len() / width, right.len() / width);
     let row = |matrix: &[f32], row: usize| unsafe { matrix.as_ptr().add(row * width) };
     for first in (0..n_right).step_by(TILE) {
@@ -100,7 +108,8 @@ pub(super) unsafe fn dot_all<V: Vector>(left: &[f32], right: &[f32], width: usiz
         unsafe {
             while V::N_REGISTERS >= 32 && at + 4 <= n_left {
                 let points = [0, 1, 2, 3].map(|point| row(left, at + point));
-                for (point, products) in products::<V, 4>(w, points, width).into_iter().enumerate() {
+                for (point, products) in products::<V, 4>(w, points, width).into_iter().enumerate()
+                {
                     write(at + point, products);
                 }
                 at += 4;

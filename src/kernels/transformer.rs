@@ -148,11 +148,7 @@ pub(super) unsafe fn gelu<V: Vector>(x: &mut [f32], bias: &[f32], out: &mut [f32
 }
 
 #[inline(always)]
-pub(super) unsafe fn multiply_and_sum<V: Vector>(
-    x: &mut [f32],
-    factors: &[f32],
-    sums: &mut [f32],
-) {
+pub(super) unsafe fn multiply_and_sum<V: Vector>(x: &mut [f32], factors: &[f32], sums: &mut [f32]) {
     let n = x.len();
     let (x, factors, sums) = (x.as_mut_ptr(), factors.as_ptr(), sums.as_mut_ptr());
     unsafe {

@@ -12,12 +12,12 @@ mod group;
 mod top_k;
 mod weight_rows;
 
+pub(crate) use crate::kernels::{Output, View, product};
+#[cfg(feature = "transformer")]
+pub(crate) use crate::kernels::{ViewMut, product_into};
 pub use csr::{CsrBuilder, CsrMatrix};
 pub(crate) use dense::{Matrix, ranges_mut};
 pub(crate) use eight_bits::EightBits;
 pub(crate) use group::Groups;
-pub(crate) use crate::kernels::{Output, View, product};
-#[cfg(feature = "transformer")]
-pub(crate) use crate::kernels::{ViewMut, product_into};
 pub(crate) use top_k::{sort_descending, top_k};
 pub(crate) use weight_rows::WeightRows;

@@ -270,7 +270,10 @@ fn left_rows(inputs: &KernelInputs) -> Vec<f32> {
 }
 
 fn run_dot_all(kernels: Kernels, inputs: &KernelInputs) -> Vec<f32> {
-    let (left, right) = (unaligned(inputs, &left_rows(inputs)), unaligned(inputs, &inputs.matrix()));
+    let (left, right) = (
+        unaligned(inputs, &left_rows(inputs)),
+        unaligned(inputs, &inputs.matrix()),
+    );
     let n_products = if inputs.len == 0 { 0 } else { 7 * N_ROWS };
     let mut out = unaligned(inputs, &vec![7.0; n_products]);
     kernels.dot_all(left.get(), right.get(), inputs.len, out.get_mut());
@@ -279,9 +282,9 @@ fn run_dot_all(kernels: Kernels, inputs: &KernelInputs) -> Vec<f32> {
 
 fn expect_dot_all(inputs: &KernelInputs) -> Vec<Expected> {
     let (left, right, width) = (left_rows(inputs), inputs.matrix(), inputs.len.max(1));
-    let products = left.chunks_exact(width).flat_map(|left| {
-        right.chunks_exact(width).map(move |right| dot(left, right))
-    });
+    let products = left
+        .chunks_exact(width)
+        .flat_map(|left| right.chunks_exact(width).map(move |right| dot(left, right)));
     products.collect()
 }
 
@@ -464,7 +467,9 @@ fn paths(inputs: &KernelInputs) -> Vec<f32> {
 /// −z from where σ is 1 to where it underflows, and never where p is close to the threshold.
 fn negated_logits(inputs: &KernelInputs) -> Vec<f32> {
     let choices = [-90.0, -7.25, -0.5, 0.0, 1.75, 20.5, 86.5];
-    inputs.integers("negated logits", inputs.len, |bits| choices[bits as usize % 7])
+    inputs.integers("negated logits", inputs.len, |bits| {
+        choices[bits as usize % 7]
+    })
 }
 
 /// The exponentials, the positions after their number, and the sum.

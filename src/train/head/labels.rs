@@ -4,6 +4,8 @@
 //! A row of W_L is read once, scored against the points that shortlisted it, and its gradient Σ dz·φ, the share
 //! dz·w of each point's dφ, and AdamW follow while the row is in cache.
 
+use std::hint::select_unpredictable;
+
 use super::LossWeights;
 use super::label_state::LabelRows;
 use super::search::{Pair, ShardBuffers};
@@ -36,11 +38,14 @@ pub(super) struct RangeBuffers {
     pub(super) losses: [f64; 2],
 }
 
+/// The position of a point that no label of the tile has; batches are smaller.
+const ABSENT: u16 = u16::MAX;
+
 /// Arrays over a tile of labels.
 #[derive(Default)]
 struct Scratch {
-    /// For every point of the batch: its position in `points`, where the tile has it.
-    position: Vec<Option<u16>>,
+    /// For every point of the batch: its position in `points`, or [`ABSENT`].
+    position: Vec<u16>,
     /// The points that shortlisted any label of the tile.
     points: Vec<u32>,
     /// Position in `points` of every pair, label after label.
@@ -94,7 +99,7 @@ impl RangeBuffers {
             .filter(|pair| self.labels.contains(&(pair.label as usize)));
         self.losses = [0.0, dropped.map(|pair| loss::shortlist(pair.score)).sum()];
         self.scratch.gradients.resize(TILE * dim, 0.0);
-        self.scratch.position.resize(n_points, None);
+        self.scratch.position.resize(n_points, ABSENT);
         let n_groups = self.by_label.keys().len();
         for first_group in (0..n_groups).step_by(TILE) {
             self.score_tile(
@@ -162,25 +167,30 @@ impl RangeBuffers {
             paths,
             ..
         } = &mut self.scratch;
-        points.clear();
         positions.clear();
         paths.clear();
+        // One more than there can be: the place of a new point is written whether the point is new or not, as that cannot
+        // be predicted.
+        points.resize(position.len() + 1, 0);
+        let mut n_points = 0;
         for group_idx in groups {
             for pair in self.by_label.members(group_idx) {
-                let at = *position[pair.point as usize].get_or_insert_with(|| {
-                    points.push(u32::from(pair.point));
-                    points.len() as u16 - 1
-                });
-                positions.push(at);
+                let position = &mut position[pair.point as usize];
+                points[n_points] = u32::from(pair.point);
+                let is_new = *position == ABSENT;
+                *position = select_unpredictable(is_new, n_points as u16, *position);
+                n_points += usize::from(is_new);
+                positions.push(*position);
                 paths.push(match pair.is_positive() {
                     true => f32::INFINITY,
                     false => pair.score,
                 });
             }
         }
+        points.truncate(n_points);
         points
             .iter()
-            .for_each(|&point| position[point as usize] = None);
+            .for_each(|&point| position[point as usize] = ABSENT);
     }
 
     /// Losses and derivatives of one label's pairs; returns where the next label's pairs start.
@@ -211,8 +221,7 @@ impl RangeBuffers {
         exponentials.extend(positions.iter().map(logit));
         let floor = inputs.gradient_floor;
         let threshold = loss::faint_below(floor);
-        let of_faint =
-            Kernels::detect().score_negatives(exponentials, paths, threshold, found);
+        let of_faint = Kernels::detect().score_negatives(exponentials, paths, threshold, found);
         self.losses[0] += f64::from(of_faint);
 
         let LossWeights {
