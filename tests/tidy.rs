@@ -261,10 +261,8 @@ fn the_library_keeps_away_from_the_world() {
                 .iter()
                 .for_each(|what| forbid(what));
         }
-        // Vector instructions, the matrix product's raw strides, and opening a memory map need it.
-        let may_be_unsafe = path.starts_with("src/kernels/")
-            || path == "src/matrix/product.rs"
-            || path == "src/store/format/map.rs";
+        // Vector instructions and opening a memory map need it.
+        let may_be_unsafe = path.starts_with("src/kernels/") || path == "src/store/format/map.rs";
         if !may_be_unsafe {
             forbid("allow(unsafe_code)");
         }

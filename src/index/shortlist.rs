@@ -5,6 +5,8 @@
 //! its best path, the earlier cluster on ties; the K best labels form the shortlist (paper, eqs. 2–6).
 //! Cost grows with the edges of the selected clusters, never with L.
 
+use std::hint::select_unpredictable;
+
 use crate::ids::{ClusterId, LabelRow};
 use crate::index::{Adjacency, ClusterClassifiers};
 use crate::kernels::{Kernels, prefetch};
@@ -36,6 +38,15 @@ pub(crate) struct Path {
     /// Whether the label is a positive of the point.
     pub is_positive: bool,
 }
+
+/// What the place of a new path holds; its score is below all others.
+const NO_PATH: Path = Path {
+    row: LabelRow(0),
+    edge: 0,
+    score: -1.0,
+    slot: 0,
+    is_positive: false,
+};
 
 /// A cluster that is searched.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -229,19 +240,38 @@ impl Shortlister {
             }
             let range = adjacency.edges().range(cluster);
             let scores = &adjacency.scores()[range.clone()];
-            let mut found = std::mem::take(&mut self.found);
-            Kernels::detect().find_between(score, scores, floor..ceiling, &mut found);
+            let found = &mut self.found;
+            Kernels::detect().find_between(score, scores, floor..ceiling, found);
             let labels = &adjacency.edges().rows()[range.clone()];
+            // Whether a label was met before, and whether this path is better, cannot be predicted, so nothing branches on
+            // it: the place of a new path holds a score that every path beats.
+            let (paths, seen) = (&mut self.paths, &mut self.seen[..]);
+            let mut n_paths = paths.len();
+            paths.resize(n_paths + found.len() + 1, NO_PATH);
             for (at, &offset) in found.iter().enumerate() {
                 if let Some(&next) = found.get(at + AHEAD) {
                     let next = labels[next as usize].idx();
-                    prefetch(&self.seen[next..=next]);
+                    prefetch(&seen[next..=next]);
                 }
-                let edge = range.start + offset as usize;
                 let label = labels[offset as usize];
-                self.follow(edge as u32, slot, label, score * scores[offset as usize]);
+                let seen = &mut seen[label.idx()];
+                let is_known = (*seen >> 32) as u32 == self.search;
+                let place = select_unpredictable(is_known, *seen as u32 as usize, n_paths);
+                *seen = u64::from(self.search) << 32 | place as u64;
+                n_paths += usize::from(!is_known);
+                let known = &mut paths[place];
+                let (new_score, new_edge) =
+                    (score * scores[offset as usize], range.start as u32 + offset);
+                let is_better = new_score > known.score;
+                *known = Path {
+                    row: label,
+                    edge: select_unpredictable(is_better, new_edge, known.edge),
+                    score: select_unpredictable(is_better, new_score, known.score),
+                    slot: select_unpredictable(is_better, slot as u16, known.slot),
+                    is_positive: false,
+                };
             }
-            self.found = found;
+            paths.truncate(n_paths);
         }
     }
 

@@ -95,7 +95,7 @@ impl Validator<'_> {
         let embeddings = embeddings.values().par_chunks(embeddings.n_cols());
         embeddings
             .map_init(scratch, |(searcher, probabilities), embedding| {
-                clusters.probabilities_of_one(embedding, probabilities);
+                clusters.probabilities(embedding, probabilities);
                 searcher.search(clusters, adjacency, probabilities, &self.options);
                 searcher.paths.clone()
             })

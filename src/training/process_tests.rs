@@ -1,4 +1,5 @@
 //! A training of several processes ends in the bytes of one process: with and without checkpoints, stopped and resumed.
+//! So does one with other vector instructions.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -12,6 +13,7 @@ use crate::config::Config;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::events::{Event, Phase};
+use crate::kernels::with_each_implementation;
 
 /// Texts of two or three words out of 60, with a label for each word.
 fn data(n_points: usize) -> Dataset {
@@ -147,6 +149,30 @@ fn check_processes_on(points: &Dataset, settings: &[&str], counts: &[usize]) {
 #[test]
 fn any_number_of_processes_gives_the_same_bytes() {
     check_processes(&[], &[2, 3, 4, 16]);
+}
+
+#[test]
+fn every_instruction_set_gives_the_same_bytes() {
+    let wide = "encoder.dim=20";
+    let others = [
+        wide,
+        "index.n_clusters=40",
+        "ablation.second_moments=coordinate",
+        "train.precision=full",
+    ];
+    for settings in [&[wide][..], &others] {
+        let (points, config) = (data(400), config(settings));
+        let models = with_each_implementation(|kernels| {
+            let directory = tempfile::tempdir().unwrap();
+            let model = directory.path().join("model");
+            assert_trained(train_on(&points, &model, 1, &config, None));
+            (kernels, contents(&model))
+        });
+        let (_, expected) = models.last().unwrap();
+        for (kernels, found) in &models {
+            assert!(found == expected, "{kernels:?}");
+        }
+    }
 }
 
 #[test]

@@ -201,13 +201,7 @@ impl OwnScores {
             let place = RangePlace { range, first };
             let values = &mut self.values[place.values(points.len())];
             let weights = &clusters.weights.values()[range.start * dim..range.end * dim];
-            product(
-                [points.len(), range.len(), dim],
-                View::rows(embeddings, dim),
-                View::transposed(weights, dim),
-                values,
-                Output::Replace,
-            );
+            kernels.dot_all(embeddings, weights, dim, values);
             let rows = values.chunks_exact_mut(range.len());
             for (row, sums) in rows.zip(self.sums.chunks_exact_mut(2 * ranges.len())) {
                 kernels.axpy(1.0, &clusters.bias[range.clone()], row);
