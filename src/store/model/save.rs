@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use super::boosting::BoostedColumns;
 use super::save_member::{write_member, write_tensors};
 use super::{describe, postings, rerank};
+use crate::candidates::LabelsByText;
 use crate::communicator::SingleProcess;
 use crate::data::Synonyms;
 use crate::error::{Error, Result};
@@ -120,6 +122,8 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::M
         )?),
         None => None,
     };
+    let by_text = predictor.labels_by_text();
+    let by_text = by_text.map(|by| write_by_text(writer, by)).transpose()?;
     let record = predictor.record();
     Ok(manifest::Manifest {
         format: manifest::FORMAT.into(),
@@ -140,6 +144,7 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::M
         calibration,
         neighbours,
         names,
+        by_text,
         history: history::wire_history(&record.history),
         config: plan.config().clone(),
         files: manifest::wire_files(writer.files()),
@@ -174,6 +179,21 @@ fn write_postings(
     let ends = offsets(matrix.indptr());
     let tensors = postings::posting_tensors(stem, postings, matrix, &ends);
     write_tensors(writer, stem, tensors)
+}
+
+fn write_by_text(writer: &mut Writer, by_text: &LabelsByText) -> Result<manifest::ByText> {
+    let forms = &by_text.forms;
+    let (ends, trees) = (
+        offsets(forms.words().indptr()),
+        BoostedColumns::from(&by_text.trees),
+    );
+    let mut tensors = postings::posting_tensors("forms", forms.postings(), forms.words(), &ends);
+    tensors.push(Tensor::list("labels.ends", Values::U32(forms.ends())));
+    tensors.extend(trees.tensors());
+    Ok(manifest::ByText {
+        n_labels: forms.n_labels(),
+        file: write_tensors(writer, "by-text", tensors)?,
+    })
 }
 
 fn write_transformer(

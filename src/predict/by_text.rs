@@ -1,0 +1,43 @@
+//! Answers that are known by their texts alone, beside those of the members.
+
+use super::{Level, Predictor};
+use crate::candidates::{ByText, N_KIN, Point, RankedPoint, TextScratch, Walk};
+use crate::error::Result;
+use crate::ids::{LabelId, Scored};
+use crate::matrix::top_k;
+
+impl Predictor {
+    /// Adds labels that are known by their texts alone to the merged candidates of a point.
+    ///
+    /// # Errors
+    /// [`crate::Error::CannotPredict`] if the model is damaged.
+    pub(crate) fn add_by_text(
+        &self,
+        walk: &Walk<'_>,
+        point: &Point<'_>,
+        scratch: &mut TextScratch,
+        merged: &mut Vec<Scored>,
+    ) -> Result<()> {
+        let (Some(by_text), Some(names)) = (&self.parts.by_text, &self.parts.names) else {
+            return Ok(());
+        };
+        let has_scores = matches!(walk.level, Level::Calibrated | Level::Ensemble);
+        if by_text.forms.n_labels() == 0 || !has_scores {
+            return Ok(());
+        }
+        let mut best = merged.clone();
+        top_k(&mut best, N_KIN);
+        let n_trained = self.n_trained_labels();
+        let labels = ByText {
+            first: LabelId(n_trained as u32),
+            listed: walk.listed(),
+            n_points: &self.parts.label_counts[n_trained..],
+        };
+        let ranked = RankedPoint {
+            point,
+            best: &best,
+            names,
+        };
+        by_text.add(ranked, labels, scratch, merged)
+    }
+}
