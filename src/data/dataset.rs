@@ -231,8 +231,8 @@ impl Dataset {
         self.label_texts.as_ref()
     }
 
-    /// The same points with labels that none of them has, known by their texts alone. A model suggests them where a
-    /// text has words of theirs.
+    /// The same points with labels that none of them has, known by their texts alone. A model whose final scores
+    /// are boosted trees suggests them where a text has words of theirs.
     ///
     /// # Errors
     /// [`Error::InvalidDataset`] if the data has one of them.

@@ -7,11 +7,25 @@ use crate::ids::{LabelId, Scored};
 use crate::matrix::top_k;
 
 impl Predictor {
-    /// Adds labels that are known by their texts alone to the merged candidates of a point.
+    /// Completes the merged candidates of a point: labels that are known by their texts alone are added, retired ones
+    /// replaced, and those that may not be answers dropped.
     ///
     /// # Errors
     /// [`crate::Error::CannotPredict`] if the model is damaged.
-    pub(crate) fn add_by_text(
+    pub(crate) fn complete(
+        &self,
+        walk: &Walk<'_>,
+        point: &Point<'_>,
+        scratch: &mut TextScratch,
+        merged: &mut Vec<Scored>,
+    ) -> Result<()> {
+        self.add_by_text(walk, point, scratch, merged)?;
+        self.parts.retired.replace(merged);
+        walk.keep_allowed(merged);
+        Ok(())
+    }
+
+    fn add_by_text(
         &self,
         walk: &Walk<'_>,
         point: &Point<'_>,

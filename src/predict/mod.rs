@@ -5,12 +5,14 @@
 //! probability. A [`Query`] asks for the `k` best labels, at any [`Level`] of the stack.
 
 mod by_text;
+mod change;
 mod embed;
 mod inputs;
 mod integrity;
 mod parts;
 mod query;
 mod rename;
+mod retired;
 mod rules;
 mod uncalibrated;
 
@@ -23,6 +25,7 @@ pub use uncalibrated::Uncalibrated;
 
 pub(crate) use integrity::Integrity;
 pub(crate) use parts::{EnsembleCalibration, PredictorParts, TrainingRecord};
+pub(crate) use retired::Retired;
 
 use std::sync::Arc;
 
@@ -229,6 +232,10 @@ impl Predictor {
         self.parts.by_text.as_ref()
     }
 
+    pub(crate) fn retired(&self) -> &Retired {
+        &self.parts.retired
+    }
+
     pub(crate) fn record(&self) -> &TrainingRecord {
         &self.parts.record
     }
@@ -303,8 +310,7 @@ impl Predictor {
                 merging.add(buffers.candidates.scored());
             }
             let merged = merging.finish();
-            self.add_by_text(&walk, point, &mut scratch.by_text, merged)?;
-            walk.keep_allowed(merged);
+            self.complete(&walk, point, &mut scratch.by_text, merged)?;
             self.keep_relevant(merged, query);
             Ok(best(merged, query))
         };

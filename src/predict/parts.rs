@@ -1,5 +1,6 @@
 //! The parts of a predictor, and how they must fit together.
 
+use super::retired::Retired;
 use crate::calibration::Isotonic;
 use crate::candidates::{LabelsByText, Member};
 use crate::config::Plan;
@@ -24,6 +25,8 @@ pub(crate) struct PredictorParts {
     pub(crate) names: Option<Names>,
     /// Labels known by their texts alone, which come after those of the members.
     pub(crate) by_text: Option<LabelsByText>,
+    /// Labels that are answers no more.
+    pub(crate) retired: Retired,
     pub(crate) plan: Plan,
     pub(crate) record: TrainingRecord,
 }
@@ -85,8 +88,7 @@ impl PredictorParts {
         let forms = self.by_text.as_ref().map(|by| by.forms.words().n_cols());
         let forms = forms.map(|n_words| (n_words, n_labels));
         for (n_words, n_of_labels) in [neighbours, names, forms].into_iter().flatten() {
-            let fits =
-                n_words == counts.n_features && (n_of_labels == n_labels || n_of_labels == n_all);
+            let fits = n_words == counts.n_features && (n_labels..=n_all).contains(&n_of_labels);
             if !fits {
                 return invalid(format!(
                     "neighbours or names with {n_words} words and {n_of_labels} labels for {} and {n_all}",

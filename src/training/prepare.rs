@@ -13,7 +13,7 @@ use crate::communicator::Communicator;
 use crate::config::{Config, DataCounts, EncoderKind, FinalScoreKind, LabelTexts, Plan, Recipe};
 use crate::data::{DataSummary, Dataset, Texts, names_are_informative, texts_of_names};
 use crate::encoder::EncoderOrigin;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::events::{Event, Observer, Phase, emit};
 use crate::features::{Featurizer, PointSet};
 use crate::neighbours::Forms;
@@ -64,11 +64,6 @@ impl<'a> PreparedTraining<'a> {
         let (featurizer, points) = Featurizer::fit(data, &config, pieces)?;
         let is_boosted = Recipe::of(&config).final_score == FinalScoreKind::Boosted;
         let texts = label_texts(data, &config);
-        if !data.more_labels().is_empty() && (texts.is_none() || !is_boosted) {
-            let problem = "labels without a training text are found by their names and texts: they need texts to \
-                           learn from, label texts, and a final score of boosted trees";
-            return Err(Error::CannotTrain(problem.into()));
-        }
         let (mut label_texts, mut forms) = (None, None);
         if let Some(texts) = texts {
             label_texts = Some(featurizer.points_of_texts(&texts)?);
@@ -105,6 +100,13 @@ impl<'a> PreparedTraining<'a> {
     /// The plan that will run.
     pub fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// Labels that the model will know by their texts alone, if enough points can be held out: only boosted trees
+    /// score them, and only where labels are learned from texts.
+    pub fn n_labels_by_text(&self) -> usize {
+        let forms = self.forms.as_ref();
+        forms.map_or(0, |[_, more]| more.n_labels())
     }
 
     /// Trains.

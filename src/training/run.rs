@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::events::{Event, Observer, emit};
 use crate::features::Featurizer;
 use crate::neighbours::{Forms, Names};
-use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, TrainingRecord};
+use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, Retired, TrainingRecord};
 use crate::store::{MemberStore, TrainingFolder};
 
 /// A training: its data, its plan, the points that train and those that are held out, and where it is kept.
@@ -167,6 +167,7 @@ impl<'a, S: MemberStore> Run<'a, S> {
             label_set,
             label_counts,
             by_text,
+            retired: Retired::default(),
             members,
             calibration,
             neighbours,

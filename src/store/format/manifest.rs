@@ -57,6 +57,9 @@ pub(crate) struct Manifest {
     /// Labels known by their texts alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) by_text: Option<ByText>,
+    /// File of the labels that are answers no more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) retired: Option<String>,
     pub(crate) history: Vec<WireEvent>,
     pub(crate) config: Config,
     pub(crate) files: BTreeMap<String, WireFile>,
@@ -287,6 +290,7 @@ impl Manifest {
         names.extend(self.calibration.as_deref());
         names.extend(self.neighbours.as_deref());
         names.extend(self.names.as_deref());
+        names.extend(self.retired.as_deref());
         names.extend(self.by_text.as_ref().map(|by_text| &by_text.file[..]));
         names
     }

@@ -14,9 +14,10 @@ use crate::config::Plan;
 use crate::data::{LabelSet, Synonyms, Texts};
 use crate::error::Result;
 use crate::features::{Expansion, Featurizer, Pairs, Vectorizer, Vocabulary, WordPieces};
+use crate::ids::LabelId;
 use crate::matrix::CsrMatrix;
 use crate::neighbours::{Forms, Names, Neighbours};
-use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, TrainingRecord};
+use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, Retired, TrainingRecord};
 use crate::store::format::files::MANIFEST;
 use crate::store::format::lines;
 use crate::store::format::manifest::Manifest;
@@ -120,6 +121,7 @@ fn parts_of(
         neighbours: neighbours.0?,
         names: neighbours.1?,
         by_text: neighbours.2?,
+        retired: loader.retired()?,
         record: TrainingRecord {
             data: (&manifest.data).into(),
             history: manifest.history.iter().map(Into::into).collect(),
@@ -269,6 +271,22 @@ impl Loader<'_> {
             Neighbours::from_parts(postings, labels)
         };
         self.files.parse(name, read).map(Some)
+    }
+
+    fn retired(&self) -> Result<Retired> {
+        let Some(name) = &self.manifest.retired else {
+            return Ok(Retired::default());
+        };
+        let n_labels = self.n_labels();
+        let read = |file: &mut TensorFile| {
+            let n_retired = file.len("retired.labels")?;
+            let labels = file.numbers("retired.labels", n_retired)?;
+            let into = file.numbers("retired.into", n_retired)?;
+            let into = into.iter().map(|into| into.checked_sub(1).map(LabelId));
+            let labels = labels.iter().map(|&label| LabelId(label));
+            Retired::new(labels.zip(into), n_labels)
+        };
+        self.files.parse(name, read)
     }
 
     fn by_text(&self) -> Result<Option<LabelsByText>> {

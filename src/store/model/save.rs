@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::features::{Pairs, Vectorizer};
 use crate::matrix::CsrMatrix;
 use crate::neighbours::Postings;
-use crate::predict::Predictor;
+use crate::predict::{Predictor, Retired};
 use crate::store::format::files::{MANIFEST, Writer};
 use crate::store::format::tensors::{Tensor, Values, offsets};
 use crate::store::format::{history, lines, manifest};
@@ -124,6 +124,12 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::M
     };
     let by_text = predictor.labels_by_text();
     let by_text = by_text.map(|by| write_by_text(writer, by)).transpose()?;
+    let retired = predictor.retired();
+    let retired = if retired.is_empty() {
+        None
+    } else {
+        Some(write_retired(writer, retired)?)
+    };
     let record = predictor.record();
     Ok(manifest::Manifest {
         format: manifest::FORMAT.into(),
@@ -145,6 +151,7 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::M
         neighbours,
         names,
         by_text,
+        retired,
         history: history::wire_history(&record.history),
         config: plan.config().clone(),
         files: manifest::wire_files(writer.files()),
@@ -179,6 +186,20 @@ fn write_postings(
     let ends = offsets(matrix.indptr());
     let tensors = postings::posting_tensors(stem, postings, matrix, &ends);
     write_tensors(writer, stem, tensors)
+}
+
+/// Retired labels, each with one more than the label that it was merged into, or 0.
+fn write_retired(writer: &mut Writer, retired: &Retired) -> Result<String> {
+    let labels: Vec<u32> = retired.iter().map(|(label, _)| label.0).collect();
+    let into = retired
+        .iter()
+        .map(|(_, into)| into.map_or(0, |into| into.0 + 1));
+    let into: Vec<u32> = into.collect();
+    let tensors = vec![
+        Tensor::list("retired.labels", Values::U32(&labels)),
+        Tensor::list("retired.into", Values::U32(&into)),
+    ];
+    write_tensors(writer, "retired", tensors)
 }
 
 fn write_by_text(writer: &mut Writer, by_text: &LabelsByText) -> Result<manifest::ByText> {
