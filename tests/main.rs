@@ -10,6 +10,7 @@ mod data_tables;
 mod ensemble;
 mod examples;
 mod fuzz;
+mod labels;
 mod merge;
 mod store;
 mod tidy;
