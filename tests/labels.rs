@@ -287,7 +287,7 @@ fn what_is_learned_shows_in_the_next_answer() {
     let wanted = [LabelId(20), model.labels().find("id:9").unwrap()];
     let before = wanted.map(|label| score(&model, label));
     let learned = [(text, ["kind20x", "id:9"]), (text, ["kind20x", "id:9"])];
-    model.learn(&Dataset::from_texts(learned)).unwrap();
+    model.learn_data(&Dataset::from_texts(learned)).unwrap();
     let after = wanted.map(|label| score(&model, label));
     assert!(
         before[0] < after[0] && before[1] < after[1],
@@ -299,7 +299,7 @@ fn what_is_learned_shows_in_the_next_answer() {
     let loaded = Predictor::load(directory.path().join("model")).unwrap();
     assert_eq!(wanted.map(|label| score(&loaded, label)), after);
     let unknown = Dataset::from_texts([(text, ["kind20x", "unheard of"])]);
-    let error = model.learn(&unknown).unwrap_err().to_string();
+    let error = model.learn_data(&unknown).unwrap_err().to_string();
     assert!(error.contains("unheard of"), "{error}");
     assert_eq!(model.label_counts()[wanted[1].idx()], 2);
 }

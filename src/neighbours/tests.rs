@@ -136,7 +136,10 @@ fn names_that_are_contained_are_found() {
 #[test]
 fn a_label_matches_by_its_best_form() {
     // Label 0 has two forms, label 1 none, label 2 one.
-    let words = rows(&[vec![(0, 0.6), (1, 0.8)], vec![(2, 1.0)], vec![(3, 1.0)]], 4);
+    let words = rows(
+        &[vec![(0, 0.6), (1, 0.8)], vec![(2, 1.0)], vec![(3, 1.0)]],
+        4,
+    );
     let forms = Forms::new(words, vec![2, 2, 3]).unwrap();
     let text: (&[u32], &[f32]) = (&[1, 2], &[0.8, 0.6]);
     let expected = FormMatch {

@@ -5,10 +5,11 @@ use crate::candidates::{ByText, N_KIN, Point, RankedPoint, TextScratch, Walk};
 use crate::error::Result;
 use crate::ids::{LabelId, Scored};
 use crate::matrix::top_k;
+use crate::neighbours::{NeighbourScratch, Vote};
 
 impl Predictor {
-    /// Completes the merged candidates of a point: labels that are known by their texts alone are added, retired ones
-    /// replaced, and those that may not be answers dropped.
+    /// Completes the merged candidates of a point: labels that are known by their texts alone are added, rejected ones
+    /// lowered, retired ones replaced, and those that may not be answers dropped.
     ///
     /// # Errors
     /// [`crate::Error::CannotPredict`] if the model is damaged.
@@ -20,8 +21,24 @@ impl Predictor {
         merged: &mut Vec<Scored>,
     ) -> Result<()> {
         self.add_by_text(walk, point, scratch, merged)?;
+        self.lower_rejected(point, merged)?;
         self.parts.retired.replace(merged);
         walk.keep_allowed(merged);
+        Ok(())
+    }
+
+    /// Lowers the scores of labels that were rejected of similar texts, to nothing where the texts are the same.
+    fn lower_rejected(&self, point: &Point<'_>, merged: &mut [Scored]) -> Result<()> {
+        let Some(rejected) = &self.parts.rejected else {
+            return Ok(());
+        };
+        let mut votes = Vec::new();
+        rejected.votes(point.words, &mut NeighbourScratch::default(), &mut votes)?;
+        for Vote { label, nearest, .. } in votes {
+            if let Some(scored) = merged.iter_mut().find(|scored| scored.label == label) {
+                scored.score *= 1.0 - nearest.clamp(0.0, 1.0).powi(4);
+            }
+        }
         Ok(())
     }
 

@@ -3,11 +3,26 @@
 //! Nothing is trained. A new label is known by its names, synonyms and descriptions, and, once texts have it, by the votes
 //! of those.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::{LabelRef, Predictor};
-use crate::data::{Dataset, DescribedLabels};
+use crate::data::{Dataset, DescribedLabels, Texts};
 use crate::error::{Error, Result};
+use crate::features::PointSet;
 use crate::ids::LabelId;
+use crate::matrix::{CsrBuilder, CsrMatrix};
 use crate::neighbours::{Forms, Neighbours};
+
+/// A text with labels that its user accepted, and labels that they rejected.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Correction {
+    /// The text.
+    pub text: String,
+    /// Names of accepted labels.
+    pub labels: Vec<String>,
+    /// Names of rejected labels.
+    pub not: Vec<String>,
+}
 
 impl Predictor {
     /// Adds labels that are known by their texts alone, and brings back those of them that were removed or merged.
@@ -96,46 +111,89 @@ impl Predictor {
         self.parts.retired.contains(label)
     }
 
-    /// Learns from texts and their labels at once: they are training points that similar texts are compared with.
-    /// Classifiers, rankers and probabilities stay as they are.
+    /// Learns from a data set at once, as from corrections without rejected labels.
     ///
-    /// The data has labels of the model alone: read it with its labels.
+    /// # Errors
+    /// As [`Predictor::learn`].
+    pub fn learn_data(&mut self, data: &Dataset) -> Result<()> {
+        let points = self.points(data)?;
+        let used: BTreeSet<u32> = data.labels().indices().iter().copied().collect();
+        let name = |&label: &u32| LabelRef::from(data.label_set().name(LabelId(label)));
+        let refs: Vec<LabelRef> = used.iter().map(name).collect();
+        let found = self.find_all("labels of the texts", refs.iter())?;
+        let own: BTreeMap<u32, u32> = used.into_iter().zip(found.iter().map(|id| id.0)).collect();
+        let labels = data.labels();
+        let labels = labels.renumbered(self.labels().len(), |label| own.get(&label).copied())?;
+        self.learn_points(&points, &labels, None)
+    }
+
+    /// Learns from corrections at once. A text with accepted labels is a training point that similar texts are compared
+    /// with; the more similar a text is to one of which a label was rejected, the lower is that label's score.
+    /// Classifiers, rankers and probabilities stay as they are.
     ///
     /// # Errors
     /// [`Error::UnknownLabels`] naming a label that the model does not have; [`Error::CannotPredict`] if the model has
-    /// no index of its training points, or was trained on other features.
-    pub fn learn(&mut self, data: &Dataset) -> Result<()> {
-        let names = data.label_set().names().iter();
-        let names: Vec<LabelRef> = names.map(LabelRef::from).collect();
-        let points = self.points(data)?;
+    /// no index of its training points, or was trained on features. The model is unchanged then.
+    pub fn learn(&mut self, corrections: &[Correction]) -> Result<()> {
+        let texts: Texts = corrections.iter().map(|of| &of.text).collect();
+        let points = self.featurizer().points_of_texts(&texts)?;
+        let accepted = self.rows("labels", corrections.iter().map(|of| &of.labels[..]))?;
+        let rejected = self.rows("not", corrections.iter().map(|of| &of.not[..]))?;
+        self.learn_points(&points, &accepted, Some(&rejected))
+    }
+
+    /// A row per list of labels.
+    fn rows<'l>(
+        &self,
+        list: &'static str,
+        lists: impl Iterator<Item = &'l [String]>,
+    ) -> Result<CsrMatrix> {
+        let mut rows = CsrBuilder::default();
+        for names in lists {
+            let refs: Vec<LabelRef> = names.iter().map(|name| name[..].into()).collect();
+            let labels: BTreeSet<LabelId> = self.find_all(list, refs.iter())?.into_iter().collect();
+            rows.push_row(labels.into_iter().map(|label| (label.0, 1.0)));
+        }
+        rows.finish(self.labels().len())
+    }
+
+    fn learn_points(
+        &mut self,
+        points: &PointSet,
+        accepted: &CsrMatrix,
+        rejected: Option<&CsrMatrix>,
+    ) -> Result<()> {
+        let n_labels = self.labels().len();
+        let labelled = |labels: &CsrMatrix| -> Vec<usize> {
+            let has_labels = |&row: &usize| !labels.row(row).0.is_empty();
+            (0..labels.n_rows()).filter(has_labels).collect()
+        };
         let Some(neighbours) = &self.parts.neighbours else {
             let problem = "the model has no index of its training points: train it with neighbours";
             return Err(Error::CannotPredict(problem.into()));
         };
-        let used: std::collections::BTreeSet<u32> =
-            data.labels().indices().iter().copied().collect();
-        let used: Vec<LabelRef> = used
-            .into_iter()
-            .map(|at| names[at as usize].clone())
-            .collect();
-        let ids = self.find_all("labels of the texts", used.iter())?;
-        let by_name = |at: u32| {
-            let name = data.label_set().name(LabelId(at));
-            self.labels().find(name).map(|label| label.0)
-        };
-        let n_labels = self.labels().len();
-        debug_assert!(ids.iter().all(|id| id.idx() < n_labels));
-        let labels = data.labels().renumbered(n_labels, by_name)?;
-        let neighbours = neighbours.with(&points.features, &labels, n_labels)?;
-        for &label in labels.indices() {
+        let rows = labelled(accepted);
+        let features = points.features.select_rows(&rows);
+        let neighbours = neighbours.with(&features, &accepted.select_rows(&rows), n_labels)?;
+        if let Some(labels) = rejected {
+            let rows = labelled(labels);
+            let features = points.features.select_rows(&rows);
+            let labels = labels.select_rows(&rows);
+            self.parts.rejected = match self.parts.rejected.take() {
+                earlier if rows.is_empty() => earlier,
+                Some(earlier) => Some(earlier.with(&features, &labels, n_labels)?),
+                None => Some(Neighbours::new(&features, &labels, rows.len())),
+            };
+        }
+        self.parts.neighbours = Some(neighbours);
+        for &label in accepted.indices() {
             self.parts.label_counts[label as usize] += 1;
-            if let Some(calibration) = &mut self.parts.calibration
-                && let Some(frequency) = calibration.frequencies.get_mut(label as usize)
-            {
+            let calibration = self.parts.calibration.as_mut();
+            let frequency = calibration.and_then(|of| of.frequencies.get_mut(label as usize));
+            if let Some(frequency) = frequency {
                 *frequency += 1;
             }
         }
-        self.parts.neighbours = Some(neighbours);
         Ok(())
     }
 
@@ -148,13 +206,15 @@ impl Predictor {
             }
             parts.retired.retire(label, into);
         }
-        if let Some(neighbours) = &parts.neighbours {
-            let n_labels = parts.label_set.len();
-            let retired = &parts.retired;
-            let successor = |label| retired.successor(LabelId(label)).map(|label| label.0);
-            let labels = neighbours.labels().renumbered(n_labels, successor)?;
-            let postings = neighbours.postings().clone();
-            parts.neighbours = Some(Neighbours::from_parts(postings, labels)?);
+        let n_labels = parts.label_set.len();
+        let retired = &parts.retired;
+        let successor = |label| retired.successor(LabelId(label)).map(|label| label.0);
+        for index in [&mut parts.neighbours, &mut parts.rejected] {
+            if let Some(neighbours) = index.take() {
+                let labels = neighbours.labels().renumbered(n_labels, successor)?;
+                let postings = neighbours.postings().clone();
+                *index = Some(Neighbours::from_parts(postings, labels)?);
+            }
         }
         Ok(())
     }

@@ -17,6 +17,7 @@ mod rules;
 mod uncalibrated;
 
 pub use crate::candidates::Level;
+pub use change::Correction;
 pub use embed::Embeddings;
 pub use inputs::Inputs;
 pub use query::Query;
@@ -41,6 +42,7 @@ use crate::events::Event;
 use crate::features::{FeatureScratch, Featurizer, PointSet, Points};
 use crate::ids::{Prediction, Scored};
 use crate::matrix::top_k;
+use crate::neighbours::Neighbours;
 use crate::pool::Pool;
 
 /// Points per task of a batch.
@@ -230,6 +232,10 @@ impl Predictor {
 
     pub(crate) fn labels_by_text(&self) -> Option<&LabelsByText> {
         self.parts.by_text.as_ref()
+    }
+
+    pub(crate) fn rejected(&self) -> Option<&Neighbours> {
+        self.parts.rejected.as_ref()
     }
 
     pub(crate) fn retired(&self) -> &Retired {

@@ -27,6 +27,8 @@ pub(crate) struct PredictorParts {
     pub(crate) by_text: Option<LabelsByText>,
     /// Labels that are answers no more.
     pub(crate) retired: Retired,
+    /// Texts of which labels were rejected, with those labels.
+    pub(crate) rejected: Option<Neighbours>,
     pub(crate) plan: Plan,
     pub(crate) record: TrainingRecord,
 }
@@ -85,9 +87,11 @@ impl PredictorParts {
         let neighbours = neighbours.map(|all| (all.postings().n_words(), all.labels().n_cols()));
         let names = self.names.as_ref().map(Names::words);
         let names = names.map(|words| (words.n_cols(), words.n_rows()));
+        let rejected = self.rejected.as_ref();
+        let rejected = rejected.map(|all| (all.postings().n_words(), all.labels().n_cols()));
         let forms = self.by_text.as_ref().map(|by| by.forms.words().n_cols());
         let forms = forms.map(|n_words| (n_words, n_labels));
-        for (n_words, n_of_labels) in [neighbours, names, forms].into_iter().flatten() {
+        for (n_words, n_of_labels) in [neighbours, rejected, names, forms].into_iter().flatten() {
             let fits = n_words == counts.n_features && (n_labels..=n_all).contains(&n_of_labels);
             if !fits {
                 return invalid(format!(

@@ -168,6 +168,7 @@ impl<'a, S: MemberStore> Run<'a, S> {
             label_counts,
             by_text,
             retired: Retired::default(),
+            rejected: None,
             members,
             calibration,
             neighbours,

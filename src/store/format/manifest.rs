@@ -60,6 +60,9 @@ pub(crate) struct Manifest {
     /// File of the labels that are answers no more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) retired: Option<String>,
+    /// File of the texts of which labels were rejected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rejected: Option<String>,
     pub(crate) history: Vec<WireEvent>,
     pub(crate) config: Config,
     pub(crate) files: BTreeMap<String, WireFile>,
@@ -291,6 +294,7 @@ impl Manifest {
         names.extend(self.neighbours.as_deref());
         names.extend(self.names.as_deref());
         names.extend(self.retired.as_deref());
+        names.extend(self.rejected.as_deref());
         names.extend(self.by_text.as_ref().map(|by_text| &by_text.file[..]));
         names
     }

@@ -61,7 +61,10 @@ impl Journal {
         let text = match fs::metadata(path) {
             Err(_) => return Ok((journal, Vec::new())),
             Ok(found) if found.len() > MAX_BYTES => {
-                return Err(bad(path.clone(), format!("it has more than {MAX_BYTES} bytes")));
+                return Err(bad(
+                    path.clone(),
+                    format!("it has more than {MAX_BYTES} bytes"),
+                ));
             }
             Ok(_) => fs::read(path).map_err(|error| Error::io(path, "read", error))?,
         };
@@ -76,7 +79,9 @@ impl Journal {
                 bad(journal.path.clone(), problem)
             };
             let line = std::str::from_utf8(line).map_err(|_| damaged("is not UTF-8"))?;
-            let (digits, json) = line.split_once(' ').ok_or_else(|| damaged("has no checksum"))?;
+            let (digits, json) = line
+                .split_once(' ')
+                .ok_or_else(|| damaged("has no checksum"))?;
             let next = chained(&journal.hash, json);
             if digits != &next[..N_DIGITS] {
                 return Err(damaged("does not continue the line before it"));
@@ -112,7 +117,10 @@ impl Journal {
         }
         let is_new = self.n_bytes == 0;
         let written = (|| {
-            let mut file = OpenOptions::new().create(true).append(true).open(&self.path)?;
+            let mut file = OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(&self.path)?;
             // A last line without an end.
             file.set_len(self.n_bytes)?;
             file.write_all(&lines)?;

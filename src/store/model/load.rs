@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use super::boosting::read_boosted;
 use super::check::check_in_background;
+use super::corrections::replay;
 use super::describe::{plan_of, read_manifest};
 use super::load_member::MemberLoader;
 use super::{postings, rerank};
@@ -56,7 +57,9 @@ impl Predictor {
             return Err(bad(directory.join(MANIFEST), problem));
         }
         let (parts, _) = parts_of(directory, &manifest, Depth::Full, Residence::Memory)?;
-        Predictor::new(parts)
+        let mut predictor = Predictor::new(parts)?;
+        replay(&mut predictor, directory)?;
+        Ok(predictor)
     }
 }
 
@@ -70,7 +73,9 @@ pub(crate) fn verify(directory: &Path) -> Result<Predictor> {
 
 fn load(directory: &Path, depth: Depth, residence: Residence) -> Result<Predictor> {
     let (parts, unchecked) = load_parts(directory, depth, residence)?;
-    Predictor::with_integrity(parts, check_in_background(unchecked))
+    let mut predictor = Predictor::with_integrity(parts, check_in_background(unchecked))?;
+    replay(&mut predictor, directory)?;
+    Ok(predictor)
 }
 
 /// The parts of a model, and the files that were not read in full.
@@ -122,6 +127,7 @@ fn parts_of(
         names: neighbours.1?,
         by_text: neighbours.2?,
         retired: loader.retired()?,
+        rejected: loader.rejected()?,
         record: TrainingRecord {
             data: (&manifest.data).into(),
             history: manifest.history.iter().map(Into::into).collect(),
@@ -268,6 +274,18 @@ impl Loader<'_> {
             let (n_words, n_labels) = (counts.n_features, self.n_labels());
             let (postings, labels) =
                 postings::read_postings(file, "neighbours", n_words, n_labels)?;
+            Neighbours::from_parts(postings, labels)
+        };
+        self.files.parse(name, read).map(Some)
+    }
+
+    fn rejected(&self) -> Result<Option<Neighbours>> {
+        let Some(name) = &self.manifest.rejected else {
+            return Ok(None);
+        };
+        let read = |file: &mut _| {
+            let (n_words, n_labels) = (self.plan.counts().n_features, self.n_labels());
+            let (postings, labels) = postings::read_postings(file, "rejected", n_words, n_labels)?;
             Neighbours::from_parts(postings, labels)
         };
         self.files.parse(name, read).map(Some)

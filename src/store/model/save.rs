@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::boosting::BoostedColumns;
+use super::corrections::Journal;
 use super::save_member::{write_member, write_tensors};
 use super::{describe, postings, rerank};
 use crate::candidates::LabelsByText;
@@ -63,8 +64,13 @@ pub(crate) fn save_locked(
         .map(|manifest| manifest.files.into_keys().collect())
         .unwrap_or_default();
     let mut writer = Writer::new(directory)?;
+    let journal = Journal::read(directory).map(|(journal, _)| journal).ok();
     match write_files(predictor, &mut writer) {
-        Ok(manifest) => writer.commit(&manifest::to_text(&manifest), &earlier),
+        Ok(manifest) => {
+            writer.commit(&manifest::to_text(&manifest), &earlier)?;
+            journal.iter().for_each(Journal::remove);
+            Ok(())
+        }
         Err(error) => {
             writer.abandon(&earlier);
             Err(error)
@@ -124,6 +130,15 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::M
     };
     let by_text = predictor.labels_by_text();
     let by_text = by_text.map(|by| write_by_text(writer, by)).transpose()?;
+    let rejected = match predictor.rejected() {
+        Some(all) => Some(write_postings(
+            writer,
+            "rejected",
+            all.postings(),
+            all.labels(),
+        )?),
+        None => None,
+    };
     let retired = predictor.retired();
     let retired = if retired.is_empty() {
         None
@@ -152,6 +167,7 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::M
         names,
         by_text,
         retired,
+        rejected,
         history: history::wire_history(&record.history),
         config: plan.config().clone(),
         files: manifest::wire_files(writer.files()),

@@ -110,7 +110,7 @@ impl Add {
         if let Some(path) = &self.data {
             let options = self.data_args.options(Part::Test, Some(predictor.labels()));
             let data = reading::read(console, path, options)?;
-            predictor.learn(&data)?;
+            predictor.learn_data(&data)?;
         }
         let done = format!("added {}", count(labels.len(), "label"));
         self.destination
