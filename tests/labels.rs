@@ -3,7 +3,9 @@
 use std::sync::OnceLock;
 
 use elias::data::{DescribedLabels, LabelSet, Texts};
-use elias::{Config, Dataset, LabelId, LabelLists, Level, Prediction, Predictor, Query, Trainer};
+use elias::{
+    Config, Correction, Dataset, LabelId, LabelLists, Level, Prediction, Predictor, Query, Trainer,
+};
 
 use crate::on_threads;
 use crate::random::Random;
@@ -302,4 +304,116 @@ fn what_is_learned_shows_in_the_next_answer() {
     let error = model.learn_data(&unknown).unwrap_err().to_string();
     assert!(error.contains("unheard of"), "{error}");
     assert_eq!(model.label_counts()[wanted[1].idx()], 2);
+}
+
+/// A copy of the model, and a correction of it.
+fn copied() -> (tempfile::TempDir, std::path::PathBuf, Correction) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("model");
+    load().save(&path).unwrap();
+    let correction = Correction {
+        text: TEXT.into(),
+        labels: vec!["kind30x".into(), "id:9".into()],
+        not: vec!["kind3x".into()],
+    };
+    (directory, path, correction)
+}
+
+fn journal(model: &std::path::Path) -> std::path::PathBuf {
+    let mut files = std::fs::read_dir(model)
+        .unwrap()
+        .map(|file| file.unwrap().path());
+    let is_journal = |path: &std::path::PathBuf| path.extension().is_some_and(|end| end == "jsonl");
+    files.find(is_journal).unwrap()
+}
+
+#[test]
+fn corrections_are_heeded_by_whoever_loads_the_model() {
+    let (_directory, path, correction) = copied();
+    let score = |model: &Predictor, label: &str| {
+        let answers = model.predict(TEXT, 63).unwrap();
+        let answer = answers.iter().find(|answer| answer.label == label);
+        answer.map_or(0.0, |answer| answer.score)
+    };
+    let before = Predictor::load(&path).unwrap();
+    Predictor::learn_in(&path, &[correction.clone()]).unwrap();
+    let after = Predictor::load(&path).unwrap();
+    assert!(score(&before, "kind3x") > 0.1);
+    assert!(score(&after, "kind3x") < 0.001);
+    for label in ["kind30x", "id:9"] {
+        assert!(score(&before, label) < score(&after, label), "{label}");
+    }
+    // Other texts are answered as before.
+    let other = "kind40x noise70 noise71";
+    assert_eq!(
+        before.predict(other, 1).unwrap()[0].label,
+        after.predict(other, 1).unwrap()[0].label
+    );
+    // Saving makes them part of the files, and ends the journal.
+    let answers = after.predict(TEXT, 63).unwrap();
+    let kept = journal(&path);
+    after.replace(&path).unwrap();
+    assert!(!kept.exists());
+    assert_eq!(
+        Predictor::load(&path).unwrap().predict(TEXT, 63).unwrap(),
+        answers
+    );
+    // What cannot be learned is not kept.
+    let unknown = Correction {
+        labels: vec!["unheard of".into()],
+        ..correction
+    };
+    assert!(Predictor::learn_in(&path, &[unknown]).is_err());
+    assert!(
+        std::fs::read_dir(&path)
+            .unwrap()
+            .all(|file| file.unwrap().path() != kept)
+    );
+}
+
+#[test]
+fn a_damaged_journal_is_an_error_that_names_the_line() {
+    let (_directory, path, correction) = copied();
+    for n in 0..4 {
+        let text = format!("{TEXT} noise{n}");
+        Predictor::learn_in(
+            &path,
+            &[Correction {
+                text,
+                ..correction.clone()
+            }],
+        )
+        .unwrap();
+    }
+    let journal = journal(&path);
+    let whole = std::fs::read_to_string(&journal).unwrap();
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    assert_eq!(lines.len(), 4);
+    let check = |text: String, line: usize| {
+        std::fs::write(&journal, &text).unwrap();
+        let error = Predictor::load(&path).err().unwrap().to_string();
+        assert!(error.contains(&format!("line {line} ")), "{error}");
+        assert!(Predictor::learn_in(&path, &[correction.clone()]).is_err());
+        assert_eq!(std::fs::read_to_string(&journal).unwrap(), text);
+    };
+    let flipped = lines[1].replace("noise1", "noise7");
+    check([lines[0], &flipped, lines[2]].concat(), 2);
+    check([lines[0], lines[0], lines[1]].concat(), 2);
+    check([lines[1], lines[0]].concat(), 1);
+    check([lines[0], lines[2], lines[3]].concat(), 2);
+    check([lines[0], &lines[1][30..], lines[2]].concat(), 2);
+    check(["\n", lines[0]].concat(), 1);
+    // A correction of which nobody was told: the program died while it was written.
+    for n_bytes in [1, 20, lines[3].len() - 1] {
+        std::fs::write(
+            &journal,
+            [lines[0], lines[1], lines[2], &lines[3][..n_bytes]].concat(),
+        )
+        .unwrap();
+        assert!(Predictor::load(&path).is_ok());
+    }
+    Predictor::learn_in(&path, &[correction.clone()]).unwrap();
+    let again = std::fs::read_to_string(&journal).unwrap();
+    assert!(again.starts_with(&lines[..3].concat()) && again.matches('\n').count() == 4);
+    Predictor::load(&path).unwrap();
 }

@@ -73,7 +73,7 @@ def predict(elias, model, texts, out):
     command = [elias, "predict", model, texts, "--top-k", str(K), "--out", out]
     subprocess.run([str(part) for part in command], check=True)
     answers = read(out)
-    return [[answer["label"] for answer in record["predictions"]] for record in answers]
+    return [[answer["label"] for answer in record["labels"]] for record in answers]
 
 
 def measure(rankings, test, wanted):
