@@ -11,6 +11,7 @@ mod data_tables;
 mod ensemble;
 mod examples;
 mod fuzz;
+mod labels;
 mod merge;
 mod store;
 mod tidy;

@@ -31,7 +31,7 @@ use crate::ui::{bus_error, file_limit};
 use crate::verbs::serve;
 use crate::verbs::{
     bench, card, completions, config, convert, demo, embed, evaluate, explain, inspect, labels,
-    merge, predict, prune, report, train,
+    learn, merge, predict, prune, report, train,
 };
 
 /// Extreme multi-label classification: find the relevant labels of a text
@@ -80,6 +80,7 @@ enum Verb {
     Embed(embed::Embed),
     Inspect(inspect::Inspect),
     Labels(labels::Labels),
+    Learn(learn::Learn),
     Prune(prune::Prune),
     Merge(merge::Merge),
     Report(report::Report),
@@ -174,6 +175,7 @@ fn run(verb: Verb, process: &Process, console: &Console) -> anyhow::Result<()> {
         Verb::Embed(embed) => embed.run(console),
         Verb::Inspect(inspect) => inspect.run(console),
         Verb::Labels(labels) => labels.run(console),
+        Verb::Learn(learn) => learn.run(console),
         Verb::Prune(prune) => prune.run(console),
         Verb::Merge(merge) => merge.run(console),
         Verb::Report(report) => report.run(console),

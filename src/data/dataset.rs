@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::data::{LabelSet, Synonyms, Texts};
+use crate::data::{DescribedLabels, LabelSet, Synonyms, Texts};
 use crate::error::{Error, Result};
 use crate::ids::LabelId;
 use crate::matrix::{CsrBuilder, CsrMatrix};
@@ -10,7 +10,8 @@ use crate::matrix::{CsrBuilder, CsrMatrix};
 /// Points with their labels.
 ///
 /// Invariants: at least one of `texts` and `features` is there; whatever is there has one entry per point; the label
-/// matrix has as many columns as `label_set` has names, and its values (relevance weights) are positive.
+/// matrix has as many columns as `label_set` has names, and its values (relevance weights) are positive; `more_labels`
+/// are not in `label_set`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dataset {
     texts: Option<Texts>,
@@ -19,6 +20,7 @@ pub struct Dataset {
     label_set: LabelSet,
     ids: Option<Texts>,
     label_texts: Option<Texts>,
+    more_labels: DescribedLabels,
     synonyms: Option<Synonyms>,
     filter: Vec<(usize, LabelId)>,
 }
@@ -88,6 +90,7 @@ impl Dataset {
             label_set,
             ids,
             label_texts: None,
+            more_labels: DescribedLabels::default(),
             synonyms: None,
             filter: Vec::new(),
         })
@@ -123,6 +126,7 @@ impl Dataset {
             label_set,
             ids: None,
             label_texts: None,
+            more_labels: DescribedLabels::default(),
             synonyms: None,
             filter: Vec::new(),
         }
@@ -198,11 +202,13 @@ impl Dataset {
     /// # Errors
     /// [`Error::InvalidDataset`] if there are not as many rows as points.
     pub fn with_features(self, features: CsrMatrix) -> Result<Dataset> {
-        let (label_texts, synonyms, filter) = (self.label_texts, self.synonyms, self.filter);
+        let (label_texts, more_labels) = (self.label_texts, self.more_labels);
+        let (synonyms, filter) = (self.synonyms, self.filter);
         let features = Some(features);
         let data = Dataset::new(self.texts, features, self.labels, self.label_set, self.ids)?;
         Ok(Dataset {
             label_texts,
+            more_labels,
             synonyms,
             filter,
             ..data
@@ -229,6 +235,29 @@ impl Dataset {
     /// Texts about the labels, if [`Dataset::with_label_texts`] gave them.
     pub(crate) fn label_texts(&self) -> Option<&Texts> {
         self.label_texts.as_ref()
+    }
+
+    /// The same points with labels that none of them has, known by their texts alone. A model whose final scores
+    /// are boosted trees suggests them where a text has words of theirs.
+    ///
+    /// # Errors
+    /// [`Error::InvalidDataset`] if the data has one of them.
+    pub fn with_more_labels(self, more_labels: DescribedLabels) -> Result<Dataset> {
+        for name in more_labels.labels().names().iter() {
+            if self.label_set.find(name).is_some() {
+                let problem = format!("{name:?} is a label of the data already");
+                return Err(Error::InvalidDataset(problem));
+            }
+        }
+        Ok(Dataset {
+            more_labels,
+            ..self
+        })
+    }
+
+    /// Labels that [`Dataset::with_more_labels`] gave.
+    pub fn more_labels(&self) -> &DescribedLabels {
+        &self.more_labels
     }
 
     /// The same points with a list of synonyms: training, and the model ever after, adds its words to every text that
@@ -281,6 +310,7 @@ impl Dataset {
             label_set: self.label_set.clone(),
             ids: self.ids.as_ref().map(pick),
             label_texts: self.label_texts.clone(),
+            more_labels: self.more_labels.clone(),
             synonyms: self.synonyms.clone(),
             filter: self.filter_of(points),
         }

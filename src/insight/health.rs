@@ -88,6 +88,7 @@ impl IndexHealth {
         let counts: Vec<usize> = predictor
             .label_counts()
             .iter()
+            .take(predictor.n_trained_labels())
             .map(|&count| count as usize)
             .collect();
         let mut sums = [(0.0, 0.0); 10];

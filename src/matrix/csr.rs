@@ -188,6 +188,30 @@ impl CsrMatrix {
         )
     }
 
+    /// The same entries in other columns, of which there are `n_cols`. An entry whose column is none is dropped; of
+    /// several in one column the greatest value stays.
+    ///
+    /// # Errors
+    /// [`Error::InvalidMatrix`] if a column is at or above `n_cols`.
+    pub(crate) fn renumbered(
+        &self,
+        n_cols: usize,
+        column: impl Fn(u32) -> Option<u32>,
+    ) -> Result<CsrMatrix> {
+        let mut builder = CsrBuilder::with_capacity(self.n_rows(), self.nnz());
+        for row in 0..self.n_rows() {
+            let (columns, values) = self.row(row);
+            let entries = columns.iter().zip(values);
+            let mut entries: Vec<(u32, f32)> = entries
+                .filter_map(|(&at, &value)| Some((column(at)?, value)))
+                .collect();
+            entries.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+            entries.dedup_by_key(|entry| entry.0);
+            builder.push_row(entries);
+        }
+        builder.finish(n_cols)
+    }
+
     /// The same rows, each scaled to L2 norm 1; rows of zeros stay.
     pub(crate) fn with_unit_rows(&self) -> CsrMatrix {
         let mut scaled = self.clone();

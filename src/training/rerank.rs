@@ -7,8 +7,8 @@ use rayon::prelude::*;
 use super::split::{HeldOut, LabelledPoints};
 use crate::calibration::{Calibrator, Isotonic, Mixing, TREE_LIMITS};
 use crate::candidates::{
-    Candidates, Encoded, Examples, Features, FinalScorer, Knowledge, Member, Merger, ScoreKind,
-    Walk, WalkScratch,
+    Candidates, Encoded, Examples, Features, FinalScorer, Knowledge, Member, Merger, N_KIN,
+    ScoreKind, Walk, WalkScratch,
 };
 use crate::communicator::Communicator;
 use crate::config::{FinalScoreKind, Plan, RankerNegatives, Recipe, paper_n_clusters};
@@ -180,6 +180,8 @@ pub(super) struct FittedCalibration {
     /// From the members' mean score to a probability.
     pub(super) probabilities: Isotonic,
     pub(super) event: Event,
+    /// The best labels of every held-out point, best first.
+    pub(super) best: Vec<Vec<Scored>>,
 }
 
 /// A member's final scorer, and its scores of held-out points.
@@ -217,7 +219,7 @@ pub(super) fn calibrate(
         progress.advance(n_points)?;
     }
 
-    let mut seen = SeenAnswers::default();
+    let (mut seen, mut best) = (SeenAnswers::default(), Vec::new());
     let mut merger = Merger::default();
     for point in 0..n_points {
         let mut merging = merger.start();
@@ -225,7 +227,9 @@ pub(super) fn calibrate(
             merging.add(member.lists[point].iter().copied());
         }
         let merged = merging.finish();
-        top_k(merged, N_SEEN);
+        top_k(merged, N_KIN);
+        best.push(merged.clone());
+        merged.truncate(N_SEEN);
         seen.push(merged, |label| held_out.has(point, label));
     }
     let final_scorers: Vec<FinalScorer> = fitted.into_iter().map(|of| of.scorer).collect();
@@ -233,6 +237,7 @@ pub(super) fn calibrate(
         probabilities: seen.fit(&final_scorers)?,
         event: seen.event(),
         final_scorers,
+        best,
     })
 }
 

@@ -2,11 +2,12 @@
 //!
 //! A [`Run`] owns it. Where it is kept and how it is resumed is the matter of its [`Store`](crate::store::Store).
 
+use super::by_text::{self, RankedPoints};
 use super::members::MemberRun;
 use super::prepare::{Features, PreparedTraining};
 use super::rerank::{FittedCalibration, calibrate, find_neighbours, train_ranker};
 use super::split::{LabelPoints, LabelledPoints, Pass, TrainingSplit, count_labels};
-use crate::candidates::{Knowledge, Member};
+use crate::candidates::{Knowledge, LabelsByText, Member};
 use crate::communicator::{Communicator, SingleProcess};
 use crate::config::{FinalScoreKind, Plan, Refit};
 use crate::data::{DataSummary, Dataset};
@@ -15,8 +16,8 @@ use crate::error::Result;
 use crate::events::{Event, Observer, emit};
 use crate::features::Featurizer;
 use crate::ids::LabelId;
-use crate::neighbours::Names;
-use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, TrainingRecord};
+use crate::neighbours::{Forms, Names};
+use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, Retired, TrainingRecord};
 use crate::store::{MemberStore, TrainingFolder};
 
 /// A training: its data, its plan, the points that train and those that are held out, and where it is kept.
@@ -28,6 +29,8 @@ pub(super) struct Run<'a, S> {
     pub(super) origin: EncoderOrigin,
     pub(super) split: TrainingSplit<'a>,
     pub(super) names: Option<Names>,
+    /// The forms of the labels of the data, and of those known by their texts alone.
+    pub(super) forms: Option<[Forms; 2]>,
     pub(super) validation: Option<LabelledPoints<'a>>,
     /// Pairs of a validation point and a label that do not count.
     pub(super) validation_filter: &'a [(usize, LabelId)],
@@ -40,15 +43,21 @@ pub(super) struct Run<'a, S> {
     pub(super) max_steps: Option<usize>,
 }
 
+/// Final scores, and those of labels that are known by their texts alone.
+struct FinalScores {
+    fitted: FittedCalibration,
+    by_text: Option<LabelsByText>,
+}
+
 impl<'a, S: MemberStore> Run<'a, S> {
     /// Trains a predictor.
     pub(super) fn train(prepared: PreparedTraining<'a>, store: &'a mut S) -> Result<Predictor> {
         let features = prepared.features()?;
         let mut run = Run::split(features, store);
         let members = run.members(Pass::First)?;
-        let scorer = run.final_scorer(&members)?;
+        let scores = run.final_scorer(&members)?;
         let members = run.refit(members)?;
-        run.predictor(members, scorer)
+        run.predictor(members, scores)
     }
 
     /// Every member, trained on the points of a pass.
@@ -77,7 +86,7 @@ impl<'a, S: MemberStore> Run<'a, S> {
     }
 
     /// The final scores of the members and the probabilities of their mean, fitted on the points held out, if there are any.
-    fn final_scorer(&mut self, members: &[Member]) -> Result<Option<FittedCalibration>> {
+    fn final_scorer(&mut self, members: &[Member]) -> Result<Option<FinalScores>> {
         let Some(held_out) = &self.split.held_out else {
             if let Some(skipped) = self.split.skipped.clone() {
                 self.record(skipped)?;
@@ -91,8 +100,19 @@ impl<'a, S: MemberStore> Run<'a, S> {
             frequencies: &self.split.train.label_counts(),
         };
         let fitted = calibrate(members, held_out, knowledge, &self.plan, self.observer)?;
+        let mut by_text = None;
+        if let (Some(names), Some([forms, more])) = (&self.names, self.forms.take()) {
+            let ranked = RankedPoints {
+                held_out,
+                best: &fitted.best,
+                knowledge,
+                names,
+            };
+            let trees = by_text::fit(ranked, &forms, more.n_labels())?;
+            by_text = trees.map(|trees| LabelsByText { trees, forms: more });
+        }
         self.record(fitted.event.clone())?;
-        Ok(Some(fitted))
+        Ok(Some(FinalScores { fitted, by_text }))
     }
 
     /// The members trained again on all points, if some were held out of the first pass, as far as that is asked for.
@@ -119,14 +139,23 @@ impl<'a, S: MemberStore> Run<'a, S> {
         Ok(members)
     }
 
-    fn predictor(
-        self,
-        mut members: Vec<Member>,
-        scorer: Option<FittedCalibration>,
-    ) -> Result<Predictor> {
+    fn predictor(self, mut members: Vec<Member>, scores: Option<FinalScores>) -> Result<Predictor> {
         let recipe = self.plan.recipe();
-        let reads_names = scorer.is_some() && recipe.final_score == FinalScoreKind::Boosted;
+        let reads_names = scores.is_some() && recipe.final_score == FinalScoreKind::Boosted;
         let neighbours = find_neighbours(self.split.all(), recipe);
+        let (scorer, by_text) = match scores {
+            Some(FinalScores { fitted, by_text }) => (Some(fitted), by_text),
+            None => (None, None),
+        };
+        let mut label_set = self.data.label_set().clone();
+        let mut label_counts = count_labels(self.data.labels(), self.data.n_points());
+        if by_text.is_some() {
+            let more = self.data.more_labels().labels().names();
+            more.iter().for_each(|name| {
+                label_set.intern(name);
+            });
+            label_counts.resize(label_set.len(), 0);
+        }
         let calibration = scorer.map(|fitted| {
             for (member, scorer) in members.iter_mut().zip(fitted.final_scorers) {
                 member.final_scorer = scorer;
@@ -138,8 +167,11 @@ impl<'a, S: MemberStore> Run<'a, S> {
         });
         Predictor::new(PredictorParts {
             featurizer: self.featurizer,
-            label_set: self.data.label_set().clone(),
-            label_counts: count_labels(self.data.labels(), self.data.n_points()),
+            label_set,
+            label_counts,
+            by_text,
+            retired: Retired::default(),
+            rejected: None,
             members,
             calibration,
             neighbours,
@@ -176,6 +208,7 @@ impl<'a, S> Run<'a, S> {
             origin: features.origin,
             split,
             names,
+            forms: features.forms,
             validation: features.validation,
             validation_filter: features.validation_filter,
             observer: features.observer,

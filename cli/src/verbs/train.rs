@@ -143,6 +143,16 @@ impl Train {
                 .info("labels are learned from their names, too; --label-text off turns that off");
         }
 
+        let n_more = train.more_labels().len();
+        if n_more > 0 {
+            let n_known = prepared.n_labels_by_text();
+            console.info(format_args!(
+                "{} of {} without a training text will be known by their texts",
+                n_known,
+                count(n_more, "label")
+            ));
+        }
+
         let trained = prepared.train_to(out);
         progress.finish();
         let message = format!("stopped; to continue: {}", resume_command());
@@ -163,6 +173,12 @@ impl Train {
             peak_memory(&estimate)
         ));
         console.info(format_args!("model written to {}", out.display()));
+        if predictor.labels().len() < train.n_labels() + n_more {
+            console.info(format_args!(
+                "{} without a training text are left out: they need a final score, and more points to fit it on",
+                count(n_more, "label")
+            ));
+        }
         if let Some(test) = &test {
             let evaluation = Evaluation {
                 propensity: predictor.propensity(),
@@ -197,13 +213,17 @@ impl Train {
         let Some(path) = &self.labels else {
             return Ok(train);
         };
-        let LabelFile { texts, n_described } = LabelFile::read(path, train.label_set())?;
+        let LabelFile {
+            texts,
+            n_described,
+            others,
+        } = LabelFile::read(path, train.label_set())?;
         console.info(format_args!(
             "{} says something of {n_described} of {} labels",
             path.display(),
             train.n_labels()
         ));
-        Ok(train.with_label_texts(texts)?)
+        Ok(train.with_label_texts(texts)?.with_more_labels(others)?)
     }
 
     /// The trainer, told what to do with what is there already and how often to write a checkpoint.

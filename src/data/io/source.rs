@@ -297,6 +297,11 @@ impl<'a> Lines<'a> {
         })
     }
 
+    /// The decompressed bytes; no line may have been read yet.
+    pub(in crate::data) fn into_reader(self) -> Box<dyn Read + 'a> {
+        self.reader
+    }
+
     /// The next line without its end; `None` at the end of the file.
     ///
     /// # Errors

@@ -85,7 +85,7 @@ impl Gatherer<'_> {
         let name = self.model.file_name().map(|name| name.to_string_lossy());
         Ok(ReportData {
             name: name.unwrap_or_default().into_owned(),
-            label_counts: predictor.label_counts().to_vec(),
+            label_counts: predictor.label_counts()[..predictor.n_trained_labels()].to_vec(),
             health,
             times: TrainingTimes::read(self.model),
             description,
