@@ -97,6 +97,7 @@ impl Dataset {
                 labels: label_column,
                 label_separator,
             },
+            text_fields: &[],
             on_progress: None,
         };
         run(py, threads, || {
