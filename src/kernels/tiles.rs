@@ -3,8 +3,38 @@
 //! SAFETY of every function: the caller has the instructions of `V`, and has checked that rows lie inside of their
 //! matrices and that widths agree; columns stay below the width, those of a tail by their count.
 
+use std::mem::MaybeUninit;
+
 use super::TILE;
 use super::vector::{LANES, Vector, load_up_to, store_up_to};
+
+/// Longest rows of a tile that are copied to where they start at cache lines.
+const LONGEST: usize = 768;
+/// Points from which that pays.
+const MIN_POINTS: usize = 8;
+
+/// A copy of the rows of a tile.
+#[repr(align(64))]
+struct AlignedTile([MaybeUninit<f32>; TILE * LONGEST]);
+
+impl AlignedTile {
+    fn new() -> Self {
+        AlignedTile([MaybeUninit::uninit(); TILE * LONGEST])
+    }
+
+    /// The rows, or their copies where so many points make up for copying.
+    #[inline(always)]
+    fn rows(&mut self, w: [&[f32]; TILE], n_points: usize) -> [*const f32; TILE] {
+        let width = w[0].len();
+        if width > LONGEST || n_points < MIN_POINTS {
+            return w.map(<[f32]>::as_ptr);
+        }
+        for (copy, w) in self.0.chunks_exact_mut(LONGEST).zip(w) {
+            copy[..width].write_copy_of_slice(w);
+        }
+        [0, 1, 2, 3].map(|label| self.0[label * LONGEST..].as_ptr().cast())
+    }
+}
 
 /// Products of a tile with several points. Sums of a pair are in one vector, whatever the number of points.
 #[inline(always)]
@@ -72,7 +102,8 @@ unsafe fn dot_points<V: Vector, const POINTS: usize>(
     out: &mut [f32],
 ) {
     let width = w[0].len();
-    let w = w.map(<[f32]>::as_ptr);
+    let mut tile = AlignedTile::new();
+    let w = tile.rows(w, rows.len());
     let point = |row: u32| unsafe { matrix.as_ptr().add(row as usize * width) };
     let (chunks, rest) = rows.as_chunks::<POINTS>();
     let (out, out_rest) = out
@@ -97,9 +128,14 @@ pub(super) unsafe fn dot_all<V: Vector>(
 ) {
     let (n_left, n_right) = (left.len() / width, right.len() / width);
     let row = |matrix: &[f32], row: usize| unsafe { matrix.as_ptr().add(row * width) };
+    let mut tile = AlignedTile::new();
     for first in (0..n_right).step_by(TILE) {
         // A tile with fewer rows repeats the last; nobody reads the products.
-        let w = [0, 1, 2, 3].map(|at: usize| row(right, (first + at).min(n_right - 1)));
+        let w = [0, 1, 2, 3].map(|at| {
+            let row = (first + at).min(n_right - 1);
+            &right[row * width..][..width]
+        });
+        let w = tile.rows(w, n_left);
         let n_kept = TILE.min(n_right - first);
         let mut write = |at: usize, products: [f32; TILE]| {
             out[at * n_right + first..][..n_kept].copy_from_slice(&products[..n_kept]);
