@@ -36,7 +36,7 @@ pub(crate) struct ExpectedTime {
 impl ExpectedTime {
     /// The times on this machine, whose matrix product is measured now.
     pub(crate) fn measure(plan: &Plan, work: &Workload) -> Self {
-        let mut sgemm = Sgemm::new();
+        let mut sgemm = Sgemm::narrow();
         let rates = [(); 3].map(|()| sgemm.measure());
         ExpectedTime::at(median(&rates) * 1e9, plan, work)
     }

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use super::median;
-use crate::kernels::{AdamWStep, Kernels, Output, TILE, View, ViewMut};
+use crate::kernels::{AdamWStep, Aligned, Kernels, Output, TILE, View, ViewMut};
 
 /// Row length.
 const DIM: usize = 256;
@@ -47,7 +47,8 @@ fn measure(kernels: Kernels) -> Vec<KernelFigures> {
     };
     let (x, mut y) = (values(DIM), values(DIM));
     let (mut m, mut v) = (vec![0.0; DIM], vec![1.0; DIM]);
-    let mut matrix = values(N_POINTS * DIM);
+    let mut matrix = Aligned::default();
+    matrix.copy_from(&values(N_POINTS * DIM));
     let rows: Vec<u32> = (0..N_ROWS as u32).map(|row| row * 37 % 256).collect();
     let coefficients = vec![1e-6; N_ROWS];
     let step = AdamWStep {

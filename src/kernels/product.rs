@@ -140,9 +140,10 @@ struct Packed([MaybeUninit<f32>; DEPTH * MOST_COLUMNS]);
 unsafe fn multiply<V: Vector>(shape: [usize; 3], a: View<'_>, b: View<'_>, out: ViewMut<'_>) {
     unsafe {
         // The sums of a block fill most registers.
-        match V::N_REGISTERS >= 32 {
-            true => multiply_blocks::<V, 8, 2>(shape, a, b, out),
-            false => multiply_blocks::<V, 4, 1>(shape, a, b, out),
+        if V::N_REGISTERS >= 32 {
+            multiply_blocks::<V, 8, 2>(shape, a, b, out)
+        } else {
+            multiply_blocks::<V, 4, 1>(shape, a, b, out)
         }
     }
 }

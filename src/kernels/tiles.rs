@@ -87,9 +87,10 @@ pub(super) unsafe fn dot_tile<V: Vector>(
     out: &mut [f32],
 ) {
     unsafe {
-        match V::N_REGISTERS >= 32 {
-            true => dot_points::<V, 4>(w, matrix, rows, out),
-            false => dot_points::<V, 1>(w, matrix, rows, out),
+        if V::N_REGISTERS >= 32 {
+            dot_points::<V, 4>(w, matrix, rows, out)
+        } else {
+            dot_points::<V, 1>(w, matrix, rows, out)
         }
     }
 }

@@ -498,9 +498,10 @@ fn expect_score_negatives(inputs: &KernelInputs) -> Vec<Expected> {
     let (mut found, mut losses) = (Vec::new(), Vec::new());
     for (at, (&e, path)) in exponentials.iter().zip(paths(inputs)).enumerate() {
         let p = f64::from(path) / (1.0 + e);
-        match p < f64::from(THRESHOLD) {
-            true => losses.push(-(-p).ln_1p()),
-            false => found.push(Expected::exact(at as f64)),
+        if p < f64::from(THRESHOLD) {
+            losses.push(-(-p).ln_1p())
+        } else {
+            found.push(Expected::exact(at as f64))
         }
     }
     all.push(Expected::exact(found.len() as f64));

@@ -177,18 +177,22 @@ impl RangeBuffers {
         points.resize(position.len() + 1, 0);
         let mut n_points = 0;
         for group_idx in groups {
-            for pair in self.by_label.members(group_idx) {
+            let pairs = self.by_label.members(group_idx).iter();
+            positions.extend(pairs.clone().map(|pair| {
                 let position = &mut position[pair.point as usize];
                 points[n_points] = u32::from(pair.point);
                 let is_new = *position == ABSENT;
                 *position = select_unpredictable(is_new, n_points as u16, *position);
                 n_points += usize::from(is_new);
-                positions.push(*position);
-                paths.push(match pair.is_positive() {
-                    true => f32::INFINITY,
-                    false => pair.score,
-                });
-            }
+                *position
+            }));
+            paths.extend(pairs.map(|pair| {
+                if pair.is_positive() {
+                    f32::INFINITY
+                } else {
+                    pair.score
+                }
+            }));
         }
         points.truncate(n_points);
         points
