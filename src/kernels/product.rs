@@ -218,10 +218,10 @@ unsafe fn block_sums<V: Vector, const ROWS: usize, const N: usize>(
             for (block, columns) in columns.iter_mut().enumerate() {
                 *columns = V::load(packed.add((term * N + block) * LANES));
             }
-            for row in 0..ROWS {
-                let factor = V::splat(*rows[row].add(term * stride));
-                for block in 0..N {
-                    sums[row][block] = factor.mul_add(columns[block], sums[row][block]);
+            for (sums, row) in sums.iter_mut().zip(rows) {
+                let factor = V::splat(*row.add(term * stride));
+                for (sum, columns) in sums.iter_mut().zip(columns) {
+                    *sum = factor.mul_add(columns, *sum);
                 }
             }
         }

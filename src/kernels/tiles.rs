@@ -48,32 +48,32 @@ unsafe fn products<V: Vector, const POINTS: usize>(
         let mut at = 0;
         while at + LANES <= width {
             let mut x = [V::splat(0.0); POINTS];
-            for point in 0..POINTS {
-                x[point] = V::load(points[point].add(at));
+            for (x, point) in x.iter_mut().zip(points) {
+                *x = V::load(point.add(at));
             }
-            for label in 0..TILE {
-                let w = V::load(w[label].add(at));
-                for point in 0..POINTS {
-                    sums[point][label] = w.mul_add(x[point], sums[point][label]);
+            for (label, w) in w.iter().enumerate() {
+                let w = V::load(w.add(at));
+                for (sums, x) in sums.iter_mut().zip(x) {
+                    sums[label] = w.mul_add(x, sums[label]);
                 }
             }
             at += LANES;
         }
         if at < width {
             let mut x = [V::splat(0.0); POINTS];
-            for point in 0..POINTS {
-                x[point] = V::load_first(points[point].add(at), width - at);
+            for (x, point) in x.iter_mut().zip(points) {
+                *x = V::load_first(point.add(at), width - at);
             }
-            for label in 0..TILE {
-                let w = V::load_first(w[label].add(at), width - at);
-                for point in 0..POINTS {
-                    sums[point][label] = w.mul_add(x[point], sums[point][label]);
+            for (label, w) in w.iter().enumerate() {
+                let w = V::load_first(w.add(at), width - at);
+                for (sums, x) in sums.iter_mut().zip(x) {
+                    sums[label] = w.mul_add(x, sums[label]);
                 }
             }
         }
         let mut products = [[0.0; TILE]; POINTS];
-        for point in 0..POINTS {
-            products[point] = V::sums(sums[point]);
+        for (products, sums) in products.iter_mut().zip(sums) {
+            *products = V::sums(sums);
         }
         products
     }
@@ -281,8 +281,8 @@ unsafe fn add_columns<V: Vector, const N: usize>(
             for block in 0..N {
                 let row = row.add(block * LANES);
                 let mut sum = V::load(row);
-                for label in 0..TILE {
-                    sum = V::splat(coefficients[label]).mul_add(tile[label][block], sum);
+                for (&coefficient, tile) in coefficients.iter().zip(&tile) {
+                    sum = V::splat(coefficient).mul_add(tile[block], sum);
                 }
                 sum.store(row);
             }
