@@ -19,6 +19,17 @@ const SPAN: Duration = Duration::from_millis(40);
 /// Rounds per kernel; the median counts.
 const N_ROUNDS: usize = 5;
 
+/// An update that hardly moves.
+const STEP: AdamWStep = AdamWStep {
+    learning_rate: 1e-6,
+    beta1: 0.9,
+    beta2: 0.999,
+    epsilon: 1e-8,
+    weight_decay: 0.01,
+    bias_correction1: 0.1,
+    bias_correction2: 0.001,
+};
+
 /// The rate of one kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelFigures {
@@ -51,15 +62,6 @@ fn measure(kernels: Kernels) -> Vec<KernelFigures> {
     matrix.copy_from(&values(N_POINTS * DIM));
     let rows: Vec<u32> = (0..N_ROWS as u32).map(|row| row * 37 % 256).collect();
     let coefficients = vec![1e-6; N_ROWS];
-    let step = AdamWStep {
-        learning_rate: 1e-6,
-        beta1: 0.9,
-        beta2: 0.999,
-        epsilon: 1e-8,
-        weight_decay: 0.01,
-        bias_correction1: 0.1,
-        bias_correction2: 0.001,
-    };
 
     let (one, many) = (DIM as f64, (N_ROWS * DIM) as f64);
     let mut figures = Vec::new();
@@ -101,7 +103,7 @@ fn measure(kernels: Kernels) -> Vec<KernelFigures> {
         kernels.add_tile(black_box(&coefficients), labels, &mut matrix, &rows);
     });
     add("adamw", 14.0 * one, 28.0 * one, &mut || {
-        kernels.adamw(black_box(&step), &mut y, &x, &mut m, &mut v);
+        kernels.adamw(black_box(&STEP), &mut y, &x, &mut m, &mut v);
     });
     let square = (SIDE * SIDE) as f64;
     let (a, b, mut product) = (
