@@ -39,7 +39,7 @@ pub(crate) struct Path {
     pub is_positive: bool,
 }
 
-/// What the place of a new path holds; its score is below all others.
+/// Placeholder of a new path, with a score below all others.
 const NO_PATH: Path = Path {
     row: LabelRow(0),
     edge: 0,

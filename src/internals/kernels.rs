@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use super::median;
-use crate::kernels::{AdamWStep, Kernels, Output, TILE, View, ViewMut};
+use crate::kernels::{AdamWStep, Aligned, Kernels, Output, TILE, View, ViewMut};
 
 /// Row length.
 const DIM: usize = 256;
@@ -18,6 +18,17 @@ const SIDE: usize = 128;
 const SPAN: Duration = Duration::from_millis(40);
 /// Rounds per kernel; the median counts.
 const N_ROUNDS: usize = 5;
+
+/// An update that hardly moves.
+const STEP: AdamWStep = AdamWStep {
+    learning_rate: 1e-6,
+    beta1: 0.9,
+    beta2: 0.999,
+    epsilon: 1e-8,
+    weight_decay: 0.01,
+    bias_correction1: 0.1,
+    bias_correction2: 0.001,
+};
 
 /// The rate of one kernel.
 #[derive(Clone, Copy, Debug)]
@@ -47,18 +58,10 @@ fn measure(kernels: Kernels) -> Vec<KernelFigures> {
     };
     let (x, mut y) = (values(DIM), values(DIM));
     let (mut m, mut v) = (vec![0.0; DIM], vec![1.0; DIM]);
-    let mut matrix = values(N_POINTS * DIM);
+    let mut matrix = Aligned::default();
+    matrix.copy_from(&values(N_POINTS * DIM));
     let rows: Vec<u32> = (0..N_ROWS as u32).map(|row| row * 37 % 256).collect();
     let coefficients = vec![1e-6; N_ROWS];
-    let step = AdamWStep {
-        learning_rate: 1e-6,
-        beta1: 0.9,
-        beta2: 0.999,
-        epsilon: 1e-8,
-        weight_decay: 0.01,
-        bias_correction1: 0.1,
-        bias_correction2: 0.001,
-    };
 
     let (one, many) = (DIM as f64, (N_ROWS * DIM) as f64);
     let mut figures = Vec::new();
@@ -100,7 +103,7 @@ fn measure(kernels: Kernels) -> Vec<KernelFigures> {
         kernels.add_tile(black_box(&coefficients), labels, &mut matrix, &rows);
     });
     add("adamw", 14.0 * one, 28.0 * one, &mut || {
-        kernels.adamw(black_box(&step), &mut y, &x, &mut m, &mut v);
+        kernels.adamw(black_box(&STEP), &mut y, &x, &mut m, &mut v);
     });
     let square = (SIDE * SIDE) as f64;
     let (a, b, mut product) = (

@@ -39,9 +39,9 @@ unsafe fn lane_dots<V: Vector>(columns: &[u32], values: &[f32], weights: &[Lanes
         let (column_pairs, column_rest) = columns.as_chunks::<2>();
         let (value_pairs, value_rest) = values.as_chunks::<2>();
         for (columns, values) in column_pairs.iter().zip(value_pairs) {
-            for at in 0..2 {
-                let weights = V::load(weights[columns[at] as usize].as_ptr());
-                sums[at] = sums[at].add(V::splat(values[at]).mul(weights));
+            for ((sum, &column), &value) in sums.iter_mut().zip(columns).zip(values) {
+                let weights = V::load(weights[column as usize].as_ptr());
+                *sum = sum.add(V::splat(value).mul(weights));
             }
         }
         for (&column, &value) in column_rest.iter().zip(value_rest) {

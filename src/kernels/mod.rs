@@ -8,6 +8,7 @@
 
 #![allow(unsafe_code)] // intrinsics live here only; every file states why its calls are sound
 
+mod aligned;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
@@ -30,6 +31,7 @@ mod vector;
 use std::ops::Range;
 use std::sync::LazyLock;
 
+pub(crate) use aligned::Aligned;
 pub(crate) use lanes::{LANES, Lanes};
 #[cfg(feature = "transformer")]
 pub(crate) use product::product_into;

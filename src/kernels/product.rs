@@ -140,9 +140,10 @@ struct Packed([MaybeUninit<f32>; DEPTH * MOST_COLUMNS]);
 unsafe fn multiply<V: Vector>(shape: [usize; 3], a: View<'_>, b: View<'_>, out: ViewMut<'_>) {
     unsafe {
         // The sums of a block fill most registers.
-        match V::N_REGISTERS >= 32 {
-            true => multiply_blocks::<V, 8, 2>(shape, a, b, out),
-            false => multiply_blocks::<V, 4, 1>(shape, a, b, out),
+        if V::N_REGISTERS >= 32 {
+            multiply_blocks::<V, 8, 2>(shape, a, b, out)
+        } else {
+            multiply_blocks::<V, 4, 1>(shape, a, b, out)
         }
     }
 }
@@ -217,10 +218,10 @@ unsafe fn block_sums<V: Vector, const ROWS: usize, const N: usize>(
             for (block, columns) in columns.iter_mut().enumerate() {
                 *columns = V::load(packed.add((term * N + block) * LANES));
             }
-            for row in 0..ROWS {
-                let factor = V::splat(*rows[row].add(term * stride));
-                for block in 0..N {
-                    sums[row][block] = factor.mul_add(columns[block], sums[row][block]);
+            for (sums, row) in sums.iter_mut().zip(rows) {
+                let factor = V::splat(*row.add(term * stride));
+                for (sum, columns) in sums.iter_mut().zip(columns) {
+                    *sum = factor.mul_add(columns, *sum);
                 }
             }
         }

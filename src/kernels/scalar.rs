@@ -102,9 +102,10 @@ impl Vector for Sixteen {
     #[inline(always)]
     unsafe fn select_less(self, other: Self, then: Self, otherwise: Self) -> Self {
         Sixteen(std::array::from_fn(|lane| {
-            match self.0[lane] < other.0[lane] {
-                true => then.0[lane],
-                false => otherwise.0[lane],
+            if self.0[lane] < other.0[lane] {
+                then.0[lane]
+            } else {
+                otherwise.0[lane]
             }
         }))
     }

@@ -2,6 +2,7 @@
 //! the bit, on odd lengths, unaligned slices, zeros, denormals and large values.
 
 mod checks;
+mod exponential_checks;
 mod inputs;
 mod reference;
 mod row_checks;
@@ -26,7 +27,10 @@ struct Check {
 
 /// One check per method of [`Kernels`].
 fn all_checks() -> impl Iterator<Item = &'static Check> {
-    checks::CHECKS.iter().chain(row_checks::CHECKS)
+    let products = checks::CHECKS.iter();
+    products
+        .chain(exponential_checks::CHECKS)
+        .chain(row_checks::CHECKS)
 }
 
 /// The position in [`Kernels::all`] of the kernels that [`Kernels::detect`] is made to return, plus 1; 0 leaves it alone.

@@ -3,8 +3,38 @@
 //! SAFETY of every function: the caller has the instructions of `V`, and has checked that rows lie inside of their
 //! matrices and that widths agree; columns stay below the width, those of a tail by their count.
 
+use std::mem::MaybeUninit;
+
 use super::TILE;
 use super::vector::{LANES, Vector, load_up_to, store_up_to};
+
+/// Longest rows of a tile that are copied to where they start at cache lines.
+const LONGEST: usize = 768;
+/// Points from which that pays.
+const MIN_POINTS: usize = 8;
+
+/// A copy of the rows of a tile.
+#[repr(align(64))]
+struct AlignedTile([MaybeUninit<f32>; TILE * LONGEST]);
+
+impl AlignedTile {
+    fn new() -> Self {
+        AlignedTile([MaybeUninit::uninit(); TILE * LONGEST])
+    }
+
+    /// The rows, or their copies where so many points make up for copying.
+    #[inline(always)]
+    fn rows(&mut self, w: [&[f32]; TILE], n_points: usize) -> [*const f32; TILE] {
+        let width = w[0].len();
+        if width > LONGEST || n_points < MIN_POINTS {
+            return w.map(<[f32]>::as_ptr);
+        }
+        for (copy, w) in self.0.chunks_exact_mut(LONGEST).zip(w) {
+            copy[..width].write_copy_of_slice(w);
+        }
+        [0, 1, 2, 3].map(|label| self.0[label * LONGEST..].as_ptr().cast())
+    }
+}
 
 /// Products of a tile with several points. Sums of a pair are in one vector, whatever the number of points.
 #[inline(always)]
@@ -18,32 +48,32 @@ unsafe fn products<V: Vector, const POINTS: usize>(
         let mut at = 0;
         while at + LANES <= width {
             let mut x = [V::splat(0.0); POINTS];
-            for point in 0..POINTS {
-                x[point] = V::load(points[point].add(at));
+            for (x, point) in x.iter_mut().zip(points) {
+                *x = V::load(point.add(at));
             }
-            for label in 0..TILE {
-                let w = V::load(w[label].add(at));
-                for point in 0..POINTS {
-                    sums[point][label] = w.mul_add(x[point], sums[point][label]);
+            for (label, w) in w.iter().enumerate() {
+                let w = V::load(w.add(at));
+                for (sums, x) in sums.iter_mut().zip(x) {
+                    sums[label] = w.mul_add(x, sums[label]);
                 }
             }
             at += LANES;
         }
         if at < width {
             let mut x = [V::splat(0.0); POINTS];
-            for point in 0..POINTS {
-                x[point] = V::load_first(points[point].add(at), width - at);
+            for (x, point) in x.iter_mut().zip(points) {
+                *x = V::load_first(point.add(at), width - at);
             }
-            for label in 0..TILE {
-                let w = V::load_first(w[label].add(at), width - at);
-                for point in 0..POINTS {
-                    sums[point][label] = w.mul_add(x[point], sums[point][label]);
+            for (label, w) in w.iter().enumerate() {
+                let w = V::load_first(w.add(at), width - at);
+                for (sums, x) in sums.iter_mut().zip(x) {
+                    sums[label] = w.mul_add(x, sums[label]);
                 }
             }
         }
         let mut products = [[0.0; TILE]; POINTS];
-        for point in 0..POINTS {
-            products[point] = V::sums(sums[point]);
+        for (products, sums) in products.iter_mut().zip(sums) {
+            *products = V::sums(sums);
         }
         products
     }
@@ -57,9 +87,10 @@ pub(super) unsafe fn dot_tile<V: Vector>(
     out: &mut [f32],
 ) {
     unsafe {
-        match V::N_REGISTERS >= 32 {
-            true => dot_points::<V, 4>(w, matrix, rows, out),
-            false => dot_points::<V, 1>(w, matrix, rows, out),
+        if V::N_REGISTERS >= 32 {
+            dot_points::<V, 4>(w, matrix, rows, out)
+        } else {
+            dot_points::<V, 1>(w, matrix, rows, out)
         }
     }
 }
@@ -72,7 +103,8 @@ unsafe fn dot_points<V: Vector, const POINTS: usize>(
     out: &mut [f32],
 ) {
     let width = w[0].len();
-    let w = w.map(<[f32]>::as_ptr);
+    let mut tile = AlignedTile::new();
+    let w = tile.rows(w, rows.len());
     let point = |row: u32| unsafe { matrix.as_ptr().add(row as usize * width) };
     let (chunks, rest) = rows.as_chunks::<POINTS>();
     let (out, out_rest) = out
@@ -97,9 +129,14 @@ pub(super) unsafe fn dot_all<V: Vector>(
 ) {
     let (n_left, n_right) = (left.len() / width, right.len() / width);
     let row = |matrix: &[f32], row: usize| unsafe { matrix.as_ptr().add(row * width) };
+    let mut tile = AlignedTile::new();
     for first in (0..n_right).step_by(TILE) {
         // A tile with fewer rows repeats the last; nobody reads the products.
-        let w = [0, 1, 2, 3].map(|at: usize| row(right, (first + at).min(n_right - 1)));
+        let w = [0, 1, 2, 3].map(|at| {
+            let row = (first + at).min(n_right - 1);
+            &right[row * width..][..width]
+        });
+        let w = tile.rows(w, n_left);
         let n_kept = TILE.min(n_right - first);
         let mut write = |at: usize, products: [f32; TILE]| {
             out[at * n_right + first..][..n_kept].copy_from_slice(&products[..n_kept]);
@@ -244,8 +281,8 @@ unsafe fn add_columns<V: Vector, const N: usize>(
             for block in 0..N {
                 let row = row.add(block * LANES);
                 let mut sum = V::load(row);
-                for label in 0..TILE {
-                    sum = V::splat(coefficients[label]).mul_add(tile[label][block], sum);
+                for (&coefficient, tile) in coefficients.iter().zip(&tile) {
+                    sum = V::splat(coefficient).mul_add(tile[block], sum);
                 }
                 sum.store(row);
             }

@@ -83,9 +83,10 @@ pub(super) trait Vector: Copy {
 pub(super) unsafe fn load_up_to<V: Vector>(from: *const f32, n_left: usize) -> V {
     // SAFETY: that of the caller.
     unsafe {
-        match n_left < LANES {
-            true => V::load_first(from, n_left),
-            false => V::load(from),
+        if n_left < LANES {
+            V::load_first(from, n_left)
+        } else {
+            V::load(from)
         }
     }
 }
@@ -95,9 +96,10 @@ pub(super) unsafe fn load_up_to<V: Vector>(from: *const f32, n_left: usize) -> V
 pub(super) unsafe fn store_up_to<V: Vector>(x: V, to: *mut f32, n_left: usize) {
     // SAFETY: that of the caller.
     unsafe {
-        match n_left < LANES {
-            true => x.store_first(to, n_left),
-            false => x.store(to),
+        if n_left < LANES {
+            x.store_first(to, n_left)
+        } else {
+            x.store(to)
         }
     }
 }

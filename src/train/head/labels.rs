@@ -9,13 +9,16 @@ use std::hint::select_unpredictable;
 use super::LossWeights;
 use super::label_state::LabelRows;
 use super::search::{Pair, ShardBuffers};
-use crate::kernels::{Kernels, TILE, prefetch};
+use crate::kernels::{Aligned, Kernels, TILE, prefetch};
 use crate::loss;
-use crate::matrix::{Groups, Matrix};
+use crate::matrix::Groups;
 
 /// Inputs of a range's step besides its rows.
 pub(super) struct RangeInputs<'a> {
-    pub(super) embeddings: &'a Matrix,
+    /// φ after dropout, B×d.
+    pub(super) embeddings: &'a [f32],
+    /// d.
+    pub(super) dim: usize,
     pub(super) weights: LossWeights,
     pub(super) gradient_floor: f32,
     pub(super) n_slots: usize,
@@ -29,7 +32,7 @@ pub(super) struct RangeBuffers {
     by_label: Groups<Pair>,
     scratch: Scratch,
     /// The range's share of ∂L/∂φ, B×d.
-    pub(super) d_embeddings: Vec<f32>,
+    pub(super) d_embeddings: Aligned,
     /// The range's share of ∂L/∂log ŝ_c, one per selected cluster.
     pub(super) d_slots: Vec<f32>,
     /// ∂L/∂log ŝ(c,ℓ) of edges, in pieces.
@@ -72,7 +75,7 @@ impl RangeBuffers {
             by_label: Groups::new(labels.len()),
             labels,
             scratch: Scratch::default(),
-            d_embeddings: Vec::new(),
+            d_embeddings: Aligned::default(),
             d_slots: Vec::new(),
             d_edges: Vec::new(),
             losses: [0.0; 2],
@@ -85,12 +88,13 @@ impl RangeBuffers {
         mut rows: LabelRows<'_>,
         inputs: &RangeInputs<'_>,
     ) {
-        let (n_points, dim) = (inputs.embeddings.n_rows(), inputs.embeddings.n_cols());
+        let dim = inputs.dim;
+        let n_points = inputs.embeddings.len() / dim;
         let first = self.labels.start as u32;
         let pairs = shards.iter().flat_map(|shard| &shard.pairs[self.range_idx]);
         self.by_label
             .group(pairs.map(|pair| (pair.label - first, *pair)));
-        clear_to(&mut self.d_embeddings, n_points * dim);
+        self.d_embeddings.clear_to(n_points * dim);
         clear_to(&mut self.d_slots, n_points * inputs.n_slots);
         self.d_edges.clear();
         let dropped = shards
@@ -119,8 +123,7 @@ impl RangeBuffers {
     ) {
         self.gather_points(groups.clone());
         let kernels = Kernels::detect();
-        let embeddings = inputs.embeddings.values();
-        let dim = inputs.embeddings.n_cols();
+        let (embeddings, dim) = (inputs.embeddings, inputs.dim);
         // A tile with fewer labels repeats its last; nobody reads the products.
         let label_rows: [usize; TILE] = std::array::from_fn(|at| {
             self.by_label.keys()[(groups.start + at).min(groups.end - 1)] as usize
@@ -174,18 +177,22 @@ impl RangeBuffers {
         points.resize(position.len() + 1, 0);
         let mut n_points = 0;
         for group_idx in groups {
-            for pair in self.by_label.members(group_idx) {
+            let pairs = self.by_label.members(group_idx).iter();
+            positions.extend(pairs.clone().map(|pair| {
                 let position = &mut position[pair.point as usize];
                 points[n_points] = u32::from(pair.point);
                 let is_new = *position == ABSENT;
                 *position = select_unpredictable(is_new, n_points as u16, *position);
                 n_points += usize::from(is_new);
-                positions.push(*position);
-                paths.push(match pair.is_positive() {
-                    true => f32::INFINITY,
-                    false => pair.score,
-                });
-            }
+                *position
+            }));
+            paths.extend(pairs.map(|pair| {
+                if pair.is_positive() {
+                    f32::INFINITY
+                } else {
+                    pair.score
+                }
+            }));
         }
         points.truncate(n_points);
         points

@@ -36,6 +36,7 @@ use crate::classifiers::LabelClassifiers;
 use crate::communicator::{Communicator, Ranges, shares_clusters};
 use crate::ids::ClusterId;
 use crate::index::{Adjacency, ClusterClassifiers, Selection, ShortlistOptions, Shortlister};
+use crate::kernels::Aligned;
 use crate::matrix::{CsrMatrix, Matrix};
 use crate::pool::Pool;
 
@@ -152,6 +153,8 @@ pub(crate) struct HeadGradients {
 pub(crate) struct Head<'r> {
     communicator: &'r dyn Communicator,
     n_labels: usize,
+    /// A copy of φ.
+    embeddings: Aligned,
     shards: Vec<ShardBuffers>,
     /// The ranges of labels that this process owns.
     ranges: Vec<RangeBuffers>,
@@ -175,6 +178,7 @@ impl<'r> Head<'r> {
         Head {
             communicator,
             n_labels,
+            embeddings: Aligned::default(),
             shards: Vec::new(),
             ranges: communicator
                 .own_ranges()
@@ -207,11 +211,13 @@ impl<'r> Head<'r> {
             adjacency,
             classifiers,
         } = head;
+        self.embeddings.copy_from(batch.embeddings.values());
         let found = self.search(clusters, adjacency, batch, &options.shortlist);
         let weights = (options.weights)(&found.counts);
 
         let inputs = RangeInputs {
-            embeddings: batch.embeddings,
+            embeddings: &self.embeddings,
+            dim: batch.embeddings.n_cols(),
             weights,
             gradient_floor: options.gradient_floor,
             n_slots: self.n_slots,

@@ -81,6 +81,8 @@ pub(super) struct ShardBuffers {
 /// Inputs of the search that all shards share.
 #[derive(Clone, Copy)]
 struct SearchInputs<'a> {
+    /// φ, B×d.
+    embeddings: &'a [f32],
     adjacency: &'a Adjacency,
     batch: Batch<'a>,
     options: &'a ShortlistOptions,
@@ -111,6 +113,7 @@ impl Head<'_> {
         }
         let (n_labels, searchers) = (self.n_labels, &self.searchers);
         let inputs = SearchInputs {
+            embeddings: &self.embeddings,
             adjacency,
             batch,
             options,
@@ -184,6 +187,7 @@ impl ShardBuffers {
         searcher: &mut Shortlister,
     ) {
         let SearchInputs {
+            embeddings,
             adjacency,
             batch,
             options,
@@ -191,7 +195,7 @@ impl ShardBuffers {
         let (dim, n_clusters) = (batch.embeddings.n_cols(), clusters.n_clusters());
         self.clear();
         self.clear_selected();
-        let embeddings = &batch.embeddings.values()[points.start * dim..points.end * dim];
+        let embeddings = &embeddings[points.start * dim..points.end * dim];
         self.probabilities.resize(points.len() * n_clusters, 0.0);
         clusters.probabilities(embeddings, &mut self.probabilities);
         for (offset, point) in points.enumerate() {
@@ -217,6 +221,7 @@ impl ShardBuffers {
             adjacency,
             batch,
             options,
+            ..
         } = inputs;
         self.clear();
         for (offset, point) in points.enumerate() {
