@@ -70,7 +70,7 @@ def by_words(train, test, labels):
 
 
 def predict(elias, model, texts, out):
-    command = [elias, "predict", model, texts, "--top-k", str(K), "--out", out]
+    command = [elias, "predict", model, texts, "--top-k", str(K), "--out", out, "--overwrite"]
     subprocess.run([str(part) for part in command], check=True)
     answers = read(out)
     return [[answer["label"] for answer in record["labels"]] for record in answers]
