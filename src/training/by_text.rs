@@ -23,11 +23,17 @@ const MAX_PARTS: usize = 10;
 /// Forms of a part that are nearest to a point, and to its kin.
 const N_NEAREST: usize = 20;
 /// Candidates of all points, about.
-const MAX_ROWS: usize = 300_000;
+const MAX_ROWS: usize = 150_000;
 /// Right ones below which nothing is learned.
 const MIN_RELEVANT: usize = 30;
 /// Training texts of a label that may keep its votes.
 const FEW_POINTS: u32 = 5;
+
+/// Bytes of fitting on this many held-out points.
+pub(super) fn n_bytes(n_points: usize) -> usize {
+    let n_rows = MAX_ROWS.min(n_points * MAX_PARTS * 2 * N_NEAREST);
+    Examples::n_feature_bytes(n_rows) + Examples::n_bytes(n_rows)
+}
 
 /// Held-out points with the best known labels of each.
 #[derive(Clone, Copy)]
