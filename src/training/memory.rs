@@ -318,6 +318,7 @@ mod tests {
     }
 
     const SIZES: DataSizes = DataSizes {
+        scores_by_text: false,
         n_text_bytes: 10 << 20,
         n_feature_entries: 2_000_000,
         n_pair_entries: 0,
