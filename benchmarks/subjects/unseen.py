@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How well labels are found that no training text has.
 
-    python3 benchmarks/subjects/unseen.py DATA --out DIR [--draws 1] [--share 0.1] [--set KEY=VALUE]
+    python3 benchmarks/subjects/unseen.py DATA --out DIR [--draws 1] [--share 0.1] [--texts N] [--set KEY=VALUE]
 
 DATA has train.jsonl and test.jsonl, such as `benchmarks/data/random_part.py` cuts from training files. A share of the labels is
 drawn and taken out of the training texts, which stay. Their names are given to `elias train --labels`. Measured on the
@@ -70,7 +70,7 @@ def by_words(train, test, labels):
 
 
 def predict(elias, model, texts, out):
-    command = [elias, "predict", model, texts, "--top-k", str(K), "--out", out]
+    command = [elias, "predict", model, texts, "--top-k", str(K), "--out", out, "--overwrite"]
     subprocess.run([str(part) for part in command], check=True)
     answers = read(out)
     return [[answer["label"] for answer in record["labels"]] for record in answers]
@@ -98,12 +98,22 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--draws", type=int, default=1)
     parser.add_argument("--share", type=float, default=0.1)
+    parser.add_argument("--texts", type=int, help="train on so many texts, drawn at random")
     parser.add_argument("--elias", default="elias")
     parser.add_argument("--prefix", nargs="*", default=[], help="a command to run trainings with")
     parser.add_argument("--set", action="append", default=[])
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     train, test = read(options.data / "train.jsonl"), read(options.data / "test.jsonl")
+    if options.texts:
+        random.Random(1).shuffle(train)
+        del train[options.texts :]
+        known = {label for point in train for label in point["labels"]}
+        test = [{**point, "labels": [label for label in point["labels"] if label in known]} for point in test]
+        test = [point for point in test if point["labels"]]
+    paths = options.out / "train.jsonl", options.out / "test.jsonl"
+    write(paths[0], train)
+    write(paths[1], test)
     labels = sorted({label for point in train for label in point["labels"]})
     names = options.out / "labels.jsonl"
     write(names, [{"label": label, "text": label} for label in labels])
@@ -114,9 +124,9 @@ def main():
         if not (model / "manifest.json").exists():
             command = [*options.prefix, options.elias, "train", data, "--labels", names, "--out", model, *settings]
             subprocess.run([str(part) for part in command], check=True)
-        return predict(options.elias, model, options.data / "test.jsonl", options.out / "answers.jsonl")
+        return predict(options.elias, model, paths[1], options.out / "answers.jsonl")
 
-    trained = fit(options.data / "train.jsonl", options.out / "trained")
+    trained = fit(paths[0], options.out / "trained")
     for draw in range(options.draws):
         drawn = set(random.Random(draw).sample(labels, int(options.share * len(labels))))
         rest = set(labels) - drawn

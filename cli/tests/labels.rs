@@ -68,3 +68,62 @@ fn labels_are_listed_and_renamed() {
     }
     assert!(!std::path::Path::new(out).exists());
 }
+
+#[test]
+fn labels_are_removed_and_merged_and_corrections_learned() {
+    let (dir, _, model) = trained();
+    let model = model.to_str().unwrap();
+    let changed = dir.path().join("changed");
+    let changed = changed.to_str().unwrap();
+    let ok = |arguments: &[&str], words: &str| {
+        let ran = run(arguments);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(ran.stderr.contains(words), "{}", ran.stderr);
+        ran.stdout
+    };
+    ok(
+        &["labels", "remove", model, "blue", "--out", changed],
+        "removed 1 label",
+    );
+    ok(
+        &["labels", "merge", changed, "green", "red"],
+        "merged 1 label",
+    );
+    let listed = ok(&["labels", "list", changed], "");
+    assert_eq!(listed, "fruit\nred\nvehicle\n");
+    let text = "ripe red apple";
+    let line = format!("{{\"text\": \"{text}\", \"labels\": [\"vehicle\"], \"not\": [\"red\"]}}\n");
+    let corrections = write(dir.path(), "corrections.jsonl", &line);
+    ok(&["learn", changed, &corrections], "learned 1 correction");
+    let texts = write(dir.path(), "texts.txt", &format!("{text}\n"));
+    let answers = ok(&["predict", changed, &texts, "--top-k", "2"], "");
+    assert!(
+        answers.contains("fruit") && !answers.contains("\"red\""),
+        "{answers}"
+    );
+
+    let more = write(dir.path(), "more.jsonl", "{\"label\": \"pear\"}\n");
+    let unknown = write(
+        dir.path(),
+        "unknown.jsonl",
+        "{\"text\": \"x\", \"not\": [\"pear\"]}\n",
+    );
+    let neither = write(dir.path(), "neither.jsonl", "{\"text\": \"x\"}\n");
+    for (arguments, words) in [
+        (
+            &["labels", "add", model, "--labels", &more][..],
+            "cannot score labels by their texts",
+        ),
+        (&["labels", "remove", model, "pear"], "\"pear\""),
+        (&["labels", "merge", changed, "blue", "red"], "\"blue\""),
+        (&["learn", changed, &unknown], "\"pear\""),
+        (
+            &["learn", changed, &neither],
+            "neither.jsonl:1: found neither",
+        ),
+    ] {
+        let ran = run(arguments);
+        assert_eq!(ran.code, Some(1), "{arguments:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(words), "{}", ran.stderr);
+    }
+}

@@ -8,6 +8,9 @@ import { hashOf } from "./router.js";
 import { rankerSum } from "./why-sources.js";
 
 export function pathSection(answer, model) {
+  if (answer.members.length === 0) {
+    return el("section", {}, el("p", {}, "No training example has this label. It was found by its names, synonyms and descriptions."));
+  }
   const body = el("div");
   // The member whose network likes the label best comes first.
   const best = answer.members.reduce((top, member, i, all) => (member.model_score > all[top].model_score ? i : top), 0);

@@ -121,7 +121,10 @@ impl LabelsByText {
                 n_points: n_points[label as usize] as f32,
             }
         };
-        found.find(&self.forms, point, N_NEAREST, |_| false, listed)?;
+        let voted = point.point.votes.iter().map(|vote| vote.label);
+        let voted = voted.filter_map(|label| label.0.checked_sub(first.0));
+        let added = listed.chain(voted);
+        found.find(&self.forms, point, N_NEAREST, |_| false, added)?;
         found.describe(&self.forms, point.point, votes);
         let mut columns = TextColumns::default();
         found.fill(point, |_| false, &mut columns);
@@ -137,7 +140,7 @@ impl LabelsByText {
 }
 
 impl TextCandidates {
-    /// Replaces the labels by those whose forms are nearest to a point and to its kin, and the listed ones.
+    /// Replaces the labels by those whose forms are nearest to a point and to its kin, and by added ones.
     ///
     /// # Errors
     /// As [`Forms::nearest`].
@@ -147,7 +150,7 @@ impl TextCandidates {
         point: RankedPoint<'_>,
         n_nearest: usize,
         is_hidden: impl Fn(LabelId) -> bool,
-        listed: impl Iterator<Item = u32>,
+        added: impl Iterator<Item = u32>,
     ) -> Result<()> {
         self.find_kin(point, is_hidden);
         self.labels.clear();
@@ -155,7 +158,7 @@ impl TextCandidates {
         forms.nearest(point.point.words, n_nearest, scratch, labels)?;
         let kin = (&self.kin_columns.0[..], &self.kin_columns.1[..]);
         forms.nearest(kin, n_nearest, scratch, labels)?;
-        labels.extend(listed);
+        labels.extend(added);
         labels.sort_unstable();
         labels.dedup();
         Ok(())

@@ -388,7 +388,7 @@ fn check_levels(predictor: &Predictor, top: ScoreKind, lists: &LabelLists) {
                 let encoded = encoded.get(0);
                 let at = MemberPoint::new(member, &point, encoded);
                 walk.candidates(&at, &mut scratch, &mut candidates).unwrap();
-                merging.add(walk.answers(&candidates));
+                merging.add(candidates.scored());
                 let brute = Brute {
                     predictor,
                     member,
@@ -399,7 +399,9 @@ fn check_levels(predictor: &Predictor, top: ScoreKind, lists: &LabelLists) {
                 };
                 brute.check(kind, &candidates);
             }
-            let best = crate::predict::best(merging.finish(), &query);
+            let merged = merging.finish();
+            walk.keep_allowed(merged);
+            let best = crate::predict::best(merged, &query);
             assert_eq!(
                 predictor.rank_points(points.points(), &query).unwrap(),
                 [best]

@@ -47,6 +47,9 @@ fn train(n_members: usize) -> Predictor {
 /// The same predictor with one of its members only.
 fn alone(parts: &PredictorParts, member: Member) -> Predictor {
     let parts = PredictorParts {
+        by_text: None,
+        retired: Retired::default(),
+        rejected: None,
         featurizer: parts.featurizer.clone(),
         label_set: parts.label_set.clone(),
         label_counts: parts.label_counts.clone(),

@@ -23,11 +23,17 @@ const MAX_PARTS: usize = 10;
 /// Forms of a part that are nearest to a point, and to its kin.
 const N_NEAREST: usize = 20;
 /// Candidates of all points, about.
-const MAX_ROWS: usize = 300_000;
+const MAX_ROWS: usize = 150_000;
 /// Right ones below which nothing is learned.
 const MIN_RELEVANT: usize = 30;
 /// Training texts of a label that may keep its votes.
 const FEW_POINTS: u32 = 5;
+
+/// Bytes of fitting on this many held-out points.
+pub(super) fn n_bytes(n_points: usize) -> usize {
+    let n_rows = MAX_ROWS.min(n_points * MAX_PARTS * 2 * N_NEAREST);
+    Examples::n_feature_bytes(n_rows) + Examples::n_bytes(n_rows)
+}
 
 /// Held-out points with the best known labels of each.
 #[derive(Clone, Copy)]
@@ -123,15 +129,25 @@ impl RankedPoints<'_> {
                     .first()
                     .is_some_and(|&first| part_of(first) == part_of(label))
             };
-            found.find(forms, ranked, N_NEAREST, is_hidden, std::iter::empty())?;
+            let keeps_votes = |label: LabelId| {
+                self.knowledge.frequencies[label.idx()] <= FEW_POINTS && label.0 % 2 == 0
+            };
+            let voted = point.votes.iter().map(|vote| vote.label);
+            let voted = voted.filter(|&label| keeps_votes(label));
+            let voted = voted.filter_map(|label| labels.binary_search(&label).ok());
+            let added = voted.map(|place| place as u32);
+            found.find(forms, ranked, N_NEAREST, is_hidden, added)?;
             found.describe(forms, point, |place| {
                 let label = labels[place as usize];
                 let n_points = self.knowledge.frequencies[label.idx()];
-                let keeps_votes = n_points <= FEW_POINTS && label.0 % 2 == 0;
-                let vote = point.vote(label).filter(|_| keeps_votes);
+                let vote = point.vote(label).filter(|_| keeps_votes(label));
                 Evidence {
                     votes: vote.map_or([0.0; 2], |vote| [vote.score, vote.nearest]),
-                    n_points: if keeps_votes { n_points as f32 } else { 0.0 },
+                    n_points: if keeps_votes(label) {
+                        n_points as f32
+                    } else {
+                        0.0
+                    },
                 }
             });
             found.fill(ranked, is_hidden, &mut columns);

@@ -4,6 +4,7 @@
 //! overlap, so only the largest of them counts. What is freed is taken to be gone, which holds where the allocator returns it
 //! to the system, as the command line asks it to. `docs/performance.md` compares the sum with measured peaks.
 
+use super::by_text;
 use crate::candidates::{Examples, MAX_ADDED};
 use crate::classifiers::{CoarseRows, LabelClassifiers};
 use crate::clustering;
@@ -71,6 +72,8 @@ pub(super) struct DataSizes {
     pub(super) n_points: usize,
     /// Entries of the label centroids.
     pub(super) n_centroid_entries: usize,
+    /// Whether labels are scored by their texts.
+    pub(super) scores_by_text: bool,
     /// Mean number of words per point.
     pub(super) words_per_point: usize,
     /// Threads that will work.
@@ -287,7 +290,12 @@ impl<'a> Estimator<'a> {
         let neighbours = Neighbours::n_bytes(sizes.n_feature_entries / 2, sizes.n_label_entries);
         let examples = Examples::n_bytes(n_points * most);
         let unadded = Examples::n_feature_bytes(n_points.min(POINTS_PER_EVENT) * most);
-        self.coarse() + ranker_weights + examples + unadded + neighbours
+        let by_text = if sizes.scores_by_text {
+            by_text::n_bytes(n_points)
+        } else {
+            0
+        };
+        self.coarse() + ranker_weights + (examples + unadded).max(by_text) + neighbours
     }
 }
 
@@ -310,6 +318,7 @@ mod tests {
     }
 
     const SIZES: DataSizes = DataSizes {
+        scores_by_text: false,
         n_text_bytes: 10 << 20,
         n_feature_entries: 2_000_000,
         n_pair_entries: 0,

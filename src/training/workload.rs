@@ -95,6 +95,12 @@ impl PreparedTraining<'_> {
             sizes.n_points += 2 * texts.len();
             sizes.n_label_entries += texts.len();
         }
+        if let Some(forms) = &self.forms {
+            // Words and index of the forms, and of each part of them.
+            let n_entries = forms.iter().map(|forms| forms.words().nnz());
+            sizes.n_feature_entries += 4 * n_entries.sum::<usize>();
+            sizes.scores_by_text = true;
+        }
         memory::estimate(&self.plan, &sizes)
     }
 

@@ -8,7 +8,10 @@ use clap::{Args, ValueEnum};
 use elias::config::{EncoderKind, FinalScoreKind, LabelTexts, Plan, Refit};
 use elias::data::{LabelFile, Part, ReadOptions, Synonyms};
 use elias::internals::size;
-use elias::{Config, Contents, Dataset, Error, Evaluation, MemoryEstimate, Trainer};
+use elias::{
+    Config, Contents, Dataset, Error, Evaluation, MemoryEstimate, Predictor, PreparedTraining,
+    Trainer,
+};
 
 use crate::processes::Process;
 use crate::settings::{Settings, preset};
@@ -136,22 +139,7 @@ impl Train {
         let Some(out) = out else {
             return Ok(());
         };
-        console.info(plan::summary(prepared.plan(), &estimate));
-        say_what_never_trains(prepared.plan(), console);
-        if prepared.workload().learns_label_texts {
-            console
-                .info("labels are learned from their names, too; --label-text off turns that off");
-        }
-
-        let n_more = train.more_labels().len();
-        if n_more > 0 {
-            let n_known = prepared.n_labels_by_text();
-            console.info(format_args!(
-                "{} of {} without a training text will be known by their texts",
-                n_known,
-                count(n_more, "label")
-            ));
-        }
+        say_what_is_planned(&prepared, &estimate, console);
 
         let trained = prepared.train_to(out);
         progress.finish();
@@ -173,12 +161,7 @@ impl Train {
             peak_memory(&estimate)
         ));
         console.info(format_args!("model written to {}", out.display()));
-        if predictor.labels().len() < train.n_labels() + n_more {
-            console.info(format_args!(
-                "{} without a training text are left out: they need a final score, and more points to fit it on",
-                count(n_more, "label")
-            ));
-        }
+        say_what_is_known_by_text(&predictor, &train, console);
         if let Some(test) = &test {
             let evaluation = Evaluation {
                 propensity: predictor.propensity(),
@@ -331,6 +314,36 @@ impl Train {
         let given = self.memory_limit;
         let given = given.map(|limit| (limit * f64::from(1 << 30)) as usize);
         Ok(estimate.check(given)?)
+    }
+}
+
+/// Says what will run.
+fn say_what_is_planned(
+    prepared: &PreparedTraining<'_>,
+    estimate: &MemoryEstimate,
+    console: &Console,
+) {
+    console.info(plan::summary(prepared.plan(), estimate));
+    say_what_never_trains(prepared.plan(), console);
+    if prepared.workload().learns_label_texts {
+        console.info("labels are learned from their names, too; --label-text off turns that off");
+    }
+}
+
+/// Says what became of the labels that no training text has.
+fn say_what_is_known_by_text(predictor: &Predictor, train: &Dataset, console: &Console) {
+    let labels = count(train.more_labels().len(), "label");
+    if train.more_labels().is_empty() {
+        return;
+    }
+    if predictor.n_trained_labels() < predictor.labels().len() {
+        console.info(format_args!(
+            "{labels} without a training text will be found by name"
+        ));
+    } else {
+        console.info(format_args!(
+            "{labels} without a training text are left out: they need a final score, and points to fit it on"
+        ));
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a model learned since it was written: a journal beside its files.
+//! The journal of a model: corrections that it learned since it was written, beside its files.
 //!
 //! A line has a correction and a checksum over it and the line before, so that a line that was changed, cut, doubled or
 //! moved is noticed. Lines are appended and synced before they are acknowledged; of a last line without an end, nobody was

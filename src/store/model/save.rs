@@ -12,7 +12,7 @@ use crate::data::Synonyms;
 use crate::error::{Error, Result};
 use crate::features::{Pairs, Vectorizer};
 use crate::matrix::CsrMatrix;
-use crate::neighbours::Postings;
+use crate::neighbours::{Neighbours, Postings};
 use crate::predict::{Predictor, Retired};
 use crate::store::format::files::{MANIFEST, Writer};
 use crate::store::format::tensors::{Tensor, Values, offsets};
@@ -110,16 +110,10 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::M
         }
         None => None,
     };
-    let neighbours = match predictor.knowledge().neighbours {
-        Some(all) => Some(write_postings(
-            writer,
-            "neighbours",
-            all.postings(),
-            all.labels(),
-        )?),
-        None => None,
-    };
-    let names = match predictor.knowledge().names {
+    let knowledge = predictor.knowledge();
+    let neighbours = write_neighbours(writer, "neighbours", knowledge.neighbours)?;
+    let rejected = write_neighbours(writer, "rejected", predictor.rejected())?;
+    let names = match knowledge.names {
         Some(all) => Some(write_postings(
             writer,
             "names",
@@ -130,21 +124,7 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::M
     };
     let by_text = predictor.labels_by_text();
     let by_text = by_text.map(|by| write_by_text(writer, by)).transpose()?;
-    let rejected = match predictor.rejected() {
-        Some(all) => Some(write_postings(
-            writer,
-            "rejected",
-            all.postings(),
-            all.labels(),
-        )?),
-        None => None,
-    };
-    let retired = predictor.retired();
-    let retired = if retired.is_empty() {
-        None
-    } else {
-        Some(write_retired(writer, retired)?)
-    };
+    let retired = write_retired(writer, predictor.retired())?;
     let record = predictor.record();
     Ok(manifest::Manifest {
         format: manifest::FORMAT.into(),
@@ -204,8 +184,20 @@ fn write_postings(
     write_tensors(writer, stem, tensors)
 }
 
-/// Retired labels, each with one more than the label that it was merged into, or 0.
-fn write_retired(writer: &mut Writer, retired: &Retired) -> Result<String> {
+fn write_neighbours(
+    writer: &mut Writer,
+    stem: &str,
+    neighbours: Option<&Neighbours>,
+) -> Result<Option<String>> {
+    let write = |all: &Neighbours| write_postings(writer, stem, all.postings(), all.labels());
+    neighbours.map(write).transpose()
+}
+
+/// Retired labels, each with one more than the label that it was merged into, or 0; nothing if there are none.
+fn write_retired(writer: &mut Writer, retired: &Retired) -> Result<Option<String>> {
+    if retired.is_empty() {
+        return Ok(None);
+    }
     let labels: Vec<u32> = retired.iter().map(|(label, _)| label.0).collect();
     let into = retired
         .iter()
@@ -215,7 +207,7 @@ fn write_retired(writer: &mut Writer, retired: &Retired) -> Result<String> {
         Tensor::list("retired.labels", Values::U32(&labels)),
         Tensor::list("retired.into", Values::U32(&into)),
     ];
-    write_tensors(writer, "retired", tensors)
+    write_tensors(writer, "retired", tensors).map(Some)
 }
 
 fn write_by_text(writer: &mut Writer, by_text: &LabelsByText) -> Result<manifest::ByText> {
