@@ -3,7 +3,7 @@
 # Arguments: the commit (HEAD), the target (of this machine), a folder that gets the files. Takes two full builds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-commit=${1:-HEAD}
+commit=$(git rev-parse "${1:-HEAD}") # both times the same, whatever happens meanwhile
 target=${2:-$(rustc -vV | sed -n 's/^host: //p')}
 out=${3:-}
 work=$(mktemp -d)

@@ -83,7 +83,7 @@ function clusterLinks(clusters) {
   return span;
 }
 const names = data.names;
-const percent = values => ({ show: at => values[at] === null ? "–" : values[at] + " %", sort: at => values[at] ?? -1 });
+const percent = values => ({ show: at => values[at] === null ? "–" : values[at] + "\u00a0%", sort: at => values[at] ?? -1 });
 // A label: name, training points, clusters, test points, precision and recall at the threshold, found.
 table("label-table", [
   { show: at => names[at], find: at => names[at], style: "name" },
@@ -92,7 +92,7 @@ table("label-table", [
   { show: at => data.pairs[at] },
   percent(data.precision),
   percent(data.recall),
-  { show: at => data.pairs[at] ? (100 * data.found[at] / data.pairs[at]).toFixed(0) + " %" : "–",
+  { show: at => data.pairs[at] ? (100 * data.found[at] / data.pairs[at]).toFixed(0) + "\u00a0%" : "–",
     sort: at => data.pairs[at] ? data.found[at] / data.pairs[at] : -1 },
 ], data.rows);
 const clusterRows = data.strongest.map((_, at) => at);
