@@ -130,6 +130,22 @@ pub enum Event {
         /// P@1 on them by the final score, in percent.
         precision_at_1: f64,
     },
+    /// Too few points can be held out, so that folds of all points take turns.
+    CrossFitting {
+        /// Points in all folds.
+        n_points: usize,
+        /// Folds, each held out of a training of its own.
+        n_folds: usize,
+    },
+    /// Too few points can be held out while all of their near duplicates are set aside, so that fewer are.
+    NearDuplicatesRelaxed {
+        /// Points that could be held out before.
+        n_before: usize,
+        /// Points that are held out.
+        n_points: usize,
+        /// Cosine from which points are near duplicates now; none: no point is set aside.
+        cosine: Option<f32>,
+    },
     /// Scores are not calibrated: too few points can be held out.
     CalibrationSkipped {
         /// Points that could be held out.

@@ -46,10 +46,7 @@ impl ExpectedTime {
         let (config, counts) = (plan.config(), plan.counts());
         let slowness = REFERENCE_RATE / rate;
         let n_members = config.ensemble.members as f64;
-        let n_networks = match work.refit {
-            Refit::Everything => 2.0 * n_members,
-            _ => n_members,
-        };
+        let n_networks = n_members * work.n_passes as f64;
         let stages = plan.stages();
         let mut seconds = [0.0; 2];
         for (stage, planned) in stages.iter().enumerate() {
@@ -65,16 +62,13 @@ impl ExpectedTime {
         };
         let n_rankers = match (config.ranker.enabled, work.refit) {
             (false, _) => 0.0,
-            (true, Refit::Nothing) => n_members,
-            (true, _) => 2.0 * n_members,
+            (true, Refit::Ranker) => 2.0 * n_members,
+            (true, _) => n_networks,
         };
         let labels_per_cluster = counts.n_labels as f64 / plan.n_clusters() as f64;
         let n_terms = counts.n_points as f64 * work.terms_per_point;
         let ranker = RANKER_TERM * n_terms * work.labels_per_point * labels_per_cluster;
-        let n_held_out = match plan.recipe().final_score.is_fitted() {
-            true => config.hold_out.most_points(counts.n_points) as f64,
-            false => 0.0,
-        };
+        let n_held_out = plan.n_points_to_fit() as f64;
         ExpectedTime {
             transformer: n_encodings * work.transformer_flops / (TRANSFORMER * rate),
             stages: seconds,
@@ -128,6 +122,7 @@ mod tests {
             let work = Workload {
                 points_per_epoch: visits,
                 refit: Refit::Ranker,
+                n_passes: 1,
                 words_per_point: per_point[0],
                 terms_per_point: per_point[1],
                 labels_per_point: per_point[2],

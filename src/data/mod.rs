@@ -32,7 +32,7 @@ pub use io::{
     escape_label, read_filter_pairs, read_label_names, read_label_renames, read_label_thresholds,
 };
 
-pub(crate) use hold_out::{Alone, HoldOut};
+pub(crate) use hold_out::{Alone, HoldOut, SetAside};
 pub(crate) use io::{Pretrained, TokenizerSource, memory_of_machine, missing};
 pub use label_set::LabelSet;
 pub(crate) use label_texts::{names_are_informative, texts_of_names};

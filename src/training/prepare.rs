@@ -62,7 +62,8 @@ impl<'a> PreparedTraining<'a> {
             Some(texts) => Some(featurizer.points_of_texts(&texts)?),
             None => None,
         };
-        let is_labelled = |point: &usize| !data.labels().row(*point).0.is_empty();
+        let is_labelled =
+            |point: &usize| !data.labels().row(*point).0.is_empty() && !points.is_blank(*point);
         let counts = DataCounts {
             n_points: (0..data.n_points()).filter(is_labelled).count(),
             n_labels: data.n_labels(),

@@ -2,9 +2,10 @@
 //!
 //! A [`Run`] owns it. Where it is kept and how it is resumed is the matter of its [`Store`](crate::store::Store).
 
+use super::final_fit::{FittedCalibration, HeldOutAnswers};
 use super::members::MemberRun;
 use super::prepare::{Features, PreparedTraining};
-use super::rerank::{FittedCalibration, calibrate, find_neighbours, train_ranker};
+use super::rerank::{find_neighbours, train_ranker};
 use super::split::{LabelPoints, LabelledPoints, Pass, TrainingSplit, count_labels};
 use crate::candidates::{Knowledge, Member};
 use crate::communicator::{Communicator, SingleProcess};
@@ -42,10 +43,31 @@ impl<'a, S: MemberStore> Run<'a, S> {
     pub(super) fn train(prepared: PreparedTraining<'a>, store: &'a mut S) -> Result<Predictor> {
         let features = prepared.features()?;
         let mut run = Run::split(features, store);
-        let members = run.members(Pass::First)?;
-        let scorer = run.final_scorer(&members)?;
+        let (members, answers) = run.folds()?;
+        let scorer = run.final_scorer(answers)?;
         let members = run.refit(members)?;
         run.predictor(members, scorer)
+    }
+
+    /// The members of the last fold, and the answers of every fold's to the points that are held out of it.
+    fn folds(&mut self) -> Result<(Vec<Member>, HeldOutAnswers)> {
+        if let Some(decision) = self.split.decision.clone() {
+            self.record(decision)?;
+        }
+        let (mut members, mut answers) = (Vec::new(), HeldOutAnswers::default());
+        for number in 0..self.split.folds.len() {
+            drop(members);
+            members = self.members(Pass::Fold(number))?;
+            let fold = &self.split.folds[number];
+            let neighbours = find_neighbours(&fold.train, self.plan.recipe());
+            let knowledge = Knowledge {
+                neighbours: neighbours.as_ref(),
+                names: self.names.as_ref(),
+                frequencies: &fold.train.label_counts(),
+            };
+            answers.add(&members, &fold.held_out, knowledge, &self.plan, self.observer)?;
+        }
+        Ok((members, answers))
     }
 
     /// Every member, trained on the points of a pass.
@@ -73,32 +95,29 @@ impl<'a, S: MemberStore> Run<'a, S> {
         Ok(finished.member)
     }
 
-    /// The final scores of the members and the probabilities of their mean, fitted on the points held out, if there are any.
-    fn final_scorer(&mut self, members: &[Member]) -> Result<Option<FittedCalibration>> {
-        let Some(held_out) = &self.split.held_out else {
-            if let Some(skipped) = self.split.skipped.clone() {
-                self.record(skipped)?;
-            }
+    /// The final scores of the members and the probabilities of their mean, if there is anything to fit them on.
+    fn final_scorer(&mut self, answers: HeldOutAnswers) -> Result<Option<FittedCalibration>> {
+        if self.split.folds.is_empty() {
             return Ok(None);
-        };
-        let neighbours = find_neighbours(&self.split.train, self.plan.recipe());
-        let knowledge = Knowledge {
-            neighbours: neighbours.as_ref(),
-            names: self.names.as_ref(),
-            frequencies: &self.split.train.label_counts(),
-        };
-        let fitted = calibrate(members, held_out, knowledge, &self.plan, self.observer)?;
+        }
+        let n_points = answers.n_found();
+        if n_points == 0 {
+            let n_needed = 1;
+            self.record(Event::CalibrationSkipped { n_points, n_needed })?;
+            return Ok(None);
+        }
+        let fitted = answers.fit(self.plan.recipe().final_score)?;
         self.record(fitted.event.clone())?;
         Ok(Some(fitted))
     }
 
-    /// The members trained again on all points, if some were held out of the first pass, as far as that is asked for.
+    /// The members trained on all points, as far as that is asked for.
     fn refit(&mut self, members: Vec<Member>) -> Result<Vec<Member>> {
         match self.split.refit {
             Refit::Nothing => Ok(members),
             Refit::Everything => {
                 drop(members);
-                self.members(Pass::Again)
+                self.members(Pass::All)
             }
             Refit::Auto | Refit::Ranker => self.rank_again(members),
         }
@@ -109,7 +128,7 @@ impl<'a, S: MemberStore> Run<'a, S> {
         for (number, member) in members.iter_mut().enumerate() {
             if member.ranker.take().is_some() {
                 let plan = self.plan.of_member(number);
-                let points = self.split.all();
+                let points = &self.split.all;
                 member.ranker = train_ranker(member, points, &plan, self.observer, &SingleProcess)?;
             }
         }
@@ -123,7 +142,7 @@ impl<'a, S: MemberStore> Run<'a, S> {
     ) -> Result<Predictor> {
         let recipe = self.plan.recipe();
         let reads_names = scorer.is_some() && recipe.final_score == FinalScoreKind::Boosted;
-        let neighbours = find_neighbours(self.split.all(), recipe);
+        let neighbours = find_neighbours(&self.split.all, recipe);
         let calibration = scorer.map(|fitted| {
             for (member, scorer) in members.iter_mut().zip(fitted.final_scorers) {
                 member.final_scorer = scorer;
@@ -182,14 +201,13 @@ impl<'a, S> Run<'a, S> {
         }
     }
 
-    /// Every training of a member, in their order: all members once, then again on all points.
+    /// Every training of a member, in their order: all members once per pass.
     pub(super) fn member_runs(&self) -> Vec<MemberRun> {
         let n_members = self.plan.config().ensemble.members;
-        let passes = [Pass::First, Pass::Again].into_iter();
-        let n_runs = n_members * self.split.n_passes();
-        passes
+        let n_runs = n_members * self.split.passes().count();
+        self.split
+            .passes()
             .flat_map(|pass| (0..n_members).map(move |member| (pass, member)))
-            .take(n_runs)
             .enumerate()
             .map(|(number, (pass, member))| MemberRun {
                 number,

@@ -96,7 +96,7 @@ impl TrainingProgress {
     fn purpose(&self, run: usize, n_runs: usize) -> Purpose {
         if n_runs == self.n_ensemble {
             Purpose::Member
-        } else if run < self.n_ensemble {
+        } else if run < n_runs - self.n_ensemble {
             Purpose::Calibration
         } else {
             Purpose::Model
@@ -298,9 +298,27 @@ pub(crate) fn milestone(event: &Event) -> Option<String> {
             count(n_points, "held-out point")
         )),
         Event::CalibrationSkipped { n_points, n_needed } => Some(format!(
-            "not calibrated: {} can be held out, at least {n_needed} are needed",
+            "warning: no probabilities: {} can be held out, at least {n_needed} are needed",
             count(n_points, "point")
         )),
+        Event::CrossFitting { n_points, n_folds } => Some(format!(
+            "small data: {n_folds} folds of {} are held out in turn to calibrate scores",
+            count(n_points, "point")
+        )),
+        Event::NearDuplicatesRelaxed {
+            n_before,
+            n_points,
+            cosine,
+        } => {
+            let aside = match cosine {
+                Some(cosine) => format!("near duplicates are set aside from a cosine of {cosine}"),
+                None => "near duplicates are not set aside".to_owned(),
+            };
+            Some(format!(
+                "{aside}, so that {} can be held out instead of {n_before}: figures on them may be too good",
+                count(n_points, "point")
+            ))
+        }
         _ => None,
     }
 }
