@@ -70,6 +70,8 @@ pub struct Measurements {
     pub deciles: Option<Vec<Decile>>,
     /// Labels of the data.
     pub n_labels: usize,
+    /// Texts that the model was trained on; `None` if that is not known.
+    pub n_seen: Option<usize>,
     /// Match of the probabilities of the best answers with the truth; `None` without probabilities.
     pub reliability: Option<Reliability>,
     /// Milliseconds per point, in batches on all threads; `None` for rankings that were given.
@@ -202,6 +204,7 @@ impl Predictor {
         Ok(Measurements {
             reliability: has_probabilities
                 .then(|| Reliability::new(&probabilities, &relevant, N_BINS)),
+            n_seen: self.n_seen(test),
             ms_per_point: Some(1e3 * seconds / n_points.max(1) as f64),
             ..scorer.finish(test.n_labels())
         })
@@ -258,7 +261,7 @@ impl Predictor {
         let unknown = n_labels.saturating_sub(self.label_counts().len());
         LabelFrequencies {
             counts: counts.chain(std::iter::repeat_n(0, unknown)).collect(),
-            n_points: self.plan().counts().n_points,
+            n_points: self.training_data().n_points,
         }
     }
 }
@@ -324,6 +327,7 @@ impl Scorer {
             by_label: self.by_label.then_some(by_label),
             deciles: deciles.map(DecilesBuilder::finish),
             n_labels,
+            n_seen: None,
             reliability: None,
             ms_per_point: None,
             query_times: None,
@@ -357,6 +361,7 @@ impl Serialize for Measurements {
         map.serialize_entry("n_points", &metrics.n_points())?;
         map.serialize_entry("n_skipped", &metrics.n_skipped())?;
         map.serialize_entry("n_labels", &self.n_labels)?;
+        map.serialize_entry("n_seen", &self.n_seen)?;
         map.serialize_entry("ms_per_point", &self.ms_per_point)?;
         let query = self.query_times;
         map.serialize_entry("ms_per_query_p50", &query.map(|times| times.p50))?;

@@ -116,6 +116,8 @@ pub enum Event {
         /// Number of trainings.
         n_members: usize,
     },
+    /// The training to resume had finished: its model is loaded, nothing is trained.
+    AlreadyTrained,
     /// The checkpoints of an interrupted training are damaged: it starts at the beginning.
     CheckpointsDamaged,
     /// A checkpoint was written; not part of a model's history, which has no times.

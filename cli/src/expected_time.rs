@@ -5,6 +5,8 @@ use elias::Workload;
 use elias::config::{EncoderKind, Plan, Refit, StagePlan};
 use elias::internals::{Sgemm, median};
 
+use crate::ui::time_left::PhaseWeights;
+
 /// Rate of the matrix product, in operations per second, on the machine whose seconds are constants here.
 const REFERENCE_RATE: f64 = 157e9;
 /// Share of that rate at which labels are scored and trained.
@@ -74,6 +76,22 @@ impl ExpectedTime {
             stages: seconds,
             ranker: n_rankers * ranker * slowness,
             final_score: n_members * n_held_out * HELD_OUT_POINT * slowness,
+        }
+    }
+
+    /// How the time of one training is divided, on any machine.
+    pub(crate) fn weights(plan: &Plan, work: &Workload) -> PhaseWeights {
+        let all = ExpectedTime::at(REFERENCE_RATE, plan, work);
+        let n_networks = (plan.config().ensemble.members * work.n_passes) as f64;
+        // Where the network is not trained again, the ranker is.
+        let is_ranked_again = work.refit == Refit::Ranker;
+        let n_rankers = n_networks * if is_ranked_again { 2.0 } else { 1.0 };
+        let ranker = all.ranker / n_rankers;
+        PhaseWeights {
+            stages: all.stages.map(|seconds| seconds / n_networks),
+            ranker,
+            final_score: all.final_score / n_networks,
+            ranker_again: if is_ranked_again { ranker } else { 0.0 },
         }
     }
 

@@ -30,8 +30,8 @@ use crate::ui::{bus_error, file_limit};
 #[cfg(feature = "serve")]
 use crate::verbs::serve;
 use crate::verbs::{
-    bench, completions, config, convert, demo, embed, evaluate, explain, inspect, labels, merge,
-    predict, prune, report, train,
+    bench, completions, config, convert, demo, embed, evaluate, explain, inspect, labels, man,
+    merge, predict, prune, report, train,
 };
 
 /// Extreme multi-label classification: find the relevant labels of a text
@@ -92,6 +92,8 @@ enum Verb {
     Bench(bench::Bench),
     #[command(hide = true)]
     Completions(completions::Completions),
+    #[command(hide = true, name = "man")]
+    Manual(man::Manual),
 }
 
 /// Runs the command with the arguments of the process.
@@ -180,6 +182,7 @@ fn run(verb: Verb, process: &Process, console: &Console) -> anyhow::Result<()> {
         Verb::Config(config) => config.run(),
         Verb::Bench(bench) => bench.run(process, console),
         Verb::Completions(completions) => completions.run(),
+        Verb::Manual(manual) => manual.run(),
     }
 }
 

@@ -13,6 +13,7 @@ mod labels;
 mod memory;
 mod merge;
 mod model;
+mod newcomer;
 mod ranks;
 mod resume;
 mod serve;

@@ -83,6 +83,7 @@ fn milestone_to_dict<'py>(py: Python<'py>, event: &Event) -> PyResult<Bound<'py,
             dict.set_item("member", member)?;
             dict.set_item("n_members", n_members)?;
         }
+        Event::AlreadyTrained => name("already_trained")?,
         Event::CheckpointsDamaged => name("checkpoints_damaged")?,
         Event::Checkpoint { seconds } => {
             name("checkpoint")?;

@@ -198,7 +198,8 @@ impl Plan {
 
     /// Parts of the points that can be held out in turn, if too few can be held out at once.
     pub fn n_folds(&self) -> Option<usize> {
-        let is_small = (MIN_POINTS_OF_FOLDS..=MAX_POINTS_TO_TRAIN_AGAIN).contains(&self.counts.n_points);
+        let is_small =
+            (MIN_POINTS_OF_FOLDS..=MAX_POINTS_TO_TRAIN_AGAIN).contains(&self.counts.n_points);
         (is_small && self.recipe.folds >= 2).then_some(self.recipe.folds)
     }
 

@@ -124,7 +124,10 @@ impl PointSet {
         let is_empty = |rows: &CsrMatrix| rows.row(row).0.is_empty();
         is_empty(&self.features)
             && self.pairs.as_ref().is_none_or(is_empty)
-            && self.tokens.as_ref().is_none_or(|tokens| tokens.row(row).len() <= 2)
+            && self
+                .tokens
+                .as_ref()
+                .is_none_or(|tokens| tokens.row(row).len() <= 2)
     }
 
     /// Number of words, or features, over all points.

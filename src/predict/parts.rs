@@ -3,7 +3,7 @@
 use crate::calibration::Isotonic;
 use crate::candidates::Member;
 use crate::config::Plan;
-use crate::data::{DataSummary, LabelSet};
+use crate::data::{DataSummary, LabelSet, SeenTexts};
 use crate::error::{Error, Result};
 use crate::events::Event;
 use crate::features::Featurizer;
@@ -22,6 +22,8 @@ pub(crate) struct PredictorParts {
     pub(crate) neighbours: Option<Neighbours>,
     /// The labels by the words of their names.
     pub(crate) names: Option<Names>,
+    /// The training texts, where there were any.
+    pub(crate) seen: Option<SeenTexts>,
     pub(crate) plan: Plan,
     pub(crate) record: TrainingRecord,
 }

@@ -8,8 +8,8 @@ use rayon::prelude::*;
 use super::split::HeldOut;
 use crate::calibration::{Calibrator, CandidateScores, Isotonic, Mixing, TREE_LIMITS};
 use crate::candidates::{
-    Candidates, Encoded, Examples, Features, FinalScorer, Knowledge, Member, Merger,
-    ScoreKind, Walk, WalkScratch,
+    Candidates, Encoded, Examples, Features, FinalScorer, Knowledge, Member, Merger, ScoreKind,
+    Walk, WalkScratch,
 };
 use crate::config::{FinalScoreKind, Plan};
 use crate::error::Result;
@@ -75,7 +75,8 @@ impl HeldOutAnswers {
             progress.advance(n_points)?;
         }
         let n_before = self.relevant.len();
-        self.relevant.extend((0..n_points).map(|point| held_out.labels(point)));
+        self.relevant
+            .extend((0..n_points).map(|point| held_out.labels(point)));
         let is_found = |&point: &usize| {
             let is_relevant = |label| self.relevant[point].binary_search(label).is_ok();
             let of_members = self.of_members.iter();
@@ -144,7 +145,9 @@ impl MemberAnswers {
         let of_points = self.labels.iter().zip(relevant);
         let is_relevant: Vec<bool> = of_points
             .flat_map(|(labels, relevant)| {
-                labels.iter().map(|label| relevant.binary_search(label).is_ok())
+                labels
+                    .iter()
+                    .map(|label| relevant.binary_search(label).is_ok())
             })
             .collect();
         let calibrator = Calibrator::fit(&self.scores, &is_relevant, TREE_LIMITS, mixing)?;

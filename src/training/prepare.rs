@@ -110,6 +110,7 @@ impl<'a> PreparedTraining<'a> {
         }
         let mut folder = self.open(directory)?;
         if let Some(predictor) = folder.finished()? {
+            emit(self.trainer.observer, Event::AlreadyTrained)?;
             return folder.leave(predictor);
         }
         let predictor = Run::train(self, &mut folder)?;

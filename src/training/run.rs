@@ -10,7 +10,7 @@ use super::split::{LabelPoints, LabelledPoints, Pass, TrainingSplit, count_label
 use crate::candidates::{Knowledge, Member};
 use crate::communicator::{Communicator, SingleProcess};
 use crate::config::{FinalScoreKind, Plan, Refit};
-use crate::data::{DataSummary, Dataset};
+use crate::data::{DataSummary, Dataset, SeenTexts};
 use crate::encoder::EncoderOrigin;
 use crate::error::Result;
 use crate::events::{Event, Observer, emit};
@@ -65,7 +65,13 @@ impl<'a, S: MemberStore> Run<'a, S> {
                 names: self.names.as_ref(),
                 frequencies: &fold.train.label_counts(),
             };
-            answers.add(&members, &fold.held_out, knowledge, &self.plan, self.observer)?;
+            answers.add(
+                &members,
+                &fold.held_out,
+                knowledge,
+                &self.plan,
+                self.observer,
+            )?;
         }
         Ok((members, answers))
     }
@@ -143,23 +149,28 @@ impl<'a, S: MemberStore> Run<'a, S> {
         let recipe = self.plan.recipe();
         let reads_names = scorer.is_some() && recipe.final_score == FinalScoreKind::Boosted;
         let neighbours = find_neighbours(&self.split.all, recipe);
+        let label_counts = count_labels(self.data.labels(), self.data.n_points());
         let calibration = scorer.map(|fitted| {
             for (member, scorer) in members.iter_mut().zip(fitted.final_scorers) {
                 member.final_scorer = scorer;
             }
             EnsembleCalibration {
-                frequencies: self.split.final_points().label_counts(),
+                frequencies: match self.split.refit {
+                    Refit::Nothing => self.split.folds[0].train.label_counts(),
+                    _ => label_counts.clone(),
+                },
                 probabilities: fitted.probabilities,
             }
         });
         Predictor::new(PredictorParts {
             featurizer: self.featurizer,
             label_set: self.data.label_set().clone(),
-            label_counts: count_labels(self.data.labels(), self.data.n_points()),
+            label_counts,
             members,
             calibration,
             neighbours,
             names: self.names.filter(|_| reads_names),
+            seen: self.data.texts().map(SeenTexts::of),
             plan: self.plan,
             record: TrainingRecord {
                 data: self.summary,

@@ -149,14 +149,6 @@ impl<'a> TrainingSplit<'a> {
             Pass::All => &self.all,
         }
     }
-
-    /// The points that the final rankers are trained on.
-    pub(super) fn final_points(&self) -> &LabelledPoints<'a> {
-        match self.refit {
-            Refit::Nothing => &self.folds[0].train,
-            _ => &self.all,
-        }
-    }
 }
 
 /// The labels of points that have something to learn them from: texts without a known word lose theirs.

@@ -10,6 +10,7 @@ pub(crate) mod evaluate;
 pub(crate) mod explain;
 pub(crate) mod inspect;
 pub(crate) mod labels;
+pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod predict;
 pub(crate) mod prune;

@@ -36,6 +36,9 @@ pub(crate) struct Train {
     /// Test data, evaluated during training and at the end
     #[arg(long, value_name = "DATA")]
     test: Option<PathBuf>,
+    /// Keep a random part aside and test on it at the end: 10%, or a number of points
+    #[arg(long, value_name = "PART", conflicts_with = "test", value_parser = parse_part)]
+    hold_out: Option<TestPart>,
     /// Encoder: bag, or a directory with a transformer
     #[arg(long, value_name = "bag|DIR", hide_short_help = true)]
     encoder: Option<String>,
@@ -87,6 +90,31 @@ pub(crate) struct Train {
     settings: Settings,
 }
 
+/// The part of the data that is kept aside to test on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum TestPart {
+    /// This share of the points.
+    Share(f64),
+    /// So many points.
+    Points(usize),
+}
+
+impl TestPart {
+    /// The parts of the data to train on and to test on.
+    fn cut(self, data: &Dataset, seed: u64) -> anyhow::Result<[Dataset; 2]> {
+        let n_all = data.n_points();
+        let n_points = match self {
+            TestPart::Share(share) => (share * n_all as f64).round() as usize,
+            TestPart::Points(n_points) => n_points,
+        };
+        if n_points == 0 || n_points >= n_all {
+            let problem = format!("--hold-out: {n_points} of {n_all} points cannot be kept aside");
+            return Err(Misuse(problem).into());
+        }
+        Ok(data.cut_test(n_points, seed))
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Switch {
     On,
@@ -103,7 +131,16 @@ impl Train {
             self.check_out(out)?;
         }
         let started = Instant::now();
-        let train = self.read_training_data(console)?;
+        let mut train = self.read_training_data(console)?;
+        let mut held_out = None;
+        if let Some(part) = self.hold_out {
+            let [rest, test] = part.cut(&train, config.train.seed)?;
+            console.info(format_args!(
+                "{} kept aside to test on",
+                count(test.n_points(), "point")
+            ));
+            (train, held_out) = (rest, Some(test));
+        }
         let options = self.data_args.options(Part::Test, Some(train.label_set()));
         let test = match &self.test {
             Some(path) => Some(reading::read(console, path, options)?),
@@ -123,7 +160,7 @@ impl Train {
         let prepared = trainer.prepare(&train);
         progress.finish();
         let prepared = prepared?;
-        progress.expect(prepared.plan());
+        progress.expect(&prepared);
         let estimate = prepared.peak_memory(rayon::current_num_threads());
         if self.dry_run && process.is_first() {
             plan::write(&mut std::io::stdout().lock(), &prepared, &estimate)?;
@@ -146,19 +183,26 @@ impl Train {
             return Ok(());
         }
 
-        if let Err(error) = progress.times(self.resume).write(out) {
-            // Only reports use them.
+        if progress.is_already_trained() {
             console.info(format_args!(
-                "could not write the times of the training: {error}"
+                "{} had finished: nothing was left to train; --overwrite trains it again",
+                out.display()
             ));
+        } else {
+            if let Err(error) = progress.times(self.resume).write(out) {
+                // Only reports use them.
+                console.info(format_args!(
+                    "could not write the times of the training: {error}"
+                ));
+            }
+            console.info(format_args!(
+                "trained in {:.1} s{}",
+                started.elapsed().as_secs_f64(),
+                peak_memory(&estimate)
+            ));
+            console.info(format_args!("model written to {}", out.display()));
         }
-        console.info(format_args!(
-            "trained in {:.1} s{}",
-            started.elapsed().as_secs_f64(),
-            peak_memory(&estimate)
-        ));
-        console.info(format_args!("model written to {}", out.display()));
-        if let Some(test) = &test {
+        if let Some(test) = test.as_ref().or(held_out.as_ref()) {
             let evaluation = Evaluation::default();
             let measured = measuring::evaluate(&predictor, test, evaluation, console)?;
             figures::write_table(&mut std::io::stdout().lock(), &measured)?;
@@ -297,6 +341,22 @@ impl Train {
         let given = given.map(|limit| (limit * f64::from(1 << 30)) as usize);
         Ok(estimate.check(given)?)
     }
+}
+
+fn parse_part(text: &str) -> Result<TestPart, String> {
+    let part = match text.strip_suffix('%') {
+        Some(percent) => percent
+            .parse()
+            .ok()
+            .map(|percent: f64| TestPart::Share(percent / 100.0)),
+        None => text.parse().ok().map(TestPart::Points),
+    };
+    let is_possible = |part: &TestPart| match *part {
+        TestPart::Share(share) => share > 0.0 && share < 1.0,
+        TestPart::Points(n_points) => n_points > 0,
+    };
+    part.filter(is_possible)
+        .ok_or_else(|| "expected a share such as 10%, or a number of points".into())
 }
 
 fn parse_gibibytes(text: &str) -> anyhow::Result<f64> {

@@ -174,6 +174,7 @@ pub(crate) fn wire_history(history: &[Event]) -> Vec<WireEvent> {
         | Event::Step { .. }
         | Event::Recounting { .. }
         | Event::Checkpoint { .. }
+        | Event::AlreadyTrained
         | Event::CheckpointsDamaged => None,
     };
     history.iter().filter_map(keep).collect()

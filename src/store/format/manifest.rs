@@ -54,6 +54,9 @@ pub(crate) struct Manifest {
     /// File of the labels by their names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) names: Option<String>,
+    /// File of the fingerprint of the training texts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) training_texts: Option<String>,
     pub(crate) history: Vec<WireEvent>,
     pub(crate) config: Config,
     pub(crate) files: BTreeMap<String, WireFile>,

@@ -10,7 +10,7 @@ use super::load_member::MemberLoader;
 use super::{postings, rerank};
 use crate::candidates::Member;
 use crate::config::Plan;
-use crate::data::{LabelSet, Synonyms, Texts};
+use crate::data::{LabelSet, SeenTexts, Synonyms, Texts};
 use crate::error::Result;
 use crate::features::{Expansion, Featurizer, Pairs, Vectorizer, Vocabulary, WordPieces};
 use crate::matrix::CsrMatrix;
@@ -118,6 +118,7 @@ fn parts_of(
         calibration: calibration?,
         neighbours: neighbours.0?,
         names: neighbours.1?,
+        seen: loader.seen()?,
         record: TrainingRecord {
             data: (&manifest.data).into(),
             history: manifest.history.iter().map(Into::into).collect(),
@@ -260,6 +261,18 @@ impl Loader<'_> {
             Neighbours::from_parts(postings, labels)
         };
         self.files.parse(name, read).map(Some)
+    }
+
+    fn seen(&self) -> Result<Option<SeenTexts>> {
+        let Some(name) = &self.manifest.training_texts else {
+            return Ok(None);
+        };
+        let read = |file: &mut TensorFile| {
+            let n_texts = file.len("training_texts")?;
+            file.numbers("training_texts", n_texts)
+        };
+        let hashes = self.files.parse(name, read)?;
+        Ok(Some(SeenTexts::from_hashes(hashes)))
     }
 
     fn names(&self) -> Result<Option<Names>> {

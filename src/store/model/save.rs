@@ -120,6 +120,14 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::M
         )?),
         None => None,
     };
+    let training_texts = match predictor.seen() {
+        Some(seen) => {
+            let hashes = Values::U32(seen.hashes());
+            let tensors = vec![Tensor::list("training_texts", hashes)];
+            Some(write_tensors(writer, "training-texts", tensors)?)
+        }
+        None => None,
+    };
     let record = predictor.record();
     Ok(manifest::Manifest {
         format: manifest::FORMAT.into(),
@@ -140,6 +148,7 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::M
         calibration,
         neighbours,
         names,
+        training_texts,
         history: history::wire_history(&record.history),
         config: plan.config().clone(),
         files: manifest::wire_files(writer.files()),
