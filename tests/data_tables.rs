@@ -81,7 +81,7 @@ fn columns_and_the_separator_can_be_named() {
     let columns = Columns {
         text: &text,
         labels: Some("topic"),
-        label_separator: Some(','),
+        label_separator: Some(','.into()),
     };
     let options = ReadOptions {
         columns,
@@ -146,10 +146,6 @@ fn keys_of_json_lines_can_be_named_as_columns() {
         "{\"title\": \"a\", \"title\": \"b\"}\n",
         "some.csv:1: found key \"title\" twice",
     );
-    check(
-        "{\"title\": null, \"abstract\": null}\n",
-        "some.csv:1: found no key \"title\" or \"abstract\"",
-    );
     check("{\"title\": 7}\n", "some.csv:1: found ");
 }
 
@@ -194,7 +190,7 @@ fn bad_tables_are_reported_with_their_line() {
     let error = ReadOptions::default().read_bytes("some.csv", bytes);
     assert_eq!(
         error.unwrap_err().to_string(),
-        "some.csv:3: found byte 0xff at byte offset 17 of the file, expected UTF-8 text"
+        "some.csv:3: found byte 0xff at byte offset 17 of the file, expected UTF-8 text; if it was saved as Latin-1 or by Excel, convert it: iconv -f WINDOWS-1252 -t UTF-8 in > out"
     );
 }
 

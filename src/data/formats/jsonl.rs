@@ -314,6 +314,14 @@ impl<'de, S: DeserializeSeed<'de, Value = ()>> Visitor<'de> for OrNull<S> {
     }
 }
 
+/// A name without the spaces around it, unless it is to be taken as it is.
+fn trimmed(name: &str, style: CellStyle) -> &str {
+    match style {
+        CellStyle::Whole => name,
+        _ => name.trim_ascii(),
+    }
+}
+
 /// Labels as a list of names, as an object of names and relevances, or as a string.
 pub(in crate::data) struct LabelsSeed<'b> {
     builder: &'b mut Builder,
@@ -351,8 +359,8 @@ impl<'de> Visitor<'de> for LabelsSeed<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<(), A::Error> {
-        let builder = self.builder;
-        let mut push = |name: &str| builder.push_label(name.trim(), 1.0);
+        let LabelsSeed { builder, style } = self;
+        let mut push = |name: &str| builder.push_label(trimmed(name, style), 1.0);
         while names
             .next_element_seed(OrNull(StringOrInteger(&mut push)))?
             .is_some()
@@ -374,7 +382,8 @@ impl<'de> Visitor<'de> for LabelsSeed<'_> {
                     "relevance {relevance}, which is not a finite number of at least 0"
                 )));
             }
-            self.builder.push_label(name.trim(), relevance);
+            self.builder
+                .push_label(trimmed(&name, self.style), relevance);
         }
     }
 }
