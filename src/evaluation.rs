@@ -413,8 +413,7 @@ mod tests {
         let json = serde_json::to_string(&measured).unwrap();
         let beginning = r#"{"p@1":100.0,"p@3":null,"#;
         assert!(json.starts_with(beginning), "{json}");
-        let end =
-            r#""n_labels":4,"ms_per_point":null,"ms_per_query_p50":null,"ms_per_query_p99":null}"#;
+        let end = r#""n_labels":4,"n_seen":null,"ms_per_point":null,"ms_per_query_p50":null,"ms_per_query_p99":null}"#;
         assert!(json.ends_with(end), "{json}");
         assert!(json.contains(r#""psp@1":null"#), "{json}");
 

@@ -100,11 +100,10 @@ fn columns_and_the_separator_can_be_named() {
         &options,
         "some.csv:1: found a header that has: text, labels, expected a column \"body\"",
     );
-    check_error(
-        "{\"text\": \"a\"}\n",
-        &options,
-        "some.csv: is read as jsonl, whose labels are lists: give no separator of labels",
-    );
+    let lines =
+        "{\"body\": \"b\", \"topic\": \"x, y;z\"}\n{\"body\": null, \"topic\": [\"x, y\"]}\n";
+    let dataset = read_with(lines, &options).unwrap();
+    assert_eq!(dump(&dataset), "\"b\" -> x | y;z\n\"\" -> x, y\n");
     check_error(
         "1 2 3\n",
         &ReadOptions {
@@ -179,8 +178,8 @@ fn bad_tables_are_reported_with_their_line() {
         "some.csv:3: found a double quote that opens a field and is never closed",
     );
     check(
-        "text,labels\na,\"['x', 'y']\"\n",
-        "some.csv:2: found \"['x', 'y']\" which is not valid JSON: expected value at column 2, expected a JSON list",
+        "text,labels\na,\"['x', y]\"\n",
+        "some.csv:2: found \"['x', y]\" which is not valid JSON: expected value at column 2, expected a JSON list",
     );
     check(
         "text,labels\n",

@@ -1,4 +1,4 @@
-//! What a newcomer tries in the first minutes: texts as arguments, tables to read, messy labels, small files.
+//! The first minutes of a newcomer: texts as arguments, tables to read, messy labels, small files.
 
 use std::path::Path;
 use std::process::Command;

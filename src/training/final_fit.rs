@@ -27,7 +27,7 @@ pub(super) struct FittedCalibration {
     pub(super) event: Event,
 }
 
-/// What members answer to points that they were not trained on.
+/// The answers of members to points that they were not trained on.
 #[derive(Default)]
 pub(super) struct HeldOutAnswers {
     of_members: Vec<MemberAnswers>,

@@ -90,12 +90,18 @@ pub(crate) struct Train {
     settings: Settings,
 }
 
+/// Data to train on, and to test on if there is any.
+struct Parts {
+    train: Dataset,
+    test: Option<Dataset>,
+}
+
 /// The part of the data that is kept aside to test on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum TestPart {
     /// This share of the points.
     Share(f64),
-    /// So many points.
+    /// A number of points.
     Points(usize),
 }
 
@@ -131,21 +137,7 @@ impl Train {
             self.check_out(out)?;
         }
         let started = Instant::now();
-        let mut train = self.read_training_data(console)?;
-        let mut held_out = None;
-        if let Some(part) = self.hold_out {
-            let [rest, test] = part.cut(&train, config.train.seed)?;
-            console.info(format_args!(
-                "{} kept aside to test on",
-                count(test.n_points(), "point")
-            ));
-            (train, held_out) = (rest, Some(test));
-        }
-        let options = self.data_args.options(Part::Test, Some(train.label_set()));
-        let test = match &self.test {
-            Some(path) => Some(reading::read(console, path, options)?),
-            None => None,
-        };
+        let Parts { train, test } = self.read_parts(config.train.seed, console)?;
 
         let interrupt = Interrupt::listen(console)?;
         let progress = TrainingProgress::new(console, &config, interrupt);
@@ -153,7 +145,8 @@ impl Train {
         if let Some(communicator) = process.communicator() {
             trainer = trainer.communicator(communicator);
         }
-        if let Some(test) = &test {
+        // A part that is kept aside is for the end alone.
+        if let Some(test) = test.as_ref().filter(|_| self.hold_out.is_none()) {
             trainer = trainer.validation(test);
         }
         let trainer = self.with_destination(trainer);
@@ -183,31 +176,64 @@ impl Train {
             return Ok(());
         }
 
-        if progress.is_already_trained() {
-            console.info(format_args!(
-                "{} had finished: nothing was left to train; --overwrite trains it again",
-                out.display()
-            ));
-        } else {
-            if let Err(error) = progress.times(self.resume).write(out) {
-                // Only reports use them.
-                console.info(format_args!(
-                    "could not write the times of the training: {error}"
-                ));
-            }
-            console.info(format_args!(
-                "trained in {:.1} s{}",
-                started.elapsed().as_secs_f64(),
-                peak_memory(&estimate)
-            ));
-            console.info(format_args!("model written to {}", out.display()));
-        }
-        if let Some(test) = test.as_ref().or(held_out.as_ref()) {
+        self.report(&progress, started, out, &estimate, console);
+        if let Some(test) = &test {
             let evaluation = Evaluation::default();
             let measured = measuring::evaluate(&predictor, test, evaluation, console)?;
             figures::write_table(&mut std::io::stdout().lock(), &measured)?;
         }
         Ok(())
+    }
+
+    /// Says what was trained, and keeps its times for reports.
+    fn report(
+        &self,
+        progress: &TrainingProgress,
+        started: Instant,
+        out: &Path,
+        estimate: &MemoryEstimate,
+        console: &Console,
+    ) {
+        let name = out.display();
+        if progress.is_already_trained() {
+            console.info(format_args!(
+                "{name} had finished: nothing was left to train; --overwrite trains it again"
+            ));
+            return;
+        }
+        if let Err(error) = progress.times(self.resume).write(out) {
+            console.info(format_args!(
+                "could not write the times of the training: {error}"
+            ));
+        }
+        console.info(format_args!(
+            "trained in {:.1} s{}",
+            started.elapsed().as_secs_f64(),
+            peak_memory(estimate)
+        ));
+        console.info(format_args!("model written to {name}"));
+    }
+
+    /// The data to train on, and what there is to test on.
+    fn read_parts(&self, seed: u64, console: &Console) -> anyhow::Result<Parts> {
+        let train = self.read_training_data(console)?;
+        if let Some(part) = self.hold_out {
+            let [train, test] = part.cut(&train, seed)?;
+            console.info(format_args!(
+                "{} kept aside to test on",
+                count(test.n_points(), "point")
+            ));
+            return Ok(Parts {
+                train,
+                test: Some(test),
+            });
+        }
+        let options = self.data_args.options(Part::Test, Some(train.label_set()));
+        let test = match &self.test {
+            Some(path) => Some(reading::read(console, path, options)?),
+            None => None,
+        };
+        Ok(Parts { train, test })
     }
 
     /// The training data, with the texts of its labels and the synonyms.

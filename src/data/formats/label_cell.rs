@@ -29,7 +29,7 @@ pub(in crate::data) enum CellStyle {
 }
 
 impl CellStyle {
-    /// What the caller says.
+    /// The style that the caller has chosen.
     pub(in crate::data) fn of(columns: &Columns<'_>) -> Self {
         match columns.label_separator {
             Some(LabelSeparator::Character(separator)) => CellStyle::Separated(separator),

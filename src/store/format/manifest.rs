@@ -278,6 +278,7 @@ impl Manifest {
         names.extend(self.calibration.as_deref());
         names.extend(self.neighbours.as_deref());
         names.extend(self.names.as_deref());
+        names.extend(self.training_texts.as_deref());
         names
     }
 

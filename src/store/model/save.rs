@@ -5,7 +5,7 @@ use std::path::Path;
 use super::save_member::{write_member, write_tensors};
 use super::{describe, postings, rerank};
 use crate::communicator::SingleProcess;
-use crate::data::Synonyms;
+use crate::data::{SeenTexts, Synonyms};
 use crate::error::{Error, Result};
 use crate::features::{Pairs, Vectorizer};
 use crate::matrix::CsrMatrix;
@@ -120,14 +120,8 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::M
         )?),
         None => None,
     };
-    let training_texts = match predictor.seen() {
-        Some(seen) => {
-            let hashes = Values::U32(seen.hashes());
-            let tensors = vec![Tensor::list("training_texts", hashes)];
-            Some(write_tensors(writer, "training-texts", tensors)?)
-        }
-        None => None,
-    };
+    let seen = predictor.seen();
+    let training_texts = seen.map(|seen| write_seen(writer, seen)).transpose()?;
     let record = predictor.record();
     Ok(manifest::Manifest {
         format: manifest::FORMAT.into(),
@@ -162,6 +156,11 @@ fn write_words(writer: &mut Writer, words: &Vectorizer) -> Result<manifest::Feat
         vocabulary: writer.write("vocabulary", "txt", |out| lines::write(vocabulary, out))?,
         weights: write_tensors(writer, "features", idf)?,
     })
+}
+
+fn write_seen(writer: &mut Writer, seen: &SeenTexts) -> Result<String> {
+    let hashes = Tensor::list("training_texts", Values::U32(seen.hashes()));
+    write_tensors(writer, "training-texts", vec![hashes])
 }
 
 fn write_pairs(writer: &mut Writer, pairs: &Pairs) -> Result<String> {
