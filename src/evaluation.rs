@@ -9,14 +9,15 @@ use std::time::Instant;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
+use crate::config::PropensityModel;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::ids::Scored;
 use crate::matrix::CsrMatrix;
 use crate::metrics::{
-    AtThreshold, CountsByLabel, CutOffs, Decile, DecilesBuilder, FilterPairs, LabelFrequencies,
-    Metrics, MetricsBuilder, MetricsOptions, Propensity, Reliability, ThresholdFigures,
-    ThresholdsBuilder,
+    AtThreshold, CountsByLabel, CutOffs, Decile, DecileOf, DecilesBuilder, FilterPairs,
+    LabelFrequencies, Metrics, MetricsBuilder, MetricsOptions, Propensity, Reliability,
+    ThresholdFigures, ThresholdsBuilder,
 };
 use crate::predict::{Level, Predictor, Query};
 
@@ -46,10 +47,10 @@ pub struct Evaluation<'a> {
     pub threshold: Option<f32>,
     /// Whether figures by label are wanted.
     pub by_label: bool,
-    /// Pairs of a point and a label that do not count.
+    /// Pairs of a point and a label that do not count; a model is measured with those of the data if there are none.
     pub filter: FilterPairs,
-    /// Whether recall by label frequency is wanted.
-    pub by_decile: bool,
+    /// Recall by label frequency, in tenths of this kind, if it is wanted.
+    pub by_decile: Option<DecileOf>,
     /// Called with the points done and all points.
     pub on_progress: Option<&'a (dyn Fn(u64, u64) + Sync)>,
 }
@@ -163,10 +164,14 @@ impl Predictor {
         };
         self.check_query(&query)?;
         evaluation.check()?;
-        let evaluation = &Evaluation {
+        let mut evaluation = Evaluation {
             n_asked: Some(n_asked),
             ..evaluation.clone()
         };
+        if evaluation.filter.is_empty() {
+            evaluation.filter = test.filter().iter().copied().collect();
+        }
+        let evaluation = &evaluation;
         let frequencies = self.frequencies(test.n_labels());
         let mut scorer = Scorer::new(evaluation, Some(&frequencies));
         let is_top = evaluation.level == Level::Ensemble;
@@ -208,6 +213,15 @@ impl Predictor {
             ms_per_point: Some(1e3 * seconds / n_points.max(1) as f64),
             ..scorer.finish(test.n_labels())
         })
+    }
+
+    /// The constants of PSP@k that belong to the data set it was trained for.
+    pub fn propensity(&self) -> Propensity {
+        match self.plan().config().data.propensity {
+            PropensityModel::Default => Propensity::default(),
+            PropensityModel::Amazon => Propensity::AMAZON,
+            PropensityModel::Wikipedia => Propensity::WIKIPEDIA,
+        }
     }
 
     /// Times up to `n_queries` queries, one after the other, for points spread evenly over the data, after a warm-up.
@@ -261,7 +275,11 @@ impl Predictor {
         let unknown = n_labels.saturating_sub(self.label_counts().len());
         LabelFrequencies {
             counts: counts.chain(std::iter::repeat_n(0, unknown)).collect(),
-            n_points: self.training_data().n_points,
+            // All that were read, as for predictions, though those without labels train nothing.
+            n_points: self
+                .training_data()
+                .n_points
+                .max(self.plan().counts().n_points),
         }
     }
 }
@@ -279,8 +297,8 @@ struct Scorer {
 impl Scorer {
     fn new(evaluation: &Evaluation<'_>, frequencies: Option<&LabelFrequencies>) -> Self {
         let filter = &evaluation.filter;
-        let deciles = frequencies.filter(|_| evaluation.by_decile).map(|known| {
-            DecilesBuilder::new(&known.counts, Measurements::DECILE_K, filter.clone())
+        let deciles = frequencies.zip(evaluation.by_decile).map(|(known, of)| {
+            DecilesBuilder::new(&known.counts, of, Measurements::DECILE_K, filter.clone())
         });
         let metrics = MetricsBuilder::new(MetricsOptions {
             cut_offs: evaluation.cut_offs.clone(),
@@ -391,7 +409,7 @@ mod tests {
             score,
         });
         let evaluation = Evaluation {
-            by_decile: true,
+            by_decile: Some(DecileOf::Labels),
             ..Evaluation::default()
         };
         let measured = evaluation.measure(&truth, [&ranking, &ranking], None);

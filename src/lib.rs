@@ -102,7 +102,8 @@ pub use events::{Event, Observer, Phase};
 pub use features::TfIdf;
 pub use ids::{ClusterId, LabelId, Prediction, Scored};
 pub use predict::{
-    Embeddings, Inputs, LabelLists, LabelRef, LabelRules, Level, Predictor, Query, Uncalibrated,
+    Correction, Embeddings, Inputs, LabelLists, LabelRef, LabelRules, Level, Predictor, Query,
+    Uncalibrated,
 };
 pub use training::{GivenHoldOut, MemoryEstimate, PreparedTraining, Trainer, Workload};
 

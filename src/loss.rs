@@ -30,35 +30,12 @@ pub(crate) fn positive(e: f32, path_score: f32) -> LossTerm {
     }
 }
 
-/// The probabilities of a negative.
-struct NegativeOutcome {
-    p: f32,
-    /// 1 − p.
-    complement: f32,
-    /// 1 − σ.
-    sigma_complement: f32,
-}
-
-#[inline]
-fn negative_outcome(e: f32, path_score: f32) -> NegativeOutcome {
-    // 1 − p = (1 − σ) + σ(1 − ŷ), which keeps its digits as σ → 1 and ŷ → 1.
-    let sigma = 1.0 / (1.0 + e);
-    let sigma_complement = e * sigma;
-    let complement = (sigma_complement + sigma * (1.0 - path_score)).max(f32::MIN_POSITIVE);
-    NegativeOutcome {
-        p: sigma * path_score,
-        complement,
-        sigma_complement,
-    }
-}
-
-/// Whether both derivatives of a negative's term are below `floor` by a margin; needs no division.
+/// The probability p below which both derivatives of a negative's term are below `floor`, by a margin; at most 1e-3.
 ///
-/// The larger one is ∂L_c/∂log ŷ = p/(1−p), which is tiny for nearly all negatives.
+/// The larger one is ∂L_c/∂log ŷ = p/(1−p), so nearly all negatives are recognised by p alone.
 #[inline]
-pub(crate) fn is_negligible(e: f32, path_score: f32, floor: f32) -> bool {
-    let NegativeOutcome { p, complement, .. } = negative_outcome(e, path_score);
-    p < 0.99 * floor * complement
+pub(crate) fn faint_below(floor: f32) -> f32 {
+    (0.99 * floor / (1.0 + floor)).min(1e-3)
 }
 
 /// The term of a negative: −log(1 − σ(z)·ŷ).
@@ -66,11 +43,11 @@ pub(crate) fn is_negligible(e: f32, path_score: f32, floor: f32) -> bool {
 /// `e` is exp(−z).
 #[inline]
 pub(crate) fn negative(e: f32, path_score: f32) -> LossTerm {
-    let NegativeOutcome {
-        p,
-        complement,
-        sigma_complement,
-    } = negative_outcome(e, path_score);
+    // 1 − p = (1 − σ) + σ(1 − ŷ), which keeps its digits as σ → 1 and ŷ → 1.
+    let sigma = 1.0 / (1.0 + e);
+    let sigma_complement = e * sigma;
+    let complement = (sigma_complement + sigma * (1.0 - path_score)).max(f32::MIN_POSITIVE);
+    let p = sigma * path_score;
     // ∂/∂z = ŷσ(1−σ)/(1−p);   ∂/∂ŷ = σ/(1−p), times ŷ for log ŷ. The latter is unbounded as p → 1: it is
     // capped by the resolution of f32.
     let d_log_path = p / complement.max(f32::EPSILON);
@@ -206,15 +183,26 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_negligible_negative_has_both_derivatives_below_the_floor(
-            z in -30f32..8.0, path_score in 1e-3f32..=1.0, factor in 0.9f32..1.1,
+        fn a_faint_negative_has_both_derivatives_below_the_floor(
+            z in -30f32..8.0, path_score in 1e-6f32..=1.0, floor in 1e-4f32..2e-3, factor in 0.9f32..1.0,
         ) {
-            // Floors close to the larger derivative: below it nothing is negligible, well above it everything.
+            // A path that makes p just faint, and the one that was drawn.
             let e = (-z).exp();
-            let term = negative(e, path_score);
-            let floor = factor * term.d_log_path.max(term.d_logit);
-            prop_assert!(factor < 1.02 || is_negligible(e, path_score, floor));
-            prop_assert!(factor > 1.0 || !is_negligible(e, path_score, floor));
+            let just_faint = (factor * faint_below(floor) * (1.0 + e)).min(1.0);
+            for path_score in [just_faint, path_score] {
+                let term = negative(e, path_score);
+                let is_faint = path_score / (1.0 + e) < faint_below(floor);
+                prop_assert!(!is_faint || term.d_log_path < floor && term.d_logit < floor);
+            }
         }
+    }
+
+    #[test]
+    fn nearly_every_negative_without_gradient_is_faint() {
+        let (floor, path_score) = (1e-3, 0.5f32);
+        let e_of = |p: f32| path_score / p - 1.0;
+        assert!(negative(e_of(0.98 * floor), path_score).d_log_path < floor);
+        assert!(0.98 * floor < faint_below(floor));
+        assert!(faint_below(0.0) == 0.0);
     }
 }

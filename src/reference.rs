@@ -36,6 +36,7 @@
 //!     label_bias: vec![0.0; 4],
 //!     phi: vec![vec![1.0, 0.2], vec![0.1, 1.0]],
 //!     positives: vec![vec![0], vec![3]],
+//!     searched: Vec::new(),
 //! };
 //! let lambda = 0.05;
 //! let before = step.outcome(1.0, lambda);
@@ -83,6 +84,8 @@ pub struct Step {
     pub phi: Vec<Vec<f64>>,
     /// The labels of each point.
     pub positives: Vec<Vec<usize>>,
+    /// The clusters searched for each point where they were drawn, as in the released code; empty: beam and parents.
+    pub searched: Vec<Vec<usize>>,
 }
 
 /// A label that a search reached.
@@ -175,6 +178,9 @@ impl Step {
 
     /// The clusters that are searched for a point: the beam, then the parents of these positives.
     pub fn selected(&self, point: usize, positives: &[usize]) -> Vec<usize> {
+        if let Some(drawn) = self.searched.get(point) {
+            return drawn.clone();
+        }
         let mut selected = descending(&self.cluster_scores(point));
         selected.truncate(self.beam_size);
         for &positive in positives {

@@ -1,6 +1,7 @@
 //! All integration tests, one module per theme, in one binary.
 
 mod data;
+mod data_archives;
 mod data_errors;
 mod data_hostile;
 mod data_npz;
@@ -10,6 +11,7 @@ mod data_tables;
 mod ensemble;
 mod examples;
 mod fuzz;
+mod labels;
 mod merge;
 mod store;
 mod tidy;

@@ -261,10 +261,8 @@ fn the_library_keeps_away_from_the_world() {
                 .iter()
                 .for_each(|what| forbid(what));
         }
-        // Vector instructions, the matrix product's raw strides, and opening a memory map need it.
-        let may_be_unsafe = path.starts_with("src/kernels/")
-            || path == "src/matrix/product.rs"
-            || path == "src/store/format/map.rs";
+        // Vector instructions and opening a memory map need it.
+        let may_be_unsafe = path.starts_with("src/kernels/") || path == "src/store/format/map.rs";
         if !may_be_unsafe {
             forbid("allow(unsafe_code)");
         }
@@ -410,6 +408,26 @@ fn the_changelog_begins_with_what_is_unreleased() {
     let changelog = read("CHANGELOG.md");
     let first = changelog.lines().find(|line| line.starts_with("## "));
     assert_eq!(first, Some("## Unreleased"));
+}
+
+/// The version is written once; the packages ask for each other in exactly that version.
+#[test]
+fn packages_ask_for_each_other_in_the_version_they_have() {
+    let manifest = read("Cargo.toml");
+    let after = manifest.split("[workspace.package]\nversion = \"").nth(1);
+    let version = after.unwrap().split('"').next().unwrap();
+    for package in ["elias", "elias-server"] {
+        let line = format!("\n{package} = {{ version = \"={version}\", path = ");
+        assert!(
+            manifest.contains(&line),
+            "{package} is not asked for as ={version}"
+        );
+    }
+    for path in ["cli", "server", "python", "benchmarks"] {
+        let manifest = read(format!("{path}/Cargo.toml"));
+        assert!(manifest.contains("\nversion.workspace = true\n"), "{path}");
+    }
+    assert!(read("python/pyproject.toml").contains("dynamic = [\"version\"]"));
 }
 
 #[test]

@@ -4,21 +4,19 @@
 
 use anyhow::Context;
 use elias::data::{Dataset, ReadOptions};
+use elias::internals::{BUNDLED_TEST, BUNDLED_TRAIN};
 
 use crate::reading::Split;
-
-const TRAIN: &[u8] = include_bytes!("../../data/debian-small/train.jsonl.gz");
-const TEST: &[u8] = include_bytes!("../../data/debian-small/test.jsonl.gz");
 
 /// Both parts.
 pub(crate) fn read() -> anyhow::Result<Split> {
     let options = ReadOptions::default();
-    let train = read_part("debian-small/train.jsonl.gz", TRAIN, &options)?;
+    let train = read_part("debian-small/train.jsonl.gz", BUNDLED_TRAIN, &options)?;
     let options = ReadOptions {
         known_labels: Some(train.label_set()),
         ..options
     };
-    let test = read_part("debian-small/test.jsonl.gz", TEST, &options)?;
+    let test = read_part("debian-small/test.jsonl.gz", BUNDLED_TEST, &options)?;
     Ok(Split { train, test })
 }
 

@@ -2,7 +2,7 @@
 //! the rate itself measured on the machine.
 
 use elias::Workload;
-use elias::config::{EncoderKind, Plan, Refit, StagePlan};
+use elias::config::{EncoderKind, Plan, Refit};
 use elias::internals::{Sgemm, median};
 
 use crate::ui::time_left::PhaseWeights;
@@ -50,14 +50,16 @@ impl ExpectedTime {
         let n_members = config.ensemble.members as f64;
         let n_networks = n_members * work.n_passes as f64;
         let stages = plan.stages();
+        let n_warmup = plan.recipe().warmup_epochs;
         let mut seconds = [0.0; 2];
         for (stage, planned) in stages.iter().enumerate() {
             let visit = seconds_of_visit(stage, plan, work) * slowness;
-            seconds[stage] = n_networks * n_visits(planned, work) * visit;
+            let n_epochs = planned.epochs + if stage == 0 { n_warmup } else { 0 };
+            seconds[stage] = n_networks * (n_epochs * work.points_per_epoch) as f64 * visit;
         }
         // A frozen encoder reads every text once, before any training; a trained one in every epoch, forward and
         // backward, which is three times the forward pass.
-        let n_epochs: usize = stages.iter().map(|stage| stage.epochs).sum();
+        let n_epochs = n_warmup + stages.iter().map(|stage| stage.epochs).sum::<usize>();
         let n_encodings = match (config.encoder.kind, config.encoder.trained_layers) {
             (EncoderKind::Bag, _) | (_, Some(0)) => 1.0,
             _ => 3.0 * n_networks * n_epochs as f64,
@@ -99,10 +101,6 @@ impl ExpectedTime {
     pub(crate) fn total(&self) -> f64 {
         self.transformer + self.stages.iter().sum::<f64>() + self.ranker + self.final_score
     }
-}
-
-fn n_visits(stage: &StagePlan, work: &Workload) -> f64 {
-    stage.epochs as f64 * work.points_per_epoch as f64
 }
 
 /// Seconds of the reference machine to train on one point in stage 1 (0) or 2 (1).
@@ -153,6 +151,24 @@ mod tests {
             let slower = ExpectedTime::at(REFERENCE_RATE / 2.0, &plan, &work).total();
             assert!((slower / expected - 2.0).abs() < 1e-9);
         };
+        // Epochs of warm-up are as long as those of stage 1.
+        let stage1 = |warmup_epochs: usize| {
+            let setting = format!("ablation.warmup_epochs={warmup_epochs}");
+            let config = Config::default().with_value(&setting).unwrap();
+            let counts = DataCounts {
+                n_points: 1000,
+                n_labels: 500,
+                n_features: 900,
+                n_pairs: 0,
+            };
+            let plan = config.resolve(counts).unwrap();
+            let work = Workload {
+                points_per_epoch: 1000,
+                ..Workload::default()
+            };
+            ExpectedTime::at(REFERENCE_RATE, &plan, &work).stages[0]
+        };
+        assert!((stage1(6) / stage1(0) - 4.0).abs() < 1e-9);
         check([34_122, 10_146, 35_800], [8.0, 14.0, 2.2], 24.6);
         check([31_600, 10_583, 33_500], [70.0, 125.0, 2.5], 37.0);
     }

@@ -30,8 +30,8 @@ use crate::ui::{bus_error, file_limit};
 #[cfg(feature = "serve")]
 use crate::verbs::serve;
 use crate::verbs::{
-    bench, completions, config, convert, demo, embed, evaluate, explain, inspect, labels, man,
-    merge, predict, prune, report, train,
+    bench, card, completions, config, convert, demo, embed, evaluate, explain, inspect, labels,
+    learn, man, merge, predict, prune, report, train,
 };
 
 /// Extreme multi-label classification: find the relevant labels of a text
@@ -80,9 +80,13 @@ enum Verb {
     Embed(embed::Embed),
     Inspect(inspect::Inspect),
     Labels(labels::Labels),
+    Learn(learn::Learn),
     Prune(prune::Prune),
     Merge(merge::Merge),
     Report(report::Report),
+    // For those who publish a model: docs/model-format.md.
+    #[command(hide = true)]
+    Card(card::Card),
     #[cfg(feature = "serve")]
     Serve(serve::Serve),
     Convert(convert::Convert),
@@ -173,9 +177,11 @@ fn run(verb: Verb, process: &Process, console: &Console) -> anyhow::Result<()> {
         Verb::Embed(embed) => embed.run(console),
         Verb::Inspect(inspect) => inspect.run(console),
         Verb::Labels(labels) => labels.run(console),
+        Verb::Learn(learn) => learn.run(console),
         Verb::Prune(prune) => prune.run(console),
         Verb::Merge(merge) => merge.run(console),
         Verb::Report(report) => report.run(console),
+        Verb::Card(card) => card.run(console),
         #[cfg(feature = "serve")]
         Verb::Serve(serve) => serve.run(console),
         Verb::Convert(convert) => convert.run(console),

@@ -7,6 +7,7 @@ use std::time::Instant;
 use anyhow::Context;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use elias::Predictor;
 use elias::data::{Columns, Dataset, Format, LabelSeparator, LabelSet, Part, ReadOptions, Summary};
 
 use crate::ui::console::Console;
@@ -35,6 +36,18 @@ impl DataArgs {
         ReadOptions {
             format: self.format,
             ..self.columns.options(part, known_labels)
+        }
+    }
+
+    /// Options for a part of the data that a model answers: its labels, and its fields of the text.
+    pub(crate) fn options_of<'a>(
+        &'a self,
+        part: Part,
+        predictor: &'a Predictor,
+    ) -> ReadOptions<'a> {
+        ReadOptions {
+            text_fields: &predictor.plan().config().data.text_fields,
+            ..self.options(part, Some(predictor.labels()))
         }
     }
 }
@@ -159,7 +172,8 @@ pub(crate) fn find_train<'a>(
     if given.is_some() {
         return Ok(given);
     }
-    let has_train = data.is_dir() && Part::find(data)?.contains(&Part::Train);
+    let is_directory = data.is_dir() || data.extension().is_some_and(|ending| ending == "zip");
+    let has_train = is_directory && Part::find(data)?.contains(&Part::Train);
     Ok(has_train.then_some(data))
 }
 

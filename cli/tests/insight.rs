@@ -207,6 +207,56 @@ fn a_grid_is_trained_once_and_goes_on_where_it_was() {
 }
 
 #[test]
+fn a_model_with_its_card_is_a_folder_that_loads_again() {
+    let (dir, data, model) = trained();
+    let (model, data) = (model.to_str().unwrap(), data.as_str());
+    ok(["card", model, data, "--license", "mit", "--name", "Fruit"]);
+    let readme = Path::new(model).join("README.md");
+    let card = std::fs::read_to_string(&readme).unwrap();
+    for part in [
+        "---\nlibrary_name: elias\n",
+        "license: \"mit\"\n",
+        "model-index: [{",
+        "# Fruit\n",
+        "| points | 360 |",
+        "On data (60 points",
+        "stage1.epochs",
+    ] {
+        assert!(card.contains(part), "{part}\n{card}");
+    }
+    let again = run(["card", model]);
+    assert_eq!(again.code, Some(2));
+    assert!(again.stderr.contains("--overwrite"), "{}", again.stderr);
+    ok(["card", model, "--overwrite"]);
+    let plain = std::fs::read_to_string(&readme).unwrap();
+    assert!(
+        plain.contains("Not measured") && plain.contains("# model\n"),
+        "{plain}"
+    );
+
+    // A copy as the hub gives it back.
+    let copy = dir.path().join("copy");
+    std::fs::create_dir_all(copy.join(".cache/huggingface")).unwrap();
+    std::fs::write(copy.join(".gitattributes"), "*.safetensors filter=lfs\n").unwrap();
+    for entry in std::fs::read_dir(model).unwrap() {
+        let entry = entry.unwrap();
+        if entry.path().is_file() {
+            std::fs::copy(entry.path(), copy.join(entry.file_name())).unwrap();
+        }
+    }
+    let copy = copy.to_str().unwrap();
+    ok(["inspect", copy, "--verify"]);
+    let question = write(
+        dir.path(),
+        "question.jsonl",
+        "{\"text\": \"about apple\"}\n",
+    );
+    let answers = |model: &str| run(["predict", model, &question]).stdout;
+    assert!(!answers(copy).is_empty());
+    assert_eq!(answers(copy), answers(model));
+}
+
+#[test]
 fn a_report_is_one_page_that_can_be_searched_sorted_and_hovered() {
     let (dir, data, model) = trained();
     let page = dir.path().join("report.html");
@@ -231,7 +281,10 @@ fn a_report_is_one_page_that_can_be_searched_sorted_and_hovered() {
         "+ calibration",
         "by threshold",
         "Recall",
-        "Hardest points",
+        "Hardest texts",
+        "The highest F1 of the test texts",
+        "quality against the threshold",
+        "also in the training data",
         "reliability",
         "Labels in one cluster",
         "learning rates",

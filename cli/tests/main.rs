@@ -4,6 +4,7 @@ mod answers;
 mod browser;
 mod careful;
 mod command;
+mod conventions;
 mod convert;
 mod disk;
 mod evaluate;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-import tempfile
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,10 +14,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
-from ._elias import Core
 from ._errors import EliasValueError
+from ._frames import columns_of, is_missing, unframed
 from ._inputs import as_list, check_sparse, is_matrix
-from ._model import Model
 from ._settings import keywords
 from ._train import train
 from ._types import OnEvent, PathLike, Prediction
@@ -32,7 +31,8 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
     """A multi-label classifier for texts or sparse features.
 
     `fit` takes texts (a list or a column of strings) or a matrix of features, and as `y` lists of labels, a matrix of
-    zeros and ones, or one class per point. What `predict`, `predict_proba` and `decision_function` return follows `y`:
+    zeros and ones (a data frame of them, whose columns name the labels), or one class per point. None and NaN among lists
+    of labels are points without labels. What `predict`, `predict_proba` and `decision_function` return follows `y`:
     sparse matrices for lists and sparse matrices, arrays for dense ones; for one class per point, what scikit-learn's
     classifiers return.
 
@@ -40,6 +40,8 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
     ----------
     k : labels per point in `predict_proba` and `decision_function`; the others are 0.
     threshold : least probability of a predicted label; least score where the model is not calibrated.
+    thresholds : a dict of single labels with thresholds of their own.
+    label_names : the labels of the columns of `y`; for lists of labels, all labels in the order that is wanted.
     out : directory of the model; by default it is kept in memory. `overwrite` replaces one that is there.
     config, preset, encoder, progress : as for `elias_xmc.train`.
     n_jobs : threads; by default one per core.
@@ -64,6 +66,8 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
         *,
         k: int = 10,
         threshold: float = 0.5,
+        thresholds: Mapping[Any, float] | None = None,
+        label_names: Any = None,
         out: PathLike | None = None,
         overwrite: bool = False,
         config: PathLike | None = None,
@@ -75,6 +79,8 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
     ) -> None:
         self.k = k
         self.threshold = threshold
+        self.thresholds = thresholds
+        self.label_names = label_names
         self.out = out
         self.overwrite = overwrite
         self.config = config
@@ -92,7 +98,9 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
         """Trains on texts or features."""
         points = self._points(X, is_new=True)
         matrix, names = self._targets(y)
-        check_consistent_length(points, matrix)
+        n_points = len(points) if isinstance(points, list) else points.shape[0]
+        if n_points != matrix.shape[0]:
+            raise EliasValueError(f"X has {n_points} points and y {matrix.shape[0]}: expected as many of the one as of the other")
         self.model_ = train(
             points,
             matrix,
@@ -106,6 +114,12 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
             threads=self._threads(),
             **{keyword: getattr(self, keyword) for keyword in keywords()},
         )
+        if not self.model_.is_calibrated and getattr(self, "final_score_kind") is None:
+            warnings.warn(
+                f"{matrix.shape[0]} points are too few to calibrate on: predict_proba gives scores, and threshold is "
+                "the least score",
+                stacklevel=2,
+            )
         return self
 
     def decision_function(self, X: Any) -> Any:
@@ -136,7 +150,8 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
         if self._kind_of_fitted() == CLASSES:
             # Ties go to the first class.
             return self.classes_[self._scores(X).toarray().argmax(axis=1)]
-        found = self._scores(X, threshold=self.threshold)
+        thresholds = {str(label): value for label, value in (self.thresholds or {}).items()}
+        found = self._scores(X, threshold=self.threshold, thresholds=thresholds)
         found.data = numpy.ones(len(found.data), dtype=numpy.int64)
         return found if self._kind != DENSE else found.toarray()
 
@@ -160,11 +175,9 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
         weights = has_labels if sample_weight is None else has_labels * numpy.asarray(sample_weight, dtype=float)
         return float(numpy.average(is_right, weights=weights)) if weights.sum() > 0 else 0.0
 
-    def _scores(self, X: Any, probabilities: bool = False, threshold: float | None = None) -> csr_matrix:
+    def _scores(self, X: Any, **options: Any) -> csr_matrix:
         check_is_fitted(self)
-        return self.model_.predict_csr(
-            self._points(X), self.k, probabilities=probabilities, threshold=threshold, threads=self._threads()
-        )
+        return self.model_.predict_csr(self._points(X), self.k, threads=self._threads(), **options)
 
     def _kind_of_fitted(self) -> str:
         check_is_fitted(self)
@@ -178,6 +191,10 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
 
     def _points(self, X: Any, is_new: bool = False) -> Any:
         """Texts as a list, features as a matrix of finite numbers."""
+        if len(columns_of(X) or ()) == 1:
+            column = as_list(unframed(X, "X")[0], "X")
+            if column and all(isinstance(value, str) for value in column):
+                return column
         is_column = isinstance(X, (list, tuple)) or hasattr(X, "to_pylist") or getattr(X, "ndim", None) == 1
         if is_column or hasattr(X, "to_list"):
             values = as_list(X, "X")
@@ -191,25 +208,33 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
         """Y with the columns of `classes_`, and their names."""
         if y is None:
             raise EliasValueError("requires y to be passed, but the target y is None")
+        y, of_frame = unframed(y, "y")
+        given = of_frame if self.label_names is None else as_list(self.label_names, "label_names")
         if issparse(y):
             self._kind = SPARSE
             check_sparse(y, "y")
             matrix = check_array(y, accept_sparse="csr", input_name="y")
-            self.classes_ = numpy.arange(matrix.shape[1])
+            self.classes_ = _named(matrix.shape[1], given)
         elif _are_lists(y):
             self._kind = LISTS
-            rows = [list(labels) for labels in as_list(y, "y")]
-            self.classes_ = numpy.array(sorted({label for labels in rows for label in labels}))
-            matrix = self._matrix(rows, y)
+            rows = _rows(y)
+            found = {label for labels in rows for label in labels}
+            missing = found.difference(found if given is None else given)
+            if missing:
+                raise EliasValueError(f"y: label_names does not have the label {min(missing, key=str)!r}")
+            self.classes_ = numpy.array(sorted(found) if given is None else given)
+            matrix = self._matrix(rows)
         else:
             array = numpy.asarray(y)
             if array.ndim == 2 and array.shape[1] > 1:
                 self._kind = DENSE
                 check_classification_targets(array)
                 matrix = csr_matrix(check_array(array, input_name="y"))
-                self.classes_ = numpy.arange(matrix.shape[1])
+                self.classes_ = _named(matrix.shape[1], given)
             else:
                 self._kind = CLASSES
+                if given is not None:
+                    raise EliasValueError("label_names are for lists of labels and for matrices, y has one class per point")
                 array = column_or_1d(array, warn=True)
                 if array.dtype.kind == "f" and not numpy.isfinite(array).all():
                     raise EliasValueError("Input y contains NaN or infinity.")
@@ -224,9 +249,9 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
             raise EliasValueError("y: different labels have the same name")
         return matrix, names
 
-    def _matrix(self, rows: list[list[Any]], y: Any) -> csr_matrix:
+    def _matrix(self, rows: list[Any]) -> csr_matrix:
         column = {label: place for place, label in enumerate(self.classes_.tolist())}
-        relevance = [list(given.values()) if isinstance(given, Mapping) else [1.0] * len(given) for given in as_list(y, "y")]
+        relevance = [list(row.values()) if isinstance(row, Mapping) else [1.0] * len(row) for row in rows]
         indptr = numpy.cumsum([0] + [len(labels) for labels in rows])
         indices = numpy.array([column[label] for labels in rows for label in labels], dtype=numpy.int64)
         data = numpy.array([value for values in relevance for value in values], dtype=numpy.float32)
@@ -237,6 +262,7 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
 
     def _sets(self, y: Any) -> list[set[Any]]:
         """The true labels of each point."""
+        y, _ = unframed(y, "y")
         if issparse(y) or (not _are_lists(y) and numpy.asarray(y).ndim == 2):
             matrix = csr_matrix(y)
             if matrix.shape[1] == len(self.classes_):
@@ -244,7 +270,7 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
                 return [set(self.classes_[row].tolist()) for row in rows]
             y = numpy.asarray(y).ravel()
         if _are_lists(y):
-            return [set(labels) for labels in as_list(y, "y")]
+            return [set(labels) for labels in _rows(y)]
         return [{label} for label in as_list(y, "y")]
 
     def __sklearn_tags__(self) -> Any:
@@ -252,45 +278,6 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_label = True
         return tags
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        model = state.get("model_")
-        if isinstance(model, Model) and model.path is None:
-            state["model_"] = _Packed.of(model)
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        packed = state.get("model_")
-        if isinstance(packed, _Packed):
-            state = {**state, "model_": packed.unpack()}
-        super().__setstate__(state)
-
-
-class _Packed:
-    """A model in memory as the bytes of its files."""
-
-    def __init__(self, files: dict[str, bytes]) -> None:
-        self.files = files
-
-    @classmethod
-    def of(cls, model: Model) -> _Packed:
-        with tempfile.TemporaryDirectory() as directory:
-            path = os.path.join(directory, "model")
-            model._core.save(path, False)
-            files = {}
-            for name in sorted(os.listdir(path)):
-                with open(os.path.join(path, name), "rb") as file:
-                    files[name] = file.read()
-        return cls(files)
-
-    def unpack(self) -> Model:
-        # Mapped files stay readable after their names are gone; where they do not, the system keeps the directory.
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
-            for name, content in self.files.items():
-                with open(os.path.join(directory, os.path.basename(name)), "wb") as file:
-                    file.write(content)
-            return Model(Core.load(directory, verify=True, temporary=True))
 
 
 def _are_lists(y: Any) -> bool:
@@ -300,11 +287,26 @@ def _are_lists(y: Any) -> bool:
     """
     if is_matrix(y) or getattr(y, "ndim", 1) != 1 or not hasattr(y, "__iter__"):
         return False
-    values = as_list(y, "y")
+    values = [value for value in as_list(y, "y") if not is_missing(value)]
     if not values or not all(isinstance(value, (list, tuple, set, frozenset, Mapping, numpy.ndarray)) for value in values):
         return False
     has_one_length = len({len(value) for value in values}) == 1 and len(values[0]) > 1
     return not (has_one_length and all(map(_is_row, values)))
+
+
+def _rows(y: Any) -> list[Any]:
+    """The labels of each point, as a list or with their relevance."""
+    rows = (() if is_missing(row) else row for row in as_list(y, "y"))
+    return [row if isinstance(row, Mapping) else list(row) for row in rows]
+
+
+def _named(n_columns: int, names: list[Any] | None) -> Any:
+    """The labels of the columns of a matrix: their names, or their numbers."""
+    if names is None:
+        return numpy.arange(n_columns)
+    if len(names) != n_columns:
+        raise EliasValueError(f"label_names has {len(names)} entries for the {n_columns} columns of y")
+    return numpy.array(names)
 
 
 def _is_row(value: Any) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 
 from ._elias import Core, Dataset
 from ._errors import EliasTypeError, EliasValueError
+from ._frames import columns_of, is_missing, unframed
 from ._types import Labels, PathLike
 
 __all__ = [
@@ -139,6 +140,8 @@ def as_list(values: Any, what: str) -> list[Any]:
         return values
     if isinstance(values, (str, bytes, dict)):
         raise EliasValueError(f"{what}: found one {type(values).__name__}, expected a list")
+    if columns_of(values) is not None:
+        raise EliasValueError(f"{what}: found a data frame, expected a list or one column")
     for name in ("to_pylist", "to_list", "tolist"):
         if hasattr(values, name):
             values = getattr(values, name)()
@@ -150,7 +153,8 @@ def as_list(values: Any, what: str) -> list[Any]:
 
 
 def points_of(points: Any) -> Any:
-    """Texts as a list, or features as the arrays of a matrix."""
+    """Texts as a list, or features as the arrays of a matrix; a data frame is its only column, or a matrix of numbers."""
+    points, _ = unframed(points, "texts")
     return csr_parts(points, "the features") if is_matrix(points) else as_list(points, "texts")
 
 
@@ -177,7 +181,8 @@ def make_dataset(
     if labels is None:
         raise EliasValueError("labels: found none, expected a list of labels for each text")
     points = points_of(points)
-    names = None if label_names is None else [str(name) for name in as_list(label_names, "label_names")]
+    labels, columns_named = unframed(labels, "labels")
+    names = columns_named if label_names is None else [str(name) for name in as_list(label_names, "label_names")]
     seen: set[str] = set()
     for name in names or []:
         if name in seen:
@@ -186,8 +191,17 @@ def make_dataset(
     if is_matrix(labels):
         parts: Any = csr_parts(labels, "the labels")
     else:
-        parts = as_list(labels, "labels")
+        parts = [[] if is_missing(row) else row for row in as_list(labels, "labels")]
+    n_points, n_rows = _length(points), _length(parts)
+    if n_points != n_rows:
+        kind = "texts" if isinstance(points, list) else "features"
+        raise EliasValueError(f"{kind} has {n_points} entries and labels {n_rows}: expected as many of the one as of the other")
     return Dataset.build(points, parts, names, known)
+
+
+def _length(parts: Any) -> int:
+    """The number of entries of a list, or of rows of a matrix in parts."""
+    return len(parts) if isinstance(parts, list) else len(parts[0]) - 1
 
 
 def path_of(path: PathLike) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
@@ -60,7 +61,7 @@ class Model:
     """A trained model, made by `train` or `load`.
 
     It can be shared between threads, which predict in parallel. Pickling a model pickles its path, so that workers of
-    joblib, multiprocessing, Spark and Ray map the same files.
+    joblib, multiprocessing, Spark and Ray map the same files; a model in memory is pickled with all its bytes.
 
     >>> from elias_xmc import train
     >>> model = train(["red apple", "blue sky"], [["fruit"], ["weather"]], stage1_epochs=20)
@@ -312,17 +313,34 @@ class Model:
             texts, labels, part="test", label_names=label_names, known=self._core, reading=reading, threads=threads
         )
 
-    def __reduce__(self) -> tuple[Any, tuple[str]]:
+    def __reduce__(self) -> tuple[Any, tuple[Any]]:
         path = self.path
-        if path is None:
-            raise EliasValueError(
-                "a model in memory cannot be pickled: train it with out, or save it and pickle what save returns"
-            )
-        return load, (path,)
+        return (_unpack, (_pack(self),)) if path is None else (load, (path,))
 
     def __repr__(self) -> str:
         where = "in memory" if self.path is None else repr(self.path)
         return f"<elias_xmc.Model {where}, {self.n_labels} labels>"
+
+
+def _pack(model: Model) -> dict[str, bytes]:
+    """The files of a model in memory."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "model")
+        model._core.save(path, False)
+        files = {}
+        for name in sorted(os.listdir(path)):
+            with open(os.path.join(path, name), "rb") as file:
+                files[name] = file.read()
+    return files
+
+
+def _unpack(files: dict[str, bytes]) -> Model:
+    # Mapped files stay readable after their names are gone; where they do not, the system keeps the directory.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
+        for name, content in files.items():
+            with open(os.path.join(directory, os.path.basename(name)), "wb") as file:
+                file.write(content)
+        return Model(Core.load(directory, verify=True, temporary=True))
 
 
 def _object(text: str) -> dict[str, Any]:

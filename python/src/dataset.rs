@@ -110,6 +110,7 @@ impl Dataset {
         run(py, None, || {
             let file = LabelFile::read(&path, self.data.label_set())?;
             let data = self.data.clone().with_label_texts(file.texts)?;
+            let data = data.with_more_labels(file.others)?;
             Ok(Dataset { data })
         })
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use elias::config::EncoderKind;
 use elias::data::{CsrMatrix, Texts};
 use elias::insight::{ReportCache, ReportOptions};
-use elias::metrics::{CutOffs, FilterPairs, LabelFigures};
+use elias::metrics::{CutOffs, DecileOf, FilterPairs, LabelFigures};
 use elias::{
     Evaluation, Inputs, LabelId, LabelLists, LabelRef, LabelRules, Level, Measurements, Prediction,
     Predictor, Query,
@@ -297,7 +297,7 @@ impl Core {
             propensity: parse_propensity(propensity)?,
             filter: pairs.collect::<FilterPairs>(),
             level: level(stage.as_deref())?,
-            by_decile,
+            by_decile: by_decile.then_some(DecileOf::Labels),
             by_label,
             cut_offs: at.map(CutOffs::at).unwrap_or_default(),
             threshold,

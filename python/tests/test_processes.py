@@ -33,11 +33,6 @@ def test_a_pickle_is_the_path(model, model_path):
     assert pickle.loads(content).path == os.path.abspath(model_path)
 
 
-def test_a_model_in_memory_says_how_to_pickle_it(memory_model):
-    with pytest.raises(ValueError, match="train it with out, or save it"):
-        pickle.dumps(memory_model)
-
-
 def in_a_forked_child(work) -> bytes:
     """What `work` returns in a child, within ten seconds."""
     read, write = os.pipe()

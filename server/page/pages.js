@@ -25,7 +25,7 @@ export async function labelPage(id, signal) {
   return {
     name: [bdi(label.label)],
     parts: [
-      el("p", { class: "facts-line" }, `Label ${label.id} · ${count(label.n_points, "training example")}`),
+      el("p", { class: "facts-line" }, `Label ${label.id} · ${label.name_only ? "name only" : count(label.n_points, "training example")}`),
       el("p", {}, el("a", { href: hashOf(["predict"], { text: label.label, model }) }, "Predict with this name as the text")),
       el("div", { class: "cards" },
         card("Clusters", "Groups of related labels that the search goes through. The number says how firmly the label belongs to it; the strongest come first.",

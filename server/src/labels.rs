@@ -46,6 +46,8 @@ pub(crate) struct LabelResponse<'a> {
     label: &'a str,
     /// Its training points.
     n_points: u32,
+    /// Whether it is known by its names, synonyms and descriptions alone.
+    name_only: bool,
     /// The clusters that lead to it, the strongest edge first.
     #[schema(value_type = Vec<Object>)]
     clusters: Vec<ClusterEdge>,
@@ -89,6 +91,7 @@ pub(crate) async fn list(State(service): State<Service>, uri: Uri) -> Result<Res
         let predictor = &model.predictor;
         let needle = list.query.to_lowercase();
         let names = predictor.labels().names().iter().enumerate();
+        let names = names.filter(|(id, _)| !predictor.is_retired(LabelId(*id as u32)));
         let found = names.filter(|(_, name)| contains(name, &needle));
         let found: Vec<Entry<'_>> = found
             .map(|(id, name)| Entry {
@@ -124,6 +127,7 @@ pub(crate) async fn list(State(service): State<Service>, uri: Uri) -> Result<Res
             "id": 3,
             "label": "libpng16-16",
             "n_points": 61,
+            "name_only": false,
             "clusters": [{"cluster": 7, "edge_score": 0.91}],
             "words": [["png", 3.2]],
             "examples": [{"point": 17, "words": ["png", "images", "viewer"]}],
@@ -155,6 +159,7 @@ fn label_response(model: &Model, label: LabelId) -> Response {
         id: label.0,
         label: predictor.labels().name(label),
         n_points: predictor.label_counts()[label.idx()],
+        name_only: predictor.n_trained_labels() <= label.idx(),
         clusters: details.clusters,
         words: details.words,
         examples: details.examples,

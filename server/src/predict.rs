@@ -258,6 +258,9 @@ pub(crate) async fn answer(
     for text in &texts {
         check_text(service, text)?;
     }
+    if let Some(answers) = service.queue().predict_here(model, &query, &texts) {
+        return answers;
+    }
     let mut answers = Vec::with_capacity(texts.len());
     for part in service.queue().predict(model, query, texts)? {
         let part = timeout_at(deadline, part).await;

@@ -1,7 +1,10 @@
 //! The bounded queue between connections and the threads that answer.
 //!
 //! A thread that is free takes what waits, so a request that finds the queue empty is answered at once: nothing is
-//! delayed to fill a batch. Predictions that wait together for the same model are taken together; a transformer
+//! delayed to fill a batch. A short text that finds the queue empty and one of these threads free is answered by the
+//! thread that read it: waking another one and being woken by it takes a good part of the time of an answer. No more
+//! texts are answered so than there are free threads, and connections have one thread more than that, so that it reads
+//! meanwhile. Predictions that wait together for the same model are taken together; a transformer
 //! answers them in one pass. The bound counts texts, and what does not fit is refused before it is queued.
 //!
 //! A job whose client has gone, or was told that it took too long, is skipped, or stopped after the text that is being
@@ -15,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use elias::Query;
+use elias::{LabelRules, Query};
 use tokio::sync::oneshot;
 
 use crate::error::ApiError;
@@ -27,6 +30,9 @@ use crate::predict::{LabelAnswer, answers_of};
 
 /// Texts that are taken together, and texts of a large request that are answered without a pause.
 const MAX_BATCH: usize = 32;
+
+/// Bytes of a text that a thread of connections answers itself: it takes a fraction of a millisecond.
+const SHORT: usize = 2 << 10;
 
 /// The answers to some texts of a request, in their order.
 pub(crate) type Answers = Result<Vec<Vec<LabelAnswer>>, ApiError>;
@@ -60,7 +66,16 @@ struct Waiting {
     jobs: VecDeque<Job>,
     n_texts: usize,
     n_idle_threads: usize,
+    /// Texts that threads of connections are answering, each in the place of an idle thread.
+    n_answered_outside: usize,
     is_closed: bool,
+}
+
+impl Waiting {
+    /// Threads that neither answer nor have given their place to a thread of connections.
+    fn n_free(&self) -> usize {
+        self.n_idle_threads.saturating_sub(self.n_answered_outside)
+    }
 }
 
 struct Shared {
@@ -127,6 +142,31 @@ impl Queue {
         Ok(queue)
     }
 
+    /// Answers one short text on the caller's thread; None if it has to be queued.
+    pub(crate) fn predict_here(
+        &self,
+        model: &Model,
+        query: &Query,
+        texts: &[String],
+    ) -> Option<Answers> {
+        let [text] = texts else { return None };
+        let is_little =
+            text.len() <= SHORT && query.rules == LabelRules::default() && !model.gains_by_batches;
+        if !is_little {
+            return None;
+        }
+        let _place = Place::take(&self.shared)?;
+        self.shared.metrics.observe_batch(1);
+        let answer = || model.predictor.predict(text, query).map(answers_of);
+        Some(match catch_unwind(AssertUnwindSafe(answer)) {
+            Ok(answered) => self.shared.checked(answered).map(|answers| vec![answers]),
+            Err(_) => {
+                self.shared.log_panic();
+                Err(ApiError::Internal)
+            }
+        })
+    }
+
     /// Queues the texts of a request, in parts that several threads can answer.
     ///
     /// # Errors
@@ -185,13 +225,41 @@ impl Queue {
         }
         waiting.n_texts += n_texts;
         self.shared.metrics.set_queue(waiting.n_texts);
-        let n_woken = jobs.len().min(waiting.n_idle_threads);
+        let n_woken = jobs.len().min(waiting.n_free());
         waiting.jobs.extend(jobs);
         drop(waiting);
         for _ in 0..n_woken {
             self.shared.has_work.notify_one();
         }
         Ok(())
+    }
+}
+
+/// The place of an idle thread, as long as a thread of connections answers instead.
+struct Place<'a>(&'a Shared);
+
+impl<'a> Place<'a> {
+    /// A place, if nothing waits and there is one.
+    fn take(shared: &'a Shared) -> Option<Self> {
+        let mut waiting = shared.lock();
+        let is_free = waiting.jobs.is_empty() && !waiting.is_closed && waiting.n_free() > 0;
+        is_free.then(|| {
+            waiting.n_answered_outside += 1;
+            Place(shared)
+        })
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut waiting = self.0.lock();
+        waiting.n_answered_outside -= 1;
+        // What was queued meanwhile may have woken nobody.
+        let must_wake = !waiting.jobs.is_empty();
+        drop(waiting);
+        if must_wake {
+            self.0.has_work.notify_one();
+        }
     }
 }
 
@@ -258,8 +326,7 @@ impl Shared {
             worker.set_busy(None);
             if answered.is_err() {
                 // Those who wait learn of it because their reply is dropped.
-                self.log
-                    .line("a request made the service panic; this is a bug of elias");
+                self.log_panic();
             }
         }
     }
@@ -341,6 +408,11 @@ impl Shared {
                 }
             }
         }
+    }
+
+    fn log_panic(&self) {
+        self.log
+            .line("a request made the service panic; this is a bug of elias");
     }
 
     fn checked<T>(&self, result: elias::Result<T>) -> Result<T, ApiError> {

@@ -25,9 +25,9 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// [`ServeError`] if the service cannot start.
 pub fn run(options: Options, on_start: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
     options.check().map_err(ServeError::Options)?;
-    // Few threads for connections: most of the work is done by those that answer.
+    // Threads of connections answer short texts themselves where those that answer are free; one more reads meanwhile.
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1 + options.threads / 4)
+        .worker_threads(1 + options.threads)
         .enable_all()
         .build()?;
     let (stop, stopping) = watch::channel(false);

@@ -2,12 +2,14 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use axum::response::Response;
+use elias::Query;
 use http_body_util::BodyExt;
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -236,4 +238,59 @@ async fn a_stopping_service_answers_what_has_begun_and_takes_nothing_new() {
     assert!(answer.contains("connection: close"), "{answer}");
     serving.await.unwrap();
     assert!(TcpStream::connect(address).is_err());
+}
+
+#[tokio::test]
+async fn a_short_text_is_answered_on_the_spot_where_a_thread_is_free_and_nothing_waits() {
+    let fixture = Fixture::new(|_| {});
+    let queue = fixture.service.queue();
+    let model = fixture.service.models().get(None).unwrap();
+    let query = Query::default();
+    let here = |text: &str| queue.predict_here(&model, &query, &[text.to_owned()]);
+    // The thread may have to be started first.
+    let answered = loop {
+        match here("ripe apple") {
+            Some(answered) => break answered.unwrap(),
+            None => tokio::task::yield_now().await,
+        }
+    };
+    let asked = json(fixture.ask(&["ripe apple"]).await).await;
+    assert_eq!(
+        // Numbers as they are written.
+        serde_json::from_str::<Value>(&serde_json::to_string(&answered[0]).unwrap()).unwrap(),
+        asked["results"][0]["labels"]
+    );
+    assert!(here(&"apple ".repeat(1000)).is_none(), "a long text");
+    let two = ["apple".to_owned(), "pear".to_owned()];
+    assert!(queue.predict_here(&model, &query, &two).is_none());
+    let release = fixture.block();
+    assert!(here("ripe apple").is_none(), "the thread is busy");
+    drop(release);
+}
+
+/// Places are given back, and what was queued meanwhile is answered.
+#[test]
+fn short_texts_on_the_spot_and_queued_ones_are_all_answered() {
+    let fixture = Fixture::new(|options| (options.threads, options.max_queue) = (2, 1 << 20));
+    let model = fixture.service.models().get(None).unwrap();
+    let n_here = std::sync::atomic::AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let queue = fixture.service.queue();
+                for round in 0..500 {
+                    let text = [format!("ripe apple {round}")];
+                    let here = queue.predict_here(&model, &Query::default(), &text);
+                    n_here.fetch_add(usize::from(here.is_some()), Ordering::Relaxed);
+                    let texts = vec![text[0].clone(); 2];
+                    let queued = queue.predict(&model, Query::default(), texts).unwrap();
+                    for part in queued {
+                        assert_eq!(part.blocking_recv().unwrap().unwrap().len(), 2);
+                    }
+                }
+            });
+        }
+    });
+    assert!(n_here.into_inner() > 0);
+    assert_eq!(fixture.n_waiting(), "0");
 }

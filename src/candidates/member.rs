@@ -69,11 +69,7 @@ impl Network<'_> {
         check_finite(embeddings.values().iter().copied())?;
         let clusters = &self.model.clusters;
         probabilities.resize(rows.len() * clusters.n_clusters(), 0.0);
-        if let [_] = rows {
-            clusters.probabilities_of_one(embeddings.row(0), probabilities);
-        } else {
-            clusters.probabilities(embeddings.values(), probabilities);
-        }
+        clusters.probabilities(embeddings.values(), probabilities);
         Ok(())
     }
 }

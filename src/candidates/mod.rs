@@ -9,6 +9,7 @@
 
 mod allowed;
 mod boosting;
+mod by_text;
 mod final_score;
 mod level;
 mod member;
@@ -22,6 +23,9 @@ pub use level::Level;
 
 pub(crate) use allowed::AllowedLabels;
 pub(crate) use boosting::{BoostedTrees, BoostingScratch, DEPTH, Examples, Features, Tree};
+pub(crate) use by_text::{
+    ByText, Evidence, LabelsByText, N_KIN, RankedPoint, TextCandidates, TextColumns, TextScratch,
+};
 pub(crate) use final_score::{FinalScorer, ScoreKind};
 pub(crate) use member::{Encoded, EncodedPoints, Member};
 pub(crate) use merge::Merger;
@@ -142,13 +146,18 @@ impl<'a> Walk<'a> {
         }))
     }
 
-    /// The candidates that may be answers, with their final scores.
-    pub(crate) fn answers(&self, candidates: &Candidates) -> impl Iterator<Item = Scored> {
-        let scored = candidates.scored();
-        scored.filter(|scored| {
-            self.allowed
-                .is_none_or(|allowed| allowed.contains(scored.label))
-        })
+    /// Drops labels that may not be answers.
+    pub(crate) fn keep_allowed(&self, scored: &mut Vec<Scored>) {
+        if let Some(allowed) = self.allowed {
+            scored.retain(|scored| allowed.contains(scored.label));
+        }
+    }
+
+    /// The labels that a query lists, if they are so few that all are scored.
+    pub(crate) fn listed(&self) -> &'a [LabelId] {
+        let allowed = self.allowed;
+        let listed = allowed.and_then(|allowed| allowed.all_scored(self.search.n_candidates));
+        listed.unwrap_or_default()
     }
 
     /// The walk to the columns of a member that has no final scorer yet.

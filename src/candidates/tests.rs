@@ -157,7 +157,8 @@ impl Brute<'_> {
     /// Margins of the clusters above a label, its own first.
     fn margins_above(&self, label: LabelId) -> Vec<f32> {
         let clusters = self.ranker().clusters().unwrap();
-        let (cluster_of, parents, weights, intercepts) = clusters.parts();
+        let (cluster_of, parents) = (clusters.cluster_of(), clusters.parents());
+        let (weights, intercepts) = (clusters.weights(), clusters.intercepts());
         let terms = self.points.terms();
         let (columns, values) = terms.row(0);
         let length = values.iter().map(|value| value * value).sum::<f32>().sqrt();

@@ -128,7 +128,7 @@ impl<'a> Bounds<'a> {
         let length = norm(embedding.iter().copied());
         // ‖ŵ‖ is at most the scale times this.
         let longest = TYPE_LIMIT * (dim as f32).sqrt();
-        // Largest effect of rounding in the exact product, as a share of ‖w‖·‖φ‖: products are summed in eight lanes.
+        // Largest effect of rounding in the exact product, as a share of ‖w‖·‖φ‖: products are summed in at least eight lanes.
         let rounding = f32::EPSILON * (dim as f32 / 8.0 + 16.0);
         let of_scale = longest * (lost + rounding * length);
         products.resize(rows.len(), 0);

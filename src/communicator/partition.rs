@@ -24,15 +24,19 @@ pub(crate) fn shares_clusters(n_clusters: usize) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ranges {
     n: usize,
+    /// Ranges per thing.
+    density: f64,
 }
 
 impl Ranges {
     /// The ranges of `n` things.
     pub(crate) fn of(n: usize) -> Self {
-        Ranges { n }
+        let density = N_RANGES as f64 / n as f64;
+        Ranges { n, density }
     }
 
     /// The bounds of a range.
+    #[inline]
     pub(crate) fn get(self, range: usize) -> Range<usize> {
         part(self.n, range, N_RANGES)
     }
@@ -45,11 +49,15 @@ impl Ranges {
     /// The range that holds the thing with this number.
     #[inline]
     pub(crate) fn holding(self, at: u32) -> usize {
-        ((at as usize + 1) * N_RANGES - 1) / self.n
+        // Paths to labels are sorted by it, so it is a product instead of a division, off by one at most.
+        let near = (f64::from(at) * self.density) as usize;
+        let (at, bounds) = (at as usize, self.get(near));
+        near + usize::from(bounds.end <= at) - usize::from(at < bounds.start)
     }
 }
 
 /// The part with this number, of `n` things cut into `n_parts`.
+#[inline]
 pub(super) fn part(n: usize, at: usize, n_parts: usize) -> Range<usize> {
     n * at / n_parts..n * (at + 1) / n_parts
 }
@@ -131,7 +139,7 @@ mod tests {
 
     #[test]
     fn every_label_falls_into_the_range_whose_bounds_hold_it() {
-        for n_labels in [1, 2, 15, 16, 17, 100, 1023] {
+        for n_labels in [1, 2, 15, 16, 17, 100, 1023, 49_999, 65_536] {
             for label in 0..n_labels {
                 let ranges = Ranges::of(n_labels);
                 let bounds = ranges.get(ranges.holding(label as u32));

@@ -6,11 +6,11 @@
 use documented::DocumentedFields;
 
 use super::{
-    Ablation, Config, EdgeStart, EncoderConfig, EncoderKind, EnsembleConfig, FeaturesConfig,
-    FinalScoreConfig, FinalScoreKind, HoldOutConfig, IndexConfig, IndexMode, LabelStart,
-    LabelTexts, Pooling, Positives, Precision, RankerConfig, RankerLoss, RankerNegatives,
-    RatesConfig, Recipe, RecipeName, Reduction, Refit, RowUpdates, SecondMoments, StageConfig,
-    TrainConfig,
+    Ablation, Config, DataConfig, EdgeStart, EncoderConfig, EncoderKind, EnsembleConfig,
+    FeaturesConfig, FinalScoreConfig, FinalScoreKind, HoldOutConfig, IndexConfig, IndexMode,
+    LabelStart, LabelTexts, Parents, Pooling, Positives, Precision, PropensityModel, RankerConfig,
+    RankerLoss, RankerNegatives, RatesConfig, Recipe, RecipeName, Reduction, Refit, RowUpdates,
+    Searched, SecondMoments, StageConfig, TrainConfig,
 };
 
 /// Longest line of a comment.
@@ -39,7 +39,8 @@ impl Items {
 }
 
 /// The sections of a configuration.
-const SECTIONS: [(&str, Items); 12] = [
+const SECTIONS: [(&str, Items); 13] = [
+    ("data", Items::of::<DataConfig>()),
     ("features", Items::of::<FeaturesConfig>()),
     ("encoder", Items::of::<EncoderConfig>()),
     ("index", Items::of::<IndexConfig>()),
@@ -55,8 +56,9 @@ const SECTIONS: [(&str, Items); 12] = [
 ];
 
 /// The keys whose values have names.
-const CHOICES: [(&str, Items); 16] = [
+const CHOICES: [(&str, Items); 19] = [
     ("recipe", Items::of::<RecipeName>()),
+    ("data.propensity", Items::of::<PropensityModel>()),
     ("encoder.kind", Items::of::<EncoderKind>()),
     ("index.mode", Items::of::<IndexMode>()),
     ("train.precision", Items::of::<Precision>()),
@@ -67,6 +69,8 @@ const CHOICES: [(&str, Items); 16] = [
     ("ablation.positives", Items::of::<Positives>()),
     ("ablation.row_updates", Items::of::<RowUpdates>()),
     ("ablation.second_moments", Items::of::<SecondMoments>()),
+    ("ablation.searched", Items::of::<Searched>()),
+    ("ablation.parents", Items::of::<Parents>()),
     ("ablation.edge_start", Items::of::<EdgeStart>()),
     ("ablation.label_start", Items::of::<LabelStart>()),
     ("ablation.pooling", Items::of::<Pooling>()),

@@ -55,6 +55,27 @@ pub enum RowUpdates {
     Touched,
 }
 
+/// The clusters that a point is searched through in training.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, DocumentedFields)]
+#[serde(rename_all = "snake_case")]
+pub enum Searched {
+    /// The beam and the parents of all positives (the paper).
+    Parents,
+    /// As many for each point of a batch, the rest random clusters; of more than b + 5, so many are drawn by their scores (the
+    /// released code).
+    Filled,
+}
+
+/// How long a label keeps its parent, the cluster whose edge to it is the strongest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, DocumentedFields)]
+#[serde(rename_all = "snake_case")]
+pub enum Parents {
+    /// For an epoch (the released code).
+    Epoch,
+    /// Until A is updated (the paper).
+    Update,
+}
+
 /// Start of the edges of A and of their weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, DocumentedFields)]
 #[serde(rename_all = "snake_case")]

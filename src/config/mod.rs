@@ -5,6 +5,7 @@
 //! errors. Values that are unset follow from the recipe, or from the data by [`Config::resolve`].
 
 mod commented;
+mod data;
 mod elements;
 mod encoder;
 mod ensemble;
@@ -18,9 +19,10 @@ mod recipe;
 mod stage;
 mod validate;
 
+pub use data::{DataConfig, PropensityModel};
 pub use elements::{
-    EdgeStart, LabelStart, Pooling, Positives, RankerLoss, RankerNegatives, Reduction, RowUpdates,
-    SecondMoments, SizeRule,
+    EdgeStart, LabelStart, Parents, Pooling, Positives, RankerLoss, RankerNegatives, Reduction,
+    RowUpdates, Searched, SecondMoments, SizeRule,
 };
 pub use encoder::{EncoderConfig, EncoderKind};
 pub use ensemble::EnsembleConfig;
@@ -53,6 +55,8 @@ use crate::error::{Error, Result, in_plain_words};
 pub struct Config {
     /// The recipe: everything that the method leaves open.
     pub recipe: RecipeName,
+    /// The data set.
+    pub data: DataConfig,
     /// tf-idf features.
     pub features: FeaturesConfig,
     /// φ: how texts become embeddings.

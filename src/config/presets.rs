@@ -193,8 +193,9 @@ mod tests {
 
     #[test]
     fn the_presets_of_the_released_code_are_its_configurations() {
-        // Epochs, batch sizes, λ, and rates of the encoder, W_L and W_C, by stage.
-        let check = |name: &str, stages: [(usize, usize, f32, [f32; 3]); 2]| {
+        // Epochs between weights that are averaged, and the share of stage 2 before; epochs, batch sizes, λ, and rates of the
+        // encoder, W_L and W_C, by stage.
+        let check = |name: &str, averages: [f32; 2], stages: [(usize, usize, f32, [f32; 3]); 2]| {
             let config = Config::preset(name).unwrap();
             let plan = config.resolve(LARGE).unwrap();
             let found = plan.stages().into_iter().map(|stage| {
@@ -204,7 +205,12 @@ mod tests {
                 (stage.epochs, stage.batch_size, stage.lambda, rates)
             });
             assert_eq!(found.collect::<Vec<_>>(), stages, "{name}");
-            assert_eq!(Recipe::of(&config), RecipeName::Released.column(), "{name}");
+            let expected = Recipe {
+                average_every: averages[0],
+                average_from: averages[1],
+                ..RecipeName::Released.column()
+            };
+            assert_eq!(Recipe::of(&config), expected, "{name}");
             // The sizes are those of the paper's table.
             let paper = Config::preset(name.strip_suffix("-released").unwrap()).unwrap();
             assert_eq!(config.index, paper.index, "{name}");
@@ -212,6 +218,7 @@ mod tests {
         };
         check(
             "lf-amazontitles-131k-released",
+            [0.72, 0.16],
             [
                 (20, 1024, 0.01, [2e-4, 0.005, 0.005]),
                 (50, 420, 0.05, [3e-5, 0.005, 1e-4]),
@@ -219,6 +226,7 @@ mod tests {
         );
         check(
             "amazon-670k-released",
+            [1.05, 0.2],
             [
                 (15, 256, 0.0, [1e-4, 0.01, 0.01]),
                 (30, 256, 0.05, [3e-5, 0.005, 3e-4]),

@@ -10,8 +10,8 @@ use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
 use super::elements::{
-    EdgeStart, LabelStart, Pooling, Positives, RankerLoss, RankerNegatives, Reduction, RowUpdates,
-    SecondMoments, SizeRule,
+    EdgeStart, LabelStart, Parents, Pooling, Positives, RankerLoss, RankerNegatives, Reduction,
+    RowUpdates, Searched, SecondMoments, SizeRule,
 };
 use super::{Config, FinalScoreKind, LabelTexts, Refit};
 
@@ -147,6 +147,17 @@ recipes! {
         label_start: LabelStart                   = LabelStart::Improbable, LabelStart::Random, LabelStart::Random;
         /// Whether W_L and b_L start again at stage 2, or go on as stage 1 left them.
         label_restart: bool                       = false,          true,           true;
+        /// The clusters that a point is searched through in training.
+        searched: Searched                        = Searched::Parents, Searched::Parents, Searched::Filled;
+        /// How long a label keeps its parent, the cluster whose edge to it is the strongest.
+        parents: Parents                          = Parents::Epoch, Parents::Update, Parents::Epoch;
+        /// Epochs of stage 2 between two steps whose weights are averaged, all but those of A; 0 keeps the last weights.
+        average_every: f32                        = 0.0,            1.0,            1.0;
+        /// Share of stage 2 from which weights are averaged.
+        average_from: f32                         = 0.2,            0.2,            0.2;
+        /// Whether a stage ends with the weights of the best nDCG@5 on the held-out points, looked at in every third epoch and
+        /// after the last, or with the last weights. Where A is counted again, epochs before that do not count.
+        best_epoch: bool                          = false,          true,           true;
         /// Start of the edges and their weights.
         edge_start: EdgeStart                     = EdgeStart::Recounts, EdgeStart::Random, EdgeStart::Random;
         /// How the token states of a transformer become one vector.
@@ -209,11 +220,13 @@ mod tests {
     }
 
     #[test]
-    fn the_paper_and_the_released_code_differ_in_loss_and_final_score_alone() {
+    fn the_paper_and_the_released_code_differ_in_few_elements() {
         let released = RecipeName::Released.column();
         let expected = Recipe {
             final_score: FinalScoreKind::Mixture,
             reduction: Reduction::Mean,
+            searched: Searched::Filled,
+            parents: Parents::Epoch,
             ranker_loss: RankerLoss::SquaredHinge,
             ..RecipeName::Paper.column()
         };

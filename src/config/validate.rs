@@ -93,6 +93,9 @@ impl Config {
         )?;
         let key = "ablation.warmup_epochs";
         check_set(key, ablation.warmup_epochs, 0..=MAX_EPOCHS)?;
+        let key = "ablation.average_every";
+        check_set(key, ablation.average_every, 0.0..=MAX_EPOCHS as f32)?;
+        check_set("ablation.average_from", ablation.average_from, 0.0..=1.0)?;
         check_set("ablation.ranker_cost", ablation.ranker_cost, POSITIVE..=1e9)
     }
 }
@@ -216,6 +219,8 @@ mod tests {
             gradient_floor = 1.0
             update_every = 1
             warmup_epochs = 1
+            average_every = 1.0
+            average_from = 1.0
             ranker_cost = 1.0
         ";
         let config = Config::from_toml(unset).unwrap();
@@ -232,7 +237,7 @@ mod tests {
     #[test]
     fn every_number_has_bounds() {
         let numbers = numbers();
-        assert_eq!(numbers.len(), 35, "{numbers:?}");
+        assert_eq!(numbers.len(), 37, "{numbers:?}");
         for key in numbers {
             let absurd = ["-1e30", "1e30", "nan", "4611686018427387904", "-1"].iter();
             let refused = absurd.filter(|value| {

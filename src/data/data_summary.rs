@@ -36,6 +36,13 @@ impl DataSummary {
                 hash.update(text);
             }
         }
+        let more = data.more_labels();
+        let more = more.labels().names().iter().zip(more.texts().iter());
+        let more = more.flat_map(|(name, text)| [name, text]);
+        for text in more {
+            number(&mut hash, text.len());
+            hash.update(text);
+        }
         for (phrase, words) in data.synonyms().iter().flat_map(|list| list.iter()) {
             for text in [phrase, words] {
                 number(&mut hash, text.len());

@@ -1,6 +1,8 @@
 //! The one shape of data that everything after reading works on.
 
-use crate::data::{LabelSet, Synonyms, Texts};
+use std::collections::BTreeMap;
+
+use crate::data::{DescribedLabels, LabelSet, Synonyms, Texts};
 use crate::error::{Error, Result};
 use crate::ids::LabelId;
 use crate::matrix::{CsrBuilder, CsrMatrix};
@@ -9,7 +11,8 @@ use crate::random::Random;
 /// Points with their labels.
 ///
 /// Invariants: at least one of `texts` and `features` is there; whatever is there has one entry per point; the label
-/// matrix has as many columns as `label_set` has names, and its values (relevance weights) are positive.
+/// matrix has as many columns as `label_set` has names, and its values (relevance weights) are positive; `more_labels`
+/// are not in `label_set`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dataset {
     texts: Option<Texts>,
@@ -18,7 +21,9 @@ pub struct Dataset {
     label_set: LabelSet,
     ids: Option<Texts>,
     label_texts: Option<Texts>,
+    more_labels: DescribedLabels,
     synonyms: Option<Synonyms>,
+    filter: Vec<(usize, LabelId)>,
 }
 
 /// Counts of what a reader found in a data set, and how it was handled.
@@ -90,7 +95,9 @@ impl Dataset {
             label_set,
             ids,
             label_texts: None,
+            more_labels: DescribedLabels::default(),
             synonyms: None,
+            filter: Vec::new(),
         })
     }
 
@@ -124,7 +131,9 @@ impl Dataset {
             label_set,
             ids: None,
             label_texts: None,
+            more_labels: DescribedLabels::default(),
             synonyms: None,
+            filter: Vec::new(),
         }
     }
 
@@ -241,12 +250,15 @@ impl Dataset {
     /// # Errors
     /// [`Error::InvalidDataset`] if there are not as many rows as points.
     pub fn with_features(self, features: CsrMatrix) -> Result<Dataset> {
-        let (label_texts, synonyms) = (self.label_texts, self.synonyms);
+        let (label_texts, more_labels) = (self.label_texts, self.more_labels);
+        let (synonyms, filter) = (self.synonyms, self.filter);
         let features = Some(features);
         let data = Dataset::new(self.texts, features, self.labels, self.label_set, self.ids)?;
         Ok(Dataset {
             label_texts,
+            more_labels,
             synonyms,
+            filter,
             ..data
         })
     }
@@ -273,6 +285,29 @@ impl Dataset {
         self.label_texts.as_ref()
     }
 
+    /// The same points with labels that none of them has, known by their texts alone. A model whose final scores
+    /// are boosted trees suggests them where a text has words of theirs.
+    ///
+    /// # Errors
+    /// [`Error::InvalidDataset`] if the data has one of them.
+    pub fn with_more_labels(self, more_labels: DescribedLabels) -> Result<Dataset> {
+        for name in more_labels.labels().names().iter() {
+            if self.label_set.find(name).is_some() {
+                let problem = format!("{name:?} is a label of the data already");
+                return Err(Error::InvalidDataset(problem));
+            }
+        }
+        Ok(Dataset {
+            more_labels,
+            ..self
+        })
+    }
+
+    /// Labels that [`Dataset::with_more_labels`] gave.
+    pub fn more_labels(&self) -> &DescribedLabels {
+        &self.more_labels
+    }
+
     /// The same points with a list of synonyms: training, and the model ever after, adds its words to every text that
     /// has its phrases.
     pub fn with_synonyms(self, synonyms: Synonyms) -> Dataset {
@@ -285,6 +320,16 @@ impl Dataset {
     /// The synonyms, if [`Dataset::with_synonyms`] gave them.
     pub(crate) fn synonyms(&self) -> Option<&Synonyms> {
         self.synonyms.as_ref()
+    }
+
+    /// The same points with pairs of a point and a label that do not count when they are measured on.
+    pub fn with_filter(self, filter: Vec<(usize, LabelId)>) -> Dataset {
+        Dataset { filter, ..self }
+    }
+
+    /// Pairs of a point and a label that do not count; public data sets list an item that is its own label this way.
+    pub fn filter(&self) -> &[(usize, LabelId)] {
+        &self.filter
     }
 
     /// Identifiers of the points, where the source had them.
@@ -313,7 +358,24 @@ impl Dataset {
             label_set: self.label_set.clone(),
             ids: self.ids.as_ref().map(pick),
             label_texts: self.label_texts.clone(),
+            more_labels: self.more_labels.clone(),
             synonyms: self.synonyms.clone(),
+            filter: self.filter_of(points),
         }
+    }
+    /// The pairs of these points, by their new places.
+    fn filter_of(&self, points: &[usize]) -> Vec<(usize, LabelId)> {
+        if self.filter.is_empty() {
+            return Vec::new();
+        }
+        let mut labels: BTreeMap<usize, Vec<LabelId>> = BTreeMap::new();
+        for &(point, label) in &self.filter {
+            labels.entry(point).or_default().push(label);
+        }
+        let of_point = points.iter().enumerate().flat_map(|(at, point)| {
+            let labels = labels.get(point).into_iter().flatten();
+            labels.map(move |&label| (at, label))
+        });
+        of_point.collect()
     }
 }

@@ -8,6 +8,7 @@
 mod builder;
 mod data_summary;
 mod dataset;
+mod described;
 mod format;
 mod formats;
 mod hold_out;
@@ -21,9 +22,10 @@ mod texts;
 
 pub use data_summary::DataSummary;
 pub use dataset::{Dataset, Summary};
+pub use described::DescribedLabels;
 pub use format::{Format, Part};
 pub use formats::{Columns, LabelSeparator};
-pub use io::{ConversionLoss, LabelFile, ReadOptions, Written};
+pub use io::{ConversionLoss, LabelFile, ReadOptions, Written, read_others};
 // Streams of texts and files of predictions, as the command reads and writes them.
 #[doc(hidden)]
 pub use formats::write_npy;

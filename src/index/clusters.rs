@@ -3,7 +3,7 @@
 //! ŝ_c = min(1, α·softmax(W_C φ + b_C)) (paper, eq. 1; the biases are the released code's).
 
 use crate::kernels::Kernels;
-use crate::matrix::{Matrix, Output, View, product};
+use crate::matrix::Matrix;
 
 /// Cluster classifiers.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,28 +29,11 @@ impl ClusterClassifiers {
 
     /// softmax(W_C φ + b_C) of n embeddings. embeddings: n×d   probabilities: n×C
     pub(crate) fn probabilities(&self, embeddings: &[f32], probabilities: &mut [f32]) {
-        let (n_clusters, dim) = (self.n_clusters(), self.weights.n_cols());
-        let n_points = embeddings.len() / dim.max(1);
-        let weights = View::transposed(self.weights.values(), dim);
-        product(
-            [n_points, n_clusters, dim],
-            View::rows(embeddings, dim),
-            weights,
-            probabilities,
-            Output::Replace,
-        );
+        let dim = self.weights.n_cols();
+        Kernels::detect().dot_all(embeddings, self.weights.values(), dim, probabilities);
         probabilities
-            .chunks_exact_mut(n_clusters)
+            .chunks_exact_mut(self.n_clusters())
             .for_each(|row| self.normalise(row));
-    }
-
-    /// softmax(W_C φ + b_C) of one embedding, row by row of W_C: a matrix product has nothing to reuse here.
-    pub(crate) fn probabilities_of_one(&self, embedding: &[f32], probabilities: &mut [f32]) {
-        let kernels = Kernels::detect();
-        for (cluster_idx, probability) in probabilities.iter_mut().enumerate() {
-            *probability = kernels.dot(self.weights.row(cluster_idx), embedding);
-        }
-        self.normalise(probabilities);
     }
 
     /// From products W_C φ to probabilities.

@@ -5,6 +5,8 @@
 //! its best path, the earlier cluster on ties; the K best labels form the shortlist (paper, eqs. 2–6).
 //! Cost grows with the edges of the selected clusters, never with L.
 
+use std::hint::select_unpredictable;
+
 use crate::ids::{ClusterId, LabelRow};
 use crate::index::{Adjacency, ClusterClassifiers};
 use crate::kernels::{Kernels, prefetch};
@@ -36,6 +38,15 @@ pub(crate) struct Path {
     /// Whether the label is a positive of the point.
     pub is_positive: bool,
 }
+
+/// What the place of a new path holds; its score is below all others.
+const NO_PATH: Path = Path {
+    row: LabelRow(0),
+    edge: 0,
+    score: -1.0,
+    slot: 0,
+    is_positive: false,
+};
 
 /// A cluster that is searched.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -95,47 +106,31 @@ impl Shortlister {
         self.expand(adjacency, &[], options);
     }
 
-    /// Shortlists for training: adds the parents of the positives and marks the positives.
-    ///
-    /// `positives` ascend; a positive without a parent cannot be reached.
-    pub(crate) fn search_with_parents(
+    /// Selects the clusters of a point for training: the best, then others that are not among them.
+    pub(crate) fn select(
         &mut self,
         clusters: &ClusterClassifiers,
-        adjacency: &Adjacency,
         probabilities: &[f32],
-        options: &ShortlistOptions,
-        (positives, parents): (&[u32], &[Option<ClusterId>]),
+        beam_size: usize,
+        others: impl Iterator<Item = ClusterId>,
     ) {
-        self.select_best(clusters, probabilities, options.beam_size);
-        for &positive in positives {
-            let Some(parent) = parents[positive as usize] else {
-                continue;
-            };
-            if self
-                .selected
-                .iter()
-                .all(|selection| selection.cluster != parent)
-            {
-                let score = clusters.score(probabilities[parent.idx()]);
-                self.selected.push(Selection {
-                    cluster: parent,
-                    score,
-                });
+        self.select_best(clusters, probabilities, beam_size);
+        for cluster in others {
+            let mut selected = self.selected.iter();
+            if selected.all(|selection| selection.cluster != cluster) {
+                let score = clusters.score(probabilities[cluster.idx()]);
+                self.selected.push(Selection { cluster, score });
             }
         }
-        self.expand(adjacency, positives, options);
     }
 
-    /// Like [`Shortlister::search_with_parents`], for known clusters.
+    /// Shortlists for training, of the clusters that are selected: marks the positives, which ascend.
     pub(crate) fn search_selected(
         &mut self,
-        selected: &[Selection],
         adjacency: &Adjacency,
         options: &ShortlistOptions,
         positives: &[u32],
     ) {
-        self.selected.clear();
-        self.selected.extend_from_slice(selected);
         self.expand(adjacency, positives, options);
     }
 
@@ -245,19 +240,38 @@ impl Shortlister {
             }
             let range = adjacency.edges().range(cluster);
             let scores = &adjacency.scores()[range.clone()];
-            let mut found = std::mem::take(&mut self.found);
-            Kernels::detect().find_between(score, scores, floor..ceiling, &mut found);
+            let found = &mut self.found;
+            Kernels::detect().find_between(score, scores, floor..ceiling, found);
             let labels = &adjacency.edges().rows()[range.clone()];
+            // Whether a label was met before, and whether this path is better, cannot be predicted, so nothing branches on
+            // it: the place of a new path holds a score that every path beats.
+            let (paths, seen) = (&mut self.paths, &mut self.seen[..]);
+            let mut n_paths = paths.len();
+            paths.resize(n_paths + found.len() + 1, NO_PATH);
             for (at, &offset) in found.iter().enumerate() {
                 if let Some(&next) = found.get(at + AHEAD) {
                     let next = labels[next as usize].idx();
-                    prefetch(&self.seen[next..=next]);
+                    prefetch(&seen[next..=next]);
                 }
-                let edge = range.start + offset as usize;
                 let label = labels[offset as usize];
-                self.follow(edge as u32, slot, label, score * scores[offset as usize]);
+                let seen = &mut seen[label.idx()];
+                let is_known = (*seen >> 32) as u32 == self.search;
+                let place = select_unpredictable(is_known, *seen as u32 as usize, n_paths);
+                *seen = u64::from(self.search) << 32 | place as u64;
+                n_paths += usize::from(!is_known);
+                let known = &mut paths[place];
+                let (new_score, new_edge) =
+                    (score * scores[offset as usize], range.start as u32 + offset);
+                let is_better = new_score > known.score;
+                *known = Path {
+                    row: label,
+                    edge: select_unpredictable(is_better, new_edge, known.edge),
+                    score: select_unpredictable(is_better, new_score, known.score),
+                    slot: select_unpredictable(is_better, slot as u16, known.slot),
+                    is_positive: false,
+                };
             }
-            self.found = found;
+            paths.truncate(n_paths);
         }
     }
 
@@ -377,7 +391,9 @@ mod tests {
             positives.dedup();
             let mut searcher = Shortlister::new(n_labels);
             let parents = adjacency.parents();
-            searcher.search_with_parents(&clusters, &adjacency, &probabilities, &options, (&positives, &parents));
+            let of_positives = positives.iter().filter_map(|&positive| parents[positive as usize]);
+            searcher.select(&clusters, &probabilities, options.beam_size, of_positives);
+            searcher.search_selected(&adjacency, &options, &positives);
             searcher.sort();
 
             let mut best: Vec<Option<Path>> = vec![None; n_labels];

@@ -70,6 +70,13 @@ fn label_details(predictor: &Predictor, label: LabelId, n: usize) -> Option<Labe
     if predictor.labels().len() <= label.idx() {
         return None;
     }
+    if predictor.n_trained_labels() <= label.idx() {
+        let examples = examples(predictor, label, n);
+        return Some(LabelDetails {
+            examples,
+            ..LabelDetails::default()
+        });
+    }
     let member = &predictor.members()[0];
     let adjacency = &member.model.adjacency;
     let row = member.model.numbering.row(label);

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::trace::{PathStep, Trace};
-use crate::candidates::{BoostingScratch, Column, FinalScorer, Merger, Point, PointBuffers};
+use crate::candidates::{
+    BoostingScratch, Column, FinalScorer, Merger, Point, PointBuffers, TextScratch,
+};
 use crate::error::Result;
 use crate::features::PointSet;
 use crate::ids::{ClusterId, LabelId, Scored};
@@ -150,7 +152,11 @@ pub(crate) fn explain(
     members
         .iter()
         .for_each(|trace| merging.add(trace.candidates.scored()));
-    let answers = best(merging.finish(), &query);
+    let merged = merging.finish();
+    predictor.complete(&walk, &point, &mut TextScratch::default(), merged)?;
+    let answers = best(merged, &query);
+    // A label that is known by its text alone is in no member.
+    let is_trained = |label: LabelId| label.idx() < predictor.n_trained_labels();
     let explain = |&Scored { label, score }: &Scored| AnswerExplanation {
         label: predictor.labels().name(label).to_owned(),
         id: label,
@@ -167,6 +173,7 @@ pub(crate) fn explain(
         }),
         members: members
             .iter()
+            .filter(|_| is_trained(label))
             .map(|trace| explain_member(predictor, trace, &point, label))
             .collect(),
     };

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{ClusterId, LabelId};
 use crate::index::{Adjacency, Edges};
-use crate::metrics::decile_of_labels;
+use crate::metrics::{DecileOf, decile_of_labels};
 use crate::predict::Predictor;
 
 /// Bins of the histogram of edge scores.
@@ -88,10 +88,14 @@ impl IndexHealth {
         let counts: Vec<usize> = predictor
             .label_counts()
             .iter()
+            .take(predictor.n_trained_labels())
             .map(|&count| count as usize)
             .collect();
         let mut sums = [(0.0, 0.0); 10];
-        for (label_idx, &decile) in decile_of_labels(&counts).iter().enumerate() {
+        for (label_idx, &decile) in decile_of_labels(&counts, DecileOf::Labels)
+            .iter()
+            .enumerate()
+        {
             let row = numbering.row(LabelId(label_idx as u32));
             let (sum, n) = &mut sums[usize::from(decile)];
             *sum += f64::from(clusters_of[row.idx()]);

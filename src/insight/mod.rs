@@ -10,6 +10,7 @@
 //! cluster whose ŝ_c is above 0.25.
 
 mod browse;
+mod card;
 mod curves;
 mod edges;
 mod explain;
@@ -19,6 +20,7 @@ mod health;
 mod inspection;
 mod maps;
 mod members;
+mod quality;
 mod recall;
 mod report;
 mod scores;
@@ -29,6 +31,7 @@ mod trace;
 mod tsne;
 
 pub use browse::{ClusterDetails, ClusterEdge, LabelDetails, LabelExample};
+pub use card::CardOptions;
 pub use curves::TrainingCurves;
 pub use edges::PruneFigures;
 pub use explain::{
@@ -52,6 +55,7 @@ use hardest::{HardPoint, MissReason, find_hardest};
 use health::OVERLAP_CUTOFFS;
 use maps::{Compactness, LabelMap, MapOptions, compactness, label_maps};
 use members::{ClusterWords, cluster_words, clusters_of_points};
+use quality::{Repetitions, ThresholdQuality, repetitions, threshold_quality};
 use recall::{LabelRecall, StageFigures, measure_stage, recall_of_labels};
 use scores::{ReliabilityCurve, ScoreSpread, StageRankings, reliability, score_spread};
 use shortlist::{BEAM_SIZES, RecallBySize, SHORTLIST_SIZES, shortlist_recall};

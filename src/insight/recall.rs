@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::evaluation::Evaluation;
 use crate::ids::Scored;
 use crate::matrix::{CsrMatrix, sort_descending};
-use crate::metrics::LabelFrequencies;
+use crate::metrics::{DecileOf, LabelFrequencies};
 
 /// The metrics of a stage of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,17 +24,18 @@ pub(crate) struct StageFigures {
     pub contribution_by_decile: Vec<f64>,
 }
 
-/// Evaluates the rankings of a stage; row `i` of `truth` belongs to `rankings[i]`.
+/// Evaluates the rankings of a stage, with filter and propensity of an evaluation; row `i` of `truth` belongs to `rankings[i]`.
 pub(crate) fn measure_stage(
     stage: &str,
     truth: &CsrMatrix,
     rankings: &[Vec<Scored>],
     frequencies: &LabelFrequencies,
+    evaluation: &Evaluation<'_>,
 ) -> StageFigures {
     let evaluation = Evaluation {
-        by_decile: true,
+        by_decile: Some(DecileOf::Labels),
         n_asked: Some(100),
-        ..Evaluation::default()
+        ..evaluation.clone()
     };
     let measured = evaluation.measure(truth, rankings, Some(frequencies));
     let deciles = measured.deciles.unwrap_or_default();
@@ -121,7 +122,13 @@ mod tests {
             counts: vec![3, 2, 1, 1],
             n_points: 4,
         };
-        let figures = measure_stage("stage2", &truth, &rankings, &frequencies);
+        let figures = measure_stage(
+            "stage2",
+            &truth,
+            &rankings,
+            &frequencies,
+            &Evaluation::default(),
+        );
         assert_eq!(figures.recall[..4], [0.0, 25.0, 50.0, 50.0]);
         assert_eq!(figures.metrics["r@100"], figures.recall[99]);
         let labels = recall_of_labels(&truth, &rankings);

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::Scored;
 use crate::matrix::CsrMatrix;
-use crate::metrics::{Reliability, decile_of_labels};
+use crate::metrics::{DecileOf, Reliability, decile_of_labels};
 use crate::predict::Predictor;
 
 /// Bins of the reliability curve.
@@ -45,7 +45,7 @@ pub(crate) fn score_spread(
         ranker,
         last,
     } = rankings;
-    let deciles = decile_of_labels(label_counts);
+    let deciles = decile_of_labels(label_counts, DecileOf::Labels);
     let mut scores: Vec<[Vec<f64>; 3]> = vec![Default::default(); 10];
     for point_idx in 0..truth.n_rows() {
         for &label in truth.row(point_idx).0 {

@@ -189,7 +189,7 @@ impl Chunk<'_> {
         let mut searcher = Shortlister::new(self.member.model.classifiers.n_labels());
         let mut sums = vec![RecallBySize::default(); BEAM_SIZES.len()];
         for (point, truth) in self.truth.iter().enumerate() {
-            clusters.probabilities_of_one(self.embeddings.row(point), &mut probabilities);
+            clusters.probabilities(self.embeddings.row(point), &mut probabilities);
             for (sums, beam_size) in sums.iter_mut().zip(BEAM_SIZES) {
                 let options = ShortlistOptions {
                     beam_size,

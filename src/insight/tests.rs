@@ -102,7 +102,7 @@ fn recall_inside_the_shortlist_is_that_of_following_every_path() {
         let embedding = embeddings.row(point);
         let mut probabilities = vec![0.0; model.clusters.n_clusters()];
         let clusters = &model.clusters;
-        clusters.probabilities_of_one(embedding, &mut probabilities);
+        clusters.probabilities(embedding, &mut probabilities);
         let mut order: Vec<usize> = (0..probabilities.len()).collect();
         let score = |cluster: usize| clusters.score(probabilities[cluster]);
         order.sort_by(|&a, &b| score(b).total_cmp(&score(a)).then(a.cmp(&b)));

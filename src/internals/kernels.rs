@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use super::median;
-use crate::kernels::{AdamWStep, Kernels, TILE};
+use crate::kernels::{AdamWStep, Kernels, Output, TILE, View, ViewMut};
 
 /// Row length.
 const DIM: usize = 256;
@@ -12,6 +12,8 @@ const DIM: usize = 256;
 const N_ROWS: usize = 64;
 /// Rows of the matrix they gather from: a batch.
 const N_POINTS: usize = 256;
+/// Side of the square matrices that are multiplied.
+const SIDE: usize = 128;
 /// Duration of one round.
 const SPAN: Duration = Duration::from_millis(40);
 /// Rounds per kernel; the median counts.
@@ -20,6 +22,8 @@ const N_ROUNDS: usize = 5;
 /// The rate of one kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelFigures {
+    /// The instruction set.
+    pub instructions: &'static str,
     /// Its name.
     pub name: &'static str,
     /// Floating-point operations.
@@ -30,9 +34,12 @@ pub struct KernelFigures {
     pub ns_per_call: f64,
 }
 
-/// Measures every kernel.
+/// Measures every kernel with every instruction set that the machine has.
 pub fn measure_kernels() -> Vec<KernelFigures> {
-    let kernels = Kernels::detect();
+    Kernels::all().into_iter().flat_map(measure).collect()
+}
+
+fn measure(kernels: Kernels) -> Vec<KernelFigures> {
     let values = |n: usize| -> Vec<f32> {
         (0..n)
             .map(|at| ((at * 7) % 13) as f32 / 13.0 - 0.5)
@@ -59,6 +66,7 @@ pub fn measure_kernels() -> Vec<KernelFigures> {
     let mut add = |name: &'static str, n_flops: f64, n_bytes: f64, call: &mut dyn FnMut()| {
         let seconds = seconds_per_call(call);
         figures.push(KernelFigures {
+            instructions: kernels.name(),
             name,
             gflops: n_flops / seconds / 1e9,
             gb_per_s: n_bytes / seconds / 1e9,
@@ -93,6 +101,18 @@ pub fn measure_kernels() -> Vec<KernelFigures> {
     });
     add("adamw", 14.0 * one, 28.0 * one, &mut || {
         kernels.adamw(black_box(&step), &mut y, &x, &mut m, &mut v);
+    });
+    let square = (SIDE * SIDE) as f64;
+    let (a, b, mut product) = (
+        values(SIDE * SIDE),
+        values(SIDE * SIDE),
+        values(SIDE * SIDE),
+    );
+    let n_flops = 2.0 * square * SIDE as f64;
+    add("product", n_flops, 12.0 * square, &mut || {
+        let (a, b) = (View::rows(black_box(&a), SIDE), View::rows(&b, SIDE));
+        let out = ViewMut::rows(&mut product, SIDE);
+        kernels.product_into([SIDE; 3], a, b, out, Output::Replace);
     });
     let mut exponents = values(DIM);
     add("exp_sum", 12.0 * one, 8.0 * one, &mut || {

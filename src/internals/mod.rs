@@ -3,6 +3,7 @@
 //!
 //! No part of the public interface: it changes without notice. Rates are measured on the caller's thread pool.
 
+mod bundled;
 #[cfg(feature = "transformer")]
 mod encoders;
 mod kernels;
@@ -10,6 +11,7 @@ mod parts;
 mod queries;
 mod sgemm;
 
+pub use bundled::{BUNDLED_TEST, BUNDLED_TRAIN};
 #[cfg(feature = "transformer")]
 pub use encoders::{EncoderBench, EncoderFigures, KNOWN_SHAPES};
 pub use kernels::{KernelFigures, measure_kernels};

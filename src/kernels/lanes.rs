@@ -1,12 +1,12 @@
 //! Sixteen sparse linear classifiers at once: their weights of a word lie side by side.
 //!
-//! Products and sums are rounded one by one, and every lane has its own sums in the order of the row, so results are the
-//! same to the bit on every machine. The loops are plain, the compiler makes vectors of them.
+//! Products and sums are rounded one by one, and every lane has its own sums in the order of the row.
 
-use super::Kernels;
+use super::vector::Vector;
+use super::{Kernels, run};
 
 /// Classifiers that are trained together.
-pub(crate) const LANES: usize = 16;
+pub(crate) const LANES: usize = super::vector::LANES;
 /// A number of each.
 pub(crate) type Lanes = [f32; LANES];
 
@@ -14,12 +14,7 @@ impl Kernels {
     /// `Σ_j values[j] · weights[columns[j]]` of every lane.
     #[inline]
     pub(crate) fn lane_dots(self, columns: &[u32], values: &[f32], weights: &[Lanes]) -> Lanes {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: `Avx2` proves the instructions exist.
-            Kernels::Avx2(_) => unsafe { lane_dots_avx2(columns, values, weights) },
-            _ => lane_dots(columns, values, weights),
-        }
+        run!(self, lane_dots(columns: &[u32], values: &[f32], weights: &[Lanes]) -> Lanes)
     }
 
     /// `weights[columns[j]] += steps · values[j]` for every j and lane.
@@ -31,51 +26,50 @@ impl Kernels {
         values: &[f32],
         weights: &mut [Lanes],
     ) {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: `Avx2` proves the instructions exist.
-            Kernels::Avx2(_) => unsafe { lane_axpy_avx2(steps, columns, values, weights) },
-            _ => lane_axpy(steps, columns, values, weights),
-        }
+        run!(self, lane_axpy(steps: &Lanes, columns: &[u32], values: &[f32], weights: &mut [Lanes]))
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn lane_dots_avx2(columns: &[u32], values: &[f32], weights: &[Lanes]) -> Lanes {
-    lane_dots(columns, values, weights)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn lane_axpy_avx2(steps: &Lanes, columns: &[u32], values: &[f32], weights: &mut [Lanes]) {
-    lane_axpy(steps, columns, values, weights);
-}
-
+/// SAFETY: the caller has the instructions of `V`.
 #[inline(always)]
-fn lane_dots(columns: &[u32], values: &[f32], weights: &[Lanes]) -> Lanes {
-    // Two sums, so that additions need not wait for each other.
-    let mut sums = [[0.0; LANES]; 2];
-    let (column_pairs, column_rest) = columns.as_chunks::<2>();
-    let (value_pairs, value_rest) = values.as_chunks::<2>();
-    for (columns, values) in column_pairs.iter().zip(value_pairs) {
-        for ((sums, &column), &value) in sums.iter_mut().zip(columns).zip(values) {
-            let weights = &weights[column as usize];
-            (0..LANES).for_each(|lane| sums[lane] += value * weights[lane]);
+unsafe fn lane_dots<V: Vector>(columns: &[u32], values: &[f32], weights: &[Lanes]) -> Lanes {
+    unsafe {
+        // Two sums, so that additions need not wait for each other.
+        let mut sums = [V::splat(0.0); 2];
+        let (column_pairs, column_rest) = columns.as_chunks::<2>();
+        let (value_pairs, value_rest) = values.as_chunks::<2>();
+        for (columns, values) in column_pairs.iter().zip(value_pairs) {
+            for at in 0..2 {
+                let weights = V::load(weights[columns[at] as usize].as_ptr());
+                sums[at] = sums[at].add(V::splat(values[at]).mul(weights));
+            }
         }
+        for (&column, &value) in column_rest.iter().zip(value_rest) {
+            let weights = V::load(weights[column as usize].as_ptr());
+            sums[0] = sums[0].add(V::splat(value).mul(weights));
+        }
+        let mut out = [0.0; LANES];
+        sums[0].add(sums[1]).store(out.as_mut_ptr());
+        out
     }
-    for (&column, &value) in column_rest.iter().zip(value_rest) {
-        let weights = &weights[column as usize];
-        (0..LANES).for_each(|lane| sums[0][lane] += value * weights[lane]);
-    }
-    std::array::from_fn(|lane| sums[0][lane] + sums[1][lane])
 }
 
+/// SAFETY: the caller has the instructions of `V`.
 #[inline(always)]
-fn lane_axpy(steps: &Lanes, columns: &[u32], values: &[f32], weights: &mut [Lanes]) {
-    for (&column, &value) in columns.iter().zip(values) {
-        let weights = &mut weights[column as usize];
-        (0..LANES).for_each(|lane| weights[lane] += steps[lane] * value);
+unsafe fn lane_axpy<V: Vector>(
+    steps: &Lanes,
+    columns: &[u32],
+    values: &[f32],
+    weights: &mut [Lanes],
+) {
+    unsafe {
+        let steps = V::load(steps.as_ptr());
+        for (&column, &value) in columns.iter().zip(values) {
+            let weights = weights[column as usize].as_mut_ptr();
+            V::load(weights)
+                .add(steps.mul(V::splat(value)))
+                .store(weights);
+        }
     }
 }
 

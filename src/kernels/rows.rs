@@ -2,9 +2,7 @@
 //!
 //! Each makes one or two passes over a row, which stays in the cache meanwhile.
 
-#[cfg(target_arch = "x86_64")]
-use super::avx2_rows;
-use super::{Kernels, scalar_rows};
+use super::{Kernels, run, transformer};
 
 /// The parameters of a layer norm.
 #[derive(Clone, Copy, Debug)]
@@ -30,24 +28,14 @@ impl Kernels {
     /// row = softmax(scale·row); an empty row stays empty.
     #[inline]
     pub(crate) fn softmax(self, row: &mut [f32], scale: f32) {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: `Avx2` proves the instructions exist.
-            Kernels::Avx2(_) => unsafe { avx2_rows::softmax(row, scale) },
-            _ => scalar_rows::softmax(row, scale),
-        }
+        run!(self, transformer::softmax(row: &mut [f32], scale: f32))
     }
 
     /// From ∂L/∂p to ∂L/∂s of p = softmax(scale·s): scale·p∘(d − Σ p·d).
     #[inline]
     pub(crate) fn softmax_backward(self, p: &[f32], gradient: &mut [f32], scale: f32) {
         assert_eq!(p.len(), gradient.len());
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: `Avx2` proves the instructions exist; lengths are equal.
-            Kernels::Avx2(_) => unsafe { avx2_rows::softmax_backward(p, gradient, scale) },
-            _ => scalar_rows::softmax_backward(p, gradient, scale),
-        }
+        run!(self, transformer::softmax_backward(p: &[f32], gradient: &mut [f32], scale: f32))
     }
 
     /// row = x̂ = (row − mean)/√(variance + ε), out = γ∘x̂ + β; returns 1/√(variance + ε).
@@ -55,12 +43,7 @@ impl Kernels {
     pub(crate) fn layer_norm(self, row: &mut [f32], scale: NormScale<'_>, out: &mut [f32]) -> f32 {
         let n = row.len();
         assert!(scale.gamma.len() == n && scale.beta.len() == n && out.len() == n);
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: `Avx2` proves the instructions exist; lengths are equal.
-            Kernels::Avx2(_) => unsafe { avx2_rows::layer_norm(row, scale, out) },
-            _ => scalar_rows::layer_norm(row, scale, out),
-        }
+        run!(self, transformer::layer_norm(row: &mut [f32], scale: NormScale<'_>, out: &mut [f32]) -> f32)
     }
 
     /// From ∂L/∂y to ∂L/∂x of a layer norm; adds to ∂L/∂γ and ∂L/∂β.
@@ -78,37 +61,20 @@ impl Kernels {
         let n = gradient.len();
         assert!(normed.values.len() == n && gamma.len() == n);
         assert!(d_gamma.len() == n && d_beta.len() == n);
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: `Avx2` proves the instructions exist; lengths are equal.
-            Kernels::Avx2(_) => unsafe {
-                avx2_rows::layer_norm_backward(gradient, normed, gamma, d_gamma, d_beta);
-            },
-            _ => scalar_rows::layer_norm_backward(gradient, normed, gamma, d_gamma, d_beta),
-        }
+        run!(self, transformer::layer_norm_backward(gradient: &mut [f32], normed: Normed<'_>, gamma: &[f32], d_gamma: &mut [f32], d_beta: &mut [f32]))
     }
 
     /// out = GELU(x + bias) = (x + bias)·Φ(x + bias), and x becomes the derivative; Φ within 1e-6.
     #[inline]
     pub(crate) fn gelu(self, x: &mut [f32], bias: &[f32], out: &mut [f32]) {
         assert!(x.len() == bias.len() && x.len() == out.len());
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: `Avx2` proves the instructions exist; lengths are equal.
-            Kernels::Avx2(_) => unsafe { avx2_rows::gelu(x, bias, out) },
-            _ => scalar_rows::gelu(x, bias, out),
-        }
+        run!(self, transformer::gelu(x: &mut [f32], bias: &[f32], out: &mut [f32]))
     }
 
     /// x ∘= factors, sums += x.
     #[inline]
     pub(crate) fn multiply_and_sum(self, x: &mut [f32], factors: &[f32], sums: &mut [f32]) {
         assert!(x.len() == factors.len() && x.len() == sums.len());
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: `Avx2` proves the instructions exist; lengths are equal.
-            Kernels::Avx2(_) => unsafe { avx2_rows::multiply_and_sum(x, factors, sums) },
-            _ => scalar_rows::multiply_and_sum(x, factors, sums),
-        }
+        run!(self, transformer::multiply_and_sum(x: &mut [f32], factors: &[f32], sums: &mut [f32]))
     }
 }

@@ -1,142 +1,128 @@
-//! The readable kernels, and the reference for the fast ones.
+//! Sixteen numbers without vector instructions: the readable version, which the others are held to.
+//!
+//! Where the machine has no fused multiply-add, `mul_add` is a function call and slow, but has the same bits.
 
-use std::ops::Range;
+use super::vector::{LANES, Vector};
 
-use super::{AdamWStep, TILE};
+#[derive(Clone, Copy)]
+pub(super) struct Sixteen([f32; LANES]);
 
-pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let mut lanes = [0f32; 8];
-    for (a, b) in a.chunks(8).zip(b.chunks(8)) {
-        for (lane, (a, b)) in lanes.iter_mut().zip(a.iter().zip(b)) {
-            *lane += a * b;
+impl Sixteen {
+    #[inline(always)]
+    fn with(self, other: Sixteen, operation: impl Fn(f32, f32) -> f32) -> Sixteen {
+        Sixteen(std::array::from_fn(|lane| {
+            operation(self.0[lane], other.0[lane])
+        }))
+    }
+}
+
+impl Vector for Sixteen {
+    const N_REGISTERS: usize = 4;
+
+    #[inline(always)]
+    unsafe fn splat(x: f32) -> Self {
+        Sixteen([x; LANES])
+    }
+
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> Self {
+        // SAFETY: the caller has sixteen numbers.
+        Sixteen(unsafe { from.cast::<[f32; LANES]>().read_unaligned() })
+    }
+
+    #[inline(always)]
+    unsafe fn load_first(from: *const f32, n: usize) -> Self {
+        let mut all = [0.0; LANES];
+        // SAFETY: the caller has `n` numbers.
+        all[..n].copy_from_slice(unsafe { std::slice::from_raw_parts(from, n) });
+        Sixteen(all)
+    }
+
+    #[inline(always)]
+    unsafe fn load_eight(from: *const i8) -> Self {
+        // SAFETY: the caller has sixteen numbers.
+        Sixteen(unsafe { from.cast::<[i8; LANES]>().read() }.map(f32::from))
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f32) {
+        // SAFETY: the caller has room for sixteen numbers.
+        unsafe { to.cast::<[f32; LANES]>().write_unaligned(self.0) };
+    }
+
+    #[inline(always)]
+    unsafe fn store_first(self, to: *mut f32, n: usize) {
+        // SAFETY: the caller has room for `n` numbers.
+        unsafe { std::slice::from_raw_parts_mut(to, n) }.copy_from_slice(&self.0[..n]);
+    }
+
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        self.with(other, |a, b| a + b)
+    }
+
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        self.with(other, |a, b| a - b)
+    }
+
+    #[inline(always)]
+    unsafe fn mul(self, other: Self) -> Self {
+        self.with(other, |a, b| a * b)
+    }
+
+    #[inline(always)]
+    unsafe fn div(self, other: Self) -> Self {
+        self.with(other, |a, b| a / b)
+    }
+
+    #[inline(always)]
+    unsafe fn mul_add(self, factor: Self, term: Self) -> Self {
+        Sixteen(std::array::from_fn(|lane| {
+            self.0[lane].mul_add(factor.0[lane], term.0[lane])
+        }))
+    }
+
+    #[inline(always)]
+    unsafe fn sqrt(self) -> Self {
+        Sixteen(self.0.map(f32::sqrt))
+    }
+
+    #[inline(always)]
+    unsafe fn round(self) -> Self {
+        Sixteen(self.0.map(f32::round_ties_even))
+    }
+
+    #[inline(always)]
+    unsafe fn power_of_two(self) -> Self {
+        let power = |x: f32| f32::from_bits(((x as i32).wrapping_add(127) as u32) << 23);
+        Sixteen(self.0.map(power))
+    }
+
+    #[inline(always)]
+    unsafe fn select_less(self, other: Self, then: Self, otherwise: Self) -> Self {
+        Sixteen(std::array::from_fn(|lane| {
+            match self.0[lane] < other.0[lane] {
+                true => then.0[lane],
+                false => otherwise.0[lane],
+            }
+        }))
+    }
+
+    #[inline(always)]
+    unsafe fn sum(self) -> f32 {
+        let mut lanes = self.0;
+        for apart in [8, 4, 2, 1] {
+            for lane in 0..apart {
+                lanes[lane] += lanes[lane + apart];
+            }
         }
+        lanes[0]
     }
-    lanes.iter().sum()
-}
 
-pub(super) fn dot_eight(a: &[i8], b: &[f32]) -> f32 {
-    let mut lanes = [0f32; 8];
-    for (a, b) in a.chunks(8).zip(b.chunks(8)) {
-        for (lane, (a, b)) in lanes.iter_mut().zip(a.iter().zip(b)) {
-            *lane += f32::from(*a) * b;
-        }
+    #[inline(always)]
+    unsafe fn set_between(self, low: Self, high: Self) -> u32 {
+        let is_between = |lane: usize| low.0[lane] <= self.0[lane] && self.0[lane] < high.0[lane];
+        (0..LANES).fold(0, |set, lane| set | u32::from(is_between(lane)) << lane)
     }
-    lanes.iter().sum()
-}
-
-pub(super) fn axpy_eight(alpha: f32, x: &[i8], y: &mut [f32]) {
-    for (y, &x) in y.iter_mut().zip(x) {
-        *y += alpha * f32::from(x);
-    }
-}
-
-pub(super) fn axpy(alpha: f32, x: &[f32], y: &mut [f32]) {
-    for (y, x) in y.iter_mut().zip(x) {
-        *y += alpha * x;
-    }
-}
-
-fn row(matrix: &[f32], width: usize, row_idx: u32) -> &[f32] {
-    &matrix[row_idx as usize * width..][..width]
-}
-
-pub(super) fn sum_rows(coefficients: &[f32], matrix: &[f32], rows: &[u32], out: &mut [f32]) {
-    out.fill(0.0);
-    for (&row_idx, &coefficient) in rows.iter().zip(coefficients) {
-        axpy(coefficient, row(matrix, out.len(), row_idx), out);
-    }
-}
-
-pub(super) fn dot_tile(w: [&[f32]; TILE], matrix: &[f32], rows: &[u32], out: &mut [f32]) {
-    for (&row_idx, out) in rows.iter().zip(out.chunks_exact_mut(TILE)) {
-        for (out, w) in out.iter_mut().zip(w) {
-            *out = dot(w, row(matrix, w.len(), row_idx));
-        }
-    }
-}
-
-pub(super) fn sum_tile(coefficients: &[f32], matrix: &[f32], rows: &[u32], out: &mut [f32]) {
-    let width = out.len() / TILE;
-    out.fill(0.0);
-    for (&row_idx, coefficients) in rows.iter().zip(coefficients.chunks_exact(TILE)) {
-        for (out, &coefficient) in out.chunks_exact_mut(width.max(1)).zip(coefficients) {
-            axpy(coefficient, row(matrix, width, row_idx), out);
-        }
-    }
-}
-
-pub(super) fn add_tile(coefficients: &[f32], w: [&[f32]; TILE], matrix: &mut [f32], rows: &[u32]) {
-    let width = w[0].len();
-    for (&row_idx, coefficients) in rows.iter().zip(coefficients.chunks_exact(TILE)) {
-        for (w, &coefficient) in w.iter().zip(coefficients) {
-            axpy(
-                coefficient,
-                w,
-                &mut matrix[row_idx as usize * width..][..width],
-            );
-        }
-    }
-}
-
-pub(super) fn adamw(
-    step: &AdamWStep,
-    w: &mut [f32],
-    gradient: &[f32],
-    m: &mut [f32],
-    v: &mut [f32],
-) {
-    let moments = m.iter_mut().zip(v.iter_mut());
-    for ((w, &g), (m, v)) in w.iter_mut().zip(gradient).zip(moments) {
-        *m = step.beta1 * *m + (1.0 - step.beta1) * g;
-        *v = step.beta2 * *v + (1.0 - step.beta2) * (g * g);
-        let m_hat = *m / step.bias_correction1;
-        let v_hat = *v / step.bias_correction2;
-        *w -= step.learning_rate * (m_hat / (v_hat.sqrt() + step.epsilon) + step.weight_decay * *w);
-    }
-}
-
-pub(super) fn adamw_scaled(
-    step: &AdamWStep,
-    denominator: f32,
-    w: &mut [f32],
-    gradient: &[f32],
-    m: &mut [f32],
-) {
-    for ((w, &g), m) in w.iter_mut().zip(gradient).zip(m) {
-        *m = step.beta1 * *m + (1.0 - step.beta1) * g;
-        let m_hat = *m / step.bias_correction1;
-        *w -= step.learning_rate * (m_hat / denominator + step.weight_decay * *w);
-    }
-}
-
-pub(super) fn exp_sum(x: &mut [f32], shift: f32) -> f32 {
-    let mut lanes = [0f32; 8];
-    for chunk in x.chunks_mut(8) {
-        for (lane, x) in lanes.iter_mut().zip(chunk) {
-            *x = (*x - shift).exp();
-            *lane += *x;
-        }
-    }
-    lanes.iter().sum()
-}
-
-pub(super) fn integer_dots(x: &[i16], matrix: &[i8], rows: &[u32], out: &mut [i32]) {
-    for (&row_idx, out) in rows.iter().zip(out) {
-        let row = &matrix[row_idx as usize * x.len()..][..x.len()];
-        let products = x
-            .iter()
-            .zip(row)
-            .map(|(&x, &w)| i32::from(x) * i32::from(w));
-        *out = products.sum();
-    }
-}
-
-pub(super) fn find_between(factor: f32, x: &[f32], range: Range<f32>, found: &mut Vec<u32>) {
-    found.clear();
-    let positions = x.iter().zip(0u32..);
-    found.extend(
-        positions
-            .filter(|(x, _)| range.contains(&(factor * **x)))
-            .map(|(_, position)| position),
-    );
 }

@@ -1,5 +1,5 @@
-//! Every kernel of every implementation against a plain `f64` reference, and the fast implementations against the
-//! scalar one, on odd lengths, unaligned slices, zeros, denormals and large values.
+//! Every kernel of every implementation against a plain `f64` reference, and all implementations against each other to
+//! the bit, on odd lengths, unaligned slices, zeros, denormals and large values.
 
 mod checks;
 mod inputs;
@@ -7,6 +7,8 @@ mod reference;
 mod row_checks;
 
 use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 use inputs::{KernelInputs, LENGTHS, MagnitudeRange, OFFSETS};
@@ -27,10 +29,31 @@ fn all_checks() -> impl Iterator<Item = &'static Check> {
     checks::CHECKS.iter().chain(row_checks::CHECKS)
 }
 
-/// The scalar kernels, and those of this machine if it has others.
-fn implementations() -> Vec<Kernels> {
-    let fast = Avx2::new().map(Kernels::Avx2);
-    std::iter::once(Kernels::Scalar).chain(fast).collect()
+/// The position in [`Kernels::all`] of the kernels that [`Kernels::detect`] is made to return, plus 1; 0 leaves it alone.
+static FORCED: AtomicUsize = AtomicUsize::new(0);
+
+/// The kernels that a test forces on the whole process.
+pub(super) fn forced() -> Option<Kernels> {
+    match FORCED.load(Ordering::Relaxed) {
+        0 => None,
+        position => Some(Kernels::all()[position - 1]),
+    }
+}
+
+/// Calls a function once with each implementation that the machine has, which everything in the process uses meanwhile.
+/// Other tests may run at the same time: their results do not change.
+pub(crate) fn with_each_implementation<T>(mut call: impl FnMut(Kernels) -> T) -> Vec<T> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _guard = ONE_AT_A_TIME
+        .lock()
+        .unwrap_or_else(|error| error.into_inner());
+    let results = Kernels::all().into_iter().enumerate().map(|(at, kernels)| {
+        FORCED.store(at + 1, Ordering::Relaxed);
+        call(kernels)
+    });
+    let results = results.collect();
+    FORCED.store(0, Ordering::Relaxed);
+    results
 }
 
 fn for_each_case(mut visit: impl FnMut(&KernelInputs)) {
@@ -63,7 +86,7 @@ fn every_implementation_agrees_with_the_reference() {
     for check in all_checks() {
         for_each_case(|inputs| {
             let expected = (check.expect)(inputs);
-            for kernels in implementations() {
+            for kernels in Kernels::all() {
                 let found = (check.run)(kernels, inputs);
                 assert_close(&found, &expected, || {
                     format!("{} of {kernels:?}, {}", check.name, inputs.name())
@@ -74,23 +97,18 @@ fn every_implementation_agrees_with_the_reference() {
 }
 
 #[test]
-fn fast_implementations_agree_with_the_scalar_one() {
+fn every_implementation_has_the_same_bits() {
     for check in all_checks() {
         for_each_case(|inputs| {
-            let scalar = (check.run)(Kernels::Scalar, inputs);
-            // Both may be off by the tolerance, in opposite directions.
-            let expected: Vec<Expected> = (check.expect)(inputs)
-                .iter()
-                .zip(&scalar)
-                .map(|(expected, &scalar)| Expected {
-                    value: f64::from(scalar),
-                    tolerance: 2.0 * expected.tolerance,
-                })
-                .collect();
-            let found = (check.run)(Kernels::detect(), inputs);
-            assert_close(&found, &expected, || {
-                format!("{} against scalar, {}", check.name, inputs.name())
-            });
+            let bits = |kernels: Kernels| -> Vec<u32> {
+                let found = (check.run)(kernels, inputs);
+                found.into_iter().map(f32::to_bits).collect()
+            };
+            let expected = bits(Kernels::Scalar);
+            for kernels in Kernels::all() {
+                let (check, inputs) = (check.name, inputs.name());
+                assert_eq!(bits(kernels), expected, "{check} of {kernels:?}, {inputs}");
+            }
         });
     }
 }
@@ -113,7 +131,7 @@ fn every_method_has_a_check() {
 
 #[test]
 fn not_a_number_is_in_no_range() {
-    for kernels in implementations() {
+    for kernels in Kernels::all() {
         let special = [f32::NAN, 1.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
         let x = [&special[..]; 4].concat();
         let mut found = vec![7];
@@ -132,7 +150,7 @@ fn gelu_has_the_published_values() {
         (1.0, 0.841_344_8, 1.083_315_5),
         (6.0, 6.0, 1.0),
     ];
-    for kernels in implementations() {
+    for kernels in Kernels::all() {
         for (x, value, slope) in cases {
             let (mut derivative, mut out) = ([x], [0.0]);
             kernels.gelu(&mut derivative, &[0.0], &mut out);

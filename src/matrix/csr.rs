@@ -104,6 +104,11 @@ impl CsrMatrix {
         (&self.indices[range.clone()], &self.values[range])
     }
 
+    /// The values of one row, writable.
+    pub(super) fn row_values_mut(&mut self, row_idx: usize) -> &mut [f32] {
+        &mut self.values[self.indptr[row_idx]..self.indptr[row_idx + 1]]
+    }
+
     /// Row offsets: `n_rows + 1` of them.
     pub fn indptr(&self) -> &[usize] {
         &self.indptr
@@ -181,6 +186,30 @@ impl CsrMatrix {
             self.values.clone(),
             n_cols,
         )
+    }
+
+    /// The same entries in other columns, of which there are `n_cols`. An entry whose column is none is dropped; of
+    /// several in one column the greatest value stays.
+    ///
+    /// # Errors
+    /// [`Error::InvalidMatrix`] if a column is at or above `n_cols`.
+    pub(crate) fn renumbered(
+        &self,
+        n_cols: usize,
+        column: impl Fn(u32) -> Option<u32>,
+    ) -> Result<CsrMatrix> {
+        let mut builder = CsrBuilder::with_capacity(self.n_rows(), self.nnz());
+        for row in 0..self.n_rows() {
+            let (columns, values) = self.row(row);
+            let entries = columns.iter().zip(values);
+            let mut entries: Vec<(u32, f32)> = entries
+                .filter_map(|(&at, &value)| Some((column(at)?, value)))
+                .collect();
+            entries.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+            entries.dedup_by_key(|entry| entry.0);
+            builder.push_row(entries);
+        }
+        builder.finish(n_cols)
     }
 
     /// The same rows, each scaled to L2 norm 1; rows of zeros stay.

@@ -96,7 +96,7 @@ impl EightBits {
 }
 
 /// Writes a row as integers and returns their scale.
-fn round(row: &[f32], out: &mut [i8]) -> f32 {
+pub(super) fn round(row: &[f32], out: &mut [i8]) -> f32 {
     let largest = row.iter().fold(0f32, |most, x| most.max(x.abs()));
     let scale = largest / ROW_LIMIT;
     let inverse = 1.0 / scale;

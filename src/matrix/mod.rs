@@ -9,16 +9,17 @@ mod csr;
 mod dense;
 mod eight_bits;
 mod group;
-mod product;
+mod rounded;
 mod top_k;
 mod weight_rows;
 
+pub(crate) use crate::kernels::{Output, View, product};
+#[cfg(feature = "transformer")]
+pub(crate) use crate::kernels::{ViewMut, product_into};
 pub use csr::{CsrBuilder, CsrMatrix};
 pub(crate) use dense::{Matrix, ranges_mut};
 pub(crate) use eight_bits::EightBits;
 pub(crate) use group::Groups;
-pub(crate) use product::{Output, View, product};
-#[cfg(feature = "transformer")]
-pub(crate) use product::{ViewMut, product_into};
+pub(crate) use rounded::{columns_of, steps_of};
 pub(crate) use top_k::{sort_descending, top_k};
 pub(crate) use weight_rows::WeightRows;

@@ -1,4 +1,4 @@
-//! WeightRows as they are kept: in 32 bits while they are trained, in 8 or 32 afterwards.
+//! Rows of weights as they are kept: in 32 bits while they are trained, in 8 or 32 afterwards.
 
 use std::borrow::Cow;
 
@@ -87,6 +87,7 @@ impl WeightRows {
     }
 
     /// The same rows in 32 bits.
+    #[cfg(feature = "transformer")]
     pub(crate) fn into_full(self) -> Matrix {
         match self {
             WeightRows::Full(matrix) => matrix,

@@ -10,6 +10,16 @@ use crate::ids::Scored;
 
 const N_DECILES: usize = 10;
 
+/// What tenths of the labels have in common.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DecileOf {
+    /// The number of labels.
+    #[default]
+    Labels,
+    /// The number of training pairs, as far as labels are not divided: the first tenth has few labels. The paper's.
+    Pairs,
+}
+
 /// One tenth of the labels.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Decile {
@@ -53,11 +63,21 @@ impl Decile {
 }
 
 /// The decile of every label, from 0 for the most frequent tenth to 9.
-pub(crate) fn decile_of_labels(train_label_counts: &[usize]) -> Vec<u8> {
+pub(crate) fn decile_of_labels(train_label_counts: &[usize], of: DecileOf) -> Vec<u8> {
     let n_labels = train_label_counts.len();
     let mut by_frequency: Vec<usize> = (0..n_labels).collect();
     by_frequency.sort_by_key(|&label| (usize::MAX - train_label_counts[label], label));
     let mut decile_of_label = vec![0; n_labels];
+    if of == DecileOf::Pairs {
+        let n_pairs: usize = train_label_counts.iter().sum();
+        let mut n_before = 0;
+        for label in by_frequency {
+            let decile_idx = (n_before * N_DECILES).checked_div(n_pairs).unwrap_or(0);
+            decile_of_label[label] = decile_idx.min(N_DECILES - 1) as u8;
+            n_before += train_label_counts[label];
+        }
+        return decile_of_label;
+    }
     for decile_idx in 0..N_DECILES {
         let start = decile_idx * n_labels / N_DECILES;
         let end = (decile_idx + 1) * n_labels / N_DECILES;
@@ -81,8 +101,13 @@ impl DecilesBuilder {
     /// A builder for labels with these numbers of training points, for the first `k` places.
     ///
     /// A label without a count belongs to the last decile.
-    pub(crate) fn new(train_label_counts: &[usize], k: usize, filter: FilterPairs) -> Self {
-        let decile_of_label = decile_of_labels(train_label_counts);
+    pub(crate) fn new(
+        train_label_counts: &[usize],
+        of: DecileOf,
+        k: usize,
+        filter: FilterPairs,
+    ) -> Self {
+        let decile_of_label = decile_of_labels(train_label_counts, of);
         let mut deciles = vec![Decile::default(); N_DECILES];
         for (&count, &decile_idx) in train_label_counts.iter().zip(&decile_of_label) {
             let decile = &mut deciles[usize::from(decile_idx)];
@@ -157,7 +182,8 @@ mod tests {
         let truth =
             CsrMatrix::new(vec![0, 3, 5], vec![0, 18, 19, 0, 25], vec![1.0; 5], 26).unwrap();
         let predictions = [ranking(&[19, 3]), ranking(&[25])];
-        let mut builder = DecilesBuilder::new(&counts, 100, FilterPairs::default());
+        let mut builder =
+            DecilesBuilder::new(&counts, DecileOf::Labels, 100, FilterPairs::default());
         for (point_idx, ranking) in predictions.iter().enumerate() {
             builder.push(truth.row(point_idx).0, ranking);
         }
@@ -177,8 +203,18 @@ mod tests {
     }
 
     #[test]
+    fn a_decile_of_pairs_has_as_many_labels_as_make_up_a_tenth() {
+        // 40 of 100 pairs belong to label 3: it is all of the first decile, and there is no second to fourth.
+        let counts = [10, 10, 5, 40, 5, 10, 10, 10];
+        let deciles = decile_of_labels(&counts, DecileOf::Pairs);
+        assert_eq!(deciles, [4, 5, 9, 0, 9, 6, 7, 8]);
+        assert_eq!(decile_of_labels(&[0, 0], DecileOf::Pairs), [0, 0]);
+    }
+
+    #[test]
     fn fewer_than_ten_labels_leave_deciles_empty() {
-        let deciles = DecilesBuilder::new(&[4, 9, 1], 100, FilterPairs::default()).finish();
+        let deciles =
+            DecilesBuilder::new(&[4, 9, 1], DecileOf::Labels, 100, FilterPairs::default()).finish();
         assert_eq!(deciles.len(), 10);
         let sizes: usize = deciles.iter().map(|decile| decile.n_labels).sum();
         assert_eq!(sizes, 3);

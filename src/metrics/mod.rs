@@ -29,6 +29,7 @@ pub use builder::Metrics;
 pub(crate) use builder::{MetricsBuilder, MetricsOptions};
 pub use cut_offs::CutOffs;
 pub use deciles::Decile;
+pub use deciles::DecileOf;
 pub(crate) use deciles::{DecilesBuilder, decile_of_labels};
 pub use propensity::{LabelFrequencies, Propensity};
 pub use ranking::FilterPairs;

@@ -9,6 +9,7 @@ use crate::matrix::top_k;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FilterPairs {
     sorted: Vec<(usize, LabelId)>,
+    keeps_truth: bool,
 }
 
 impl FilterPairs {
@@ -22,6 +23,15 @@ impl FilterPairs {
     /// Whether the label is dropped at the point.
     pub(crate) fn contains(&self, point_idx: usize, label: LabelId) -> bool {
         self.sorted.binary_search(&(point_idx, label)).is_ok()
+    }
+
+    /// The same pairs, dropped from rankings only: what is listed and true counts as missed, as in the released code of
+    /// ELIAS.
+    pub fn of_answers_only(self) -> Self {
+        FilterPairs {
+            keeps_truth: true,
+            ..self
+        }
     }
 
     /// Number of pairs.
@@ -40,7 +50,10 @@ impl FromIterator<(usize, LabelId)> for FilterPairs {
         let mut sorted: Vec<_> = pairs.into_iter().collect();
         sorted.sort_unstable();
         sorted.dedup();
-        FilterPairs { sorted }
+        FilterPairs {
+            sorted,
+            keeps_truth: false,
+        }
     }
 }
 
@@ -85,7 +98,9 @@ impl Comparer {
             .extend(truth_row.iter().map(|&label| LabelId(label)));
         self.truth.sort_unstable();
         self.truth.dedup();
-        self.truth.retain(|&label| is_kept(label));
+        if !self.filter.keeps_truth {
+            self.truth.retain(|&label| is_kept(label));
+        }
 
         self.ranking.clear();
         self.ranking
@@ -156,6 +171,19 @@ mod tests {
     fn a_filtered_pair_leaves_truth_and_ranking_of_its_point_only() {
         check(&[(0, 4), (1, 5)], &[4, 5], &[(4, 0.9), (5, 0.5)], &[(0, 5)]);
         check(&[(0, 5)], &[5], &[(5, 0.9)], &[]);
+    }
+
+    #[test]
+    fn pairs_that_are_filtered_from_answers_only_stay_in_the_truth() {
+        let filter: FilterPairs = [(0, LabelId(4))].into_iter().collect();
+        let ranked = [(4, 0.9), (5, 0.5)].map(|(label, score)| Scored {
+            label: LabelId(label),
+            score,
+        });
+        let mut comparer = Comparer::new(filter.of_answers_only(), 3);
+        let compared = comparer.compare(&[4, 5], &ranked);
+        assert_eq!(compared.truth, [LabelId(4), LabelId(5)]);
+        assert_eq!(compared.hits, [(0, LabelId(5))]);
     }
 
     #[test]

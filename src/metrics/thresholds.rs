@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::io;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::ranking::{Comparer, FilterPairs};
 use crate::data::LabelSet;
@@ -18,7 +18,7 @@ use crate::ids::{LabelId, Scored};
 const N_STEPS: usize = 20;
 
 /// The quality of all answers of at least a threshold, in percent.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AtThreshold {
     /// The least probability of an answer, or its least score where there are no probabilities.
     pub threshold: f32,
@@ -129,6 +129,26 @@ impl CountsByLabel {
             out.serialize(figures)?;
         }
         out.flush()
+    }
+
+    /// The figures over all labels at 0.05, 0.10, …, 0.95.
+    pub(crate) fn curve(&self) -> Vec<AtThreshold> {
+        (0..N_STEPS - 1).map(|idx| self.at(idx)).collect()
+    }
+
+    /// Precision and recall of every label at the threshold of the figures.
+    pub(crate) fn at_threshold(&self) -> Vec<(LabelId, Option<f64>, Option<f64>)> {
+        let labels = self.labels.iter();
+        let figures = labels.map(|(label, counts)| {
+            let at = self.chosen.map(|idx| counts.at[idx]);
+            let precision = at.and_then(Answered::precision);
+            (
+                *label,
+                precision,
+                at.and_then(|at| at.recall(counts.n_true)),
+            )
+        });
+        figures.collect()
     }
 
     fn figures_named(&self, name: impl Fn(LabelId) -> String) -> Vec<LabelFigures> {

@@ -271,7 +271,7 @@ mod tests {
             let mut scratch = RankScratch::new(&model);
             let is_wanted = |label: &LabelId| !denies || label.0 % 3 != 1;
             let mut probabilities = vec![0.0; model.clusters.n_clusters()];
-            model.clusters.probabilities_of_one(&embedding, &mut probabilities);
+            model.clusters.probabilities(&embedding, &mut probabilities);
             model.search(&probabilities, &options, &mut scratch);
             let ranked = model.rank(&embedding, k, |label| is_wanted(&label), &mut scratch).to_vec();
 

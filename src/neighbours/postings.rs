@@ -78,6 +78,29 @@ impl Postings {
         }
     }
 
+    /// The same index with more rows after its own. All of their words are listed.
+    pub(super) fn with(&self, features: &CsrMatrix) -> Postings {
+        let by_word = features.transpose();
+        let n_postings = self.rows.values().len() + features.nnz();
+        let (mut starts, mut rows) = (vec![0], Vec::with_capacity(n_postings));
+        let mut weights = Vec::with_capacity(n_postings);
+        for word in 0..self.n_words() {
+            let own = self.starts[word] as usize..self.starts[word + 1] as usize;
+            rows.extend_from_slice(&self.rows.values()[own.clone()]);
+            weights.extend_from_slice(&self.weights.values()[own]);
+            let (more, values) = by_word.row(word);
+            rows.extend(more.iter().map(|row| self.n_rows as u32 + row));
+            weights.extend_from_slice(values);
+            starts.push(rows.len() as u64);
+        }
+        Postings {
+            starts,
+            rows: Matrix::from_vec(rows, 1, n_postings),
+            weights: Matrix::from_vec(weights, 1, n_postings),
+            n_rows: self.n_rows + features.n_rows(),
+        }
+    }
+
     /// An index from its parts.
     ///
     /// # Errors

@@ -132,3 +132,48 @@ fn names_that_are_contained_are_found() {
         [expected(0, squared, squared), expected(2, 0.6, 1.0)]
     );
 }
+
+#[test]
+fn a_label_matches_by_its_best_form() {
+    // Label 0 has two forms, label 1 none, label 2 one.
+    let words = rows(
+        &[vec![(0, 0.6), (1, 0.8)], vec![(2, 1.0)], vec![(3, 1.0)]],
+        4,
+    );
+    let forms = Forms::new(words, vec![2, 2, 3]).unwrap();
+    let text: (&[u32], &[f32]) = (&[1, 2], &[0.8, 0.6]);
+    let expected = FormMatch {
+        cosine: 0.8f32 * 0.8,
+        contained: 1.0,
+        covered: 0.8f32 * 0.8,
+        n_words: 1.0,
+    };
+    assert_eq!(forms.matched(0, text), expected);
+    assert_eq!(forms.matched(1, text), FormMatch::default());
+    let nearest = |forms: &Forms| {
+        let mut labels = Vec::new();
+        let text: (&[u32], &[f32]) = (&[1, 3], &[0.6, 0.8]);
+        let scratch = &mut NeighbourScratch::default();
+        forms.nearest(text, 5, scratch, &mut labels).unwrap();
+        labels
+    };
+    assert_eq!(nearest(&forms), [2, 0]);
+    assert_eq!(nearest(&forms.select([2, 0].into_iter())), [0, 1]);
+    let twice = forms.with(&forms);
+    assert_eq!(nearest(&twice), [2, 5, 0, 3]);
+    assert_eq!(twice.matched(3, text), expected);
+    assert!(Forms::new(forms.words().clone(), vec![2, 1, 3]).is_err());
+    assert!(Forms::new(forms.words().clone(), vec![2]).is_err());
+}
+
+proptest! {
+    #[test]
+    fn rows_that_come_later_are_found_as_if_they_had_been_there(
+        points in some_rows(1..40), more in some_rows(1..20),
+    ) {
+        let all: Vec<_> = points.iter().chain(&more).cloned().collect();
+        let index = Postings::new(&rows(&points, 20), points.len());
+        let expected = Postings::new(&rows(&all, 20), all.len());
+        prop_assert_eq!(index.with(&rows(&more, 20)), expected);
+    }
+}

@@ -58,6 +58,21 @@ impl Neighbours {
         Err(Error::InvalidModel(problem))
     }
 
+    /// These points and others after them, with the labels of each, of which there are `n_labels`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidMatrix`] if there are more labels.
+    pub(crate) fn with(
+        &self,
+        features: &CsrMatrix,
+        labels: &CsrMatrix,
+        n_labels: usize,
+    ) -> Result<Self> {
+        let mut all = self.labels.with_n_cols(n_labels)?;
+        all.append(labels);
+        Neighbours::from_parts(self.postings.with(features), all)
+    }
+
     /// The points by their words.
     pub(crate) fn postings(&self) -> &Postings {
         &self.postings

@@ -58,15 +58,15 @@ impl Predictor {
         Ok(Embeddings { values, dim })
     }
 
-    /// The vectors of all labels, in the order of their ids.
+    /// The vectors of all trained labels, in the order of their ids; those known by their texts alone have none.
     ///
     /// # Errors
     /// [`crate::Error::CannotPredict`] once a file of the model is known to be damaged.
     pub fn embed_labels(&self) -> Result<Embeddings> {
         self.integrity.check()?;
         let dim = self.embedding_dim();
-        let mut values = Vec::with_capacity(self.labels().len() * dim);
-        for label in (0..self.labels().len() as u32).map(LabelId) {
+        let mut values = Vec::with_capacity(self.n_trained_labels() * dim);
+        for label in (0..self.n_trained_labels() as u32).map(LabelId) {
             for member in self.members() {
                 let row = member.model.numbering.row(label);
                 values.extend_from_slice(&member.model.classifiers.weights.row(row.idx()));

@@ -4,16 +4,20 @@
 //! gives them final scores; the score of a label is the mean over the members, and calibration turns it into a
 //! probability. A [`Query`] asks for the `k` best labels, at any [`Level`] of the stack.
 
+mod by_text;
+mod change;
 mod embed;
 mod inputs;
 mod integrity;
 mod parts;
 mod query;
 mod rename;
+mod retired;
 mod rules;
 mod uncalibrated;
 
 pub use crate::candidates::Level;
+pub use change::Correction;
 pub use embed::Embeddings;
 pub use inputs::Inputs;
 pub use query::Query;
@@ -22,12 +26,15 @@ pub use uncalibrated::Uncalibrated;
 
 pub(crate) use integrity::Integrity;
 pub(crate) use parts::{EnsembleCalibration, PredictorParts, TrainingRecord};
+pub(crate) use retired::Retired;
 
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::candidates::{Knowledge, Member, MemberPoint, Merger, Walk, WalkScratch};
+use crate::candidates::{
+    Knowledge, LabelsByText, Member, MemberPoint, Merger, TextScratch, Walk, WalkScratch,
+};
 use crate::config::Plan;
 use crate::data::{DataSummary, Dataset, LabelSet, SeenTexts};
 use crate::error::Result;
@@ -35,6 +42,7 @@ use crate::events::Event;
 use crate::features::{FeatureScratch, Featurizer, PointSet, Points};
 use crate::ids::{Prediction, Scored};
 use crate::matrix::top_k;
+use crate::neighbours::Neighbours;
 use crate::pool::Pool;
 
 /// Points per task of a batch.
@@ -58,6 +66,7 @@ struct Scratch {
     features: FeatureScratch,
     walk: WalkScratch,
     merger: Merger,
+    by_text: TextScratch,
 }
 
 impl Predictor {
@@ -159,6 +168,12 @@ impl Predictor {
         &self.parts.label_set
     }
 
+    /// Number of labels that have training texts; those that come after them are known by their names, synonyms and
+    /// descriptions alone.
+    pub fn n_trained_labels(&self) -> usize {
+        self.parts.plan.counts().n_labels
+    }
+
     /// Training points of each label.
     pub fn label_counts(&self) -> &[u32] {
         &self.parts.label_counts
@@ -238,6 +253,18 @@ impl Predictor {
         self.parts.record.history.push(event);
     }
 
+    pub(crate) fn labels_by_text(&self) -> Option<&LabelsByText> {
+        self.parts.by_text.as_ref()
+    }
+
+    pub(crate) fn rejected(&self) -> Option<&Neighbours> {
+        self.parts.rejected.as_ref()
+    }
+
+    pub(crate) fn retired(&self) -> &Retired {
+        &self.parts.retired
+    }
+
     pub(crate) fn record(&self) -> &TrainingRecord {
         &self.parts.record
     }
@@ -309,9 +336,10 @@ impl Predictor {
             for (member, encoded) in walk.members.iter().zip(&buffers.encoded) {
                 let point = MemberPoint::new(member, point, encoded.get(place));
                 walk.candidates(&point, &mut buffers.columns, &mut buffers.candidates)?;
-                merging.add(walk.answers(&buffers.candidates));
+                merging.add(buffers.candidates.scored());
             }
             let merged = merging.finish();
+            self.complete(&walk, point, &mut scratch.by_text, merged)?;
             self.keep_relevant(merged, query);
             Ok(best(merged, query))
         };
@@ -337,7 +365,10 @@ impl Predictor {
         Knowledge {
             neighbours: self.parts.neighbours.as_ref(),
             names: self.parts.names.as_ref(),
-            frequencies: calibration.map_or(&self.parts.label_counts, |c| &c.frequencies),
+            frequencies: match calibration {
+                Some(calibration) => &calibration.frequencies,
+                None => &self.parts.label_counts[..self.n_trained_labels()],
+            },
         }
     }
 
@@ -346,6 +377,7 @@ impl Predictor {
             features: FeatureScratch::default(),
             walk: WalkScratch::new(&self.parts.members[0].model),
             merger: Merger::default(),
+            by_text: TextScratch::default(),
         };
         self.scratch.with(new, work)
     }

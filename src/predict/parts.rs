@@ -1,7 +1,8 @@
 //! The parts of a predictor, and how they must fit together.
 
+use super::retired::Retired;
 use crate::calibration::Isotonic;
-use crate::candidates::Member;
+use crate::candidates::{LabelsByText, Member};
 use crate::config::Plan;
 use crate::data::{DataSummary, LabelSet, SeenTexts};
 use crate::error::{Error, Result};
@@ -13,7 +14,7 @@ use crate::neighbours::{Names, Neighbours};
 pub(crate) struct PredictorParts {
     pub(crate) featurizer: Featurizer,
     pub(crate) label_set: LabelSet,
-    /// Points of each label in the training data.
+    /// Points of each label in the training data, and added since.
     pub(crate) label_counts: Vec<u32>,
     /// At least one.
     pub(crate) members: Vec<Member>,
@@ -24,6 +25,12 @@ pub(crate) struct PredictorParts {
     pub(crate) names: Option<Names>,
     /// The training texts, where there were any.
     pub(crate) seen: Option<SeenTexts>,
+    /// Labels known by their texts alone, which come after those of the members.
+    pub(crate) by_text: Option<LabelsByText>,
+    /// Labels that are answers no more.
+    pub(crate) retired: Retired,
+    /// Texts of which labels were rejected, with those labels.
+    pub(crate) rejected: Option<Neighbours>,
     pub(crate) plan: Plan,
     pub(crate) record: TrainingRecord,
 }
@@ -54,19 +61,24 @@ impl PredictorParts {
     pub(super) fn check(&self) -> Result<()> {
         let invalid = |problem: String| Err(Error::InvalidModel(problem));
         let counts = self.plan.counts();
-        let n_labels = self.label_set.len();
+        let n_labels = counts.n_labels;
+        let n_by_text = self.by_text.as_ref().map_or(0, |by| by.forms.n_labels());
+        let n_all = n_labels + n_by_text;
         if self.members.is_empty() {
             return invalid("it has no members".into());
         }
         let n_frequencies = self.calibration.as_ref().map(|c| c.frequencies.len());
-        for n_counts in [
-            counts.n_labels,
-            self.label_counts.len(),
-            n_frequencies.unwrap_or(n_labels),
+        for (n_names, n_counts) in [
+            (self.label_set.len(), n_all),
+            (self.label_set.len(), self.label_counts.len()),
+            (n_labels, n_frequencies.unwrap_or(n_labels)),
         ] {
-            if n_counts != n_labels {
-                return invalid(format!("{n_labels} label names and {n_counts} counts"));
+            if n_counts != n_names {
+                return invalid(format!("{n_names} label names and {n_counts} counts"));
             }
+        }
+        if self.by_text.is_some() && self.names.is_none() {
+            return invalid("labels by their texts, but no names".into());
         }
         let n_pairs = self.featurizer.n_pairs();
         if n_pairs != counts.n_pairs {
@@ -77,13 +89,24 @@ impl PredictorParts {
         let neighbours = neighbours.map(|all| (all.postings().n_words(), all.labels().n_cols()));
         let names = self.names.as_ref().map(Names::words);
         let names = names.map(|words| (words.n_cols(), words.n_rows()));
-        for (n_words, n_of_labels) in [neighbours, names].into_iter().flatten() {
-            if (n_words, n_of_labels) != (counts.n_features, n_labels) {
+        let rejected = self.rejected.as_ref();
+        let rejected = rejected.map(|all| (all.postings().n_words(), all.labels().n_cols()));
+        let forms = self.by_text.as_ref().map(|by| by.forms.words().n_cols());
+        let forms = forms.map(|n_words| (n_words, n_labels));
+        for (n_words, n_of_labels) in [neighbours, rejected, names, forms].into_iter().flatten() {
+            let fits = n_words == counts.n_features && (n_labels..=n_all).contains(&n_of_labels);
+            if !fits {
                 return invalid(format!(
-                    "neighbours or names with {n_words} words and {n_of_labels} labels for {} and {n_labels}",
+                    "neighbours or names with {n_words} words and {n_of_labels} labels for {} and {n_all}",
                     counts.n_features
                 ));
             }
+        }
+        let n_names = self.names.as_ref().map(|names| names.words().n_rows());
+        if n_names.is_some_and(|n_names| n_names != n_labels) {
+            return invalid(format!(
+                "the names of other than its {n_labels} trained labels"
+            ));
         }
         for member in &self.members {
             let n_classifiers = member.model.classifiers.n_labels();

@@ -141,7 +141,11 @@ impl Predictor {
                     expected: "at least one label",
                 });
             }
-            Some(allow) => Some(self.find_all("allow", allow.iter())?),
+            Some(allow) => {
+                let mut listed = self.find_all("allow", allow.iter())?;
+                self.retired().with_predecessors(&mut listed);
+                Some(listed)
+            }
             None => None,
         };
         let deny = self.find_all("deny", lists.deny.iter())?;
@@ -175,6 +179,7 @@ impl Predictor {
                 LabelRef::Name(name) => self.labels().find(name),
                 LabelRef::Id(id) => Some(*id).filter(|id| id.idx() < self.labels().len()),
             };
+            let id = id.filter(|&id| !self.is_retired(id));
             match (id, &mut unknown) {
                 (Some(id), _) => found.push(id),
                 (None, Some((_, n_others))) => *n_others += 1,

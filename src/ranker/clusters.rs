@@ -28,8 +28,25 @@ pub(crate) struct ClusterTree {
     parents: Vec<Option<ClusterId>>,
     /// Weights by word, V×C.
     weights: CsrMatrix,
+    /// The number that the weights of each cluster are multiples of, C, if they are rounded.
+    steps: Option<Vec<f32>>,
     /// C.
     intercepts: Vec<f32>,
+}
+
+/// The levels of clusters as they are stored.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ClusterTreeParts {
+    /// The cluster of each label, L.
+    pub(crate) cluster_of: Vec<ClusterId>,
+    /// The cluster that each is in, C.
+    pub(crate) parents: Vec<Option<ClusterId>>,
+    /// Weights by word, V×C.
+    pub(crate) weights: CsrMatrix,
+    /// The number that the weights of each cluster are multiples of, C, if they are rounded.
+    pub(crate) steps: Option<Vec<f32>>,
+    /// C.
+    pub(crate) intercepts: Vec<f32>,
 }
 
 impl ClusterTree {
@@ -37,18 +54,21 @@ impl ClusterTree {
     ///
     /// # Errors
     /// [`Error::InvalidModel`] if they do not fit together.
-    pub(crate) fn from_parts(
-        cluster_of: Vec<ClusterId>,
-        parents: Vec<Option<ClusterId>>,
-        weights: CsrMatrix,
-        intercepts: Vec<f32>,
-    ) -> Result<Self> {
+    pub(crate) fn from_parts(parts: ClusterTreeParts) -> Result<Self> {
+        let ClusterTreeParts {
+            cluster_of,
+            parents,
+            weights,
+            steps,
+            intercepts,
+        } = parts;
         let n_clusters = intercepts.len();
         let is_above = |(child, parent): (usize, &Option<ClusterId>)| {
             parent.is_none_or(|parent| (child + 1..n_clusters).contains(&parent.idx()))
         };
         let fits = weights.n_cols() == n_clusters
             && parents.len() == n_clusters
+            && steps.as_ref().is_none_or(|steps| steps.len() == n_clusters)
             && parents.iter().enumerate().all(is_above)
             && cluster_of.iter().all(|cluster| cluster.idx() < n_clusters)
             && intercepts.iter().all(|value| value.is_finite());
@@ -60,6 +80,7 @@ impl ClusterTree {
             cluster_of,
             parents,
             weights,
+            steps,
             intercepts,
         })
     }
@@ -121,19 +142,46 @@ impl ClusterTree {
             return Ok(None);
         };
         let mut weights = CsrBuilder::default().finish(problem.bow.n_cols())?;
-        let mut intercepts = Vec::new();
+        let (mut intercepts, mut steps) = (Vec::new(), Vec::new());
         for level in levels {
             weights.append(&level.words);
             intercepts.extend(level.intercepts);
+            steps.push(level.steps);
         }
-        let weights = weights.transpose();
-        ClusterTree::from_parts(cluster_of.to_vec(), parents, weights, intercepts).map(Some)
+        let steps: Option<Vec<Vec<f32>>> = steps.into_iter().collect();
+        let parts = ClusterTreeParts {
+            cluster_of: cluster_of.to_vec(),
+            parents,
+            weights: weights.transpose(),
+            steps: steps.map(|of_levels| of_levels.concat()),
+            intercepts,
+        };
+        ClusterTree::from_parts(parts).map(Some)
     }
 
-    /// The cluster of each label, the parent of each cluster, weights by word, and intercepts.
-    pub(crate) fn parts(&self) -> (&[ClusterId], &[Option<ClusterId>], &CsrMatrix, &[f32]) {
-        let weights = &self.weights;
-        (&self.cluster_of, &self.parents, weights, &self.intercepts)
+    /// The cluster of each label.
+    pub(crate) fn cluster_of(&self) -> &[ClusterId] {
+        &self.cluster_of
+    }
+
+    /// The cluster that each cluster is in.
+    pub(crate) fn parents(&self) -> &[Option<ClusterId>] {
+        &self.parents
+    }
+
+    /// Weights by word, V×C.
+    pub(crate) fn weights(&self) -> &CsrMatrix {
+        &self.weights
+    }
+
+    /// The number that the weights of each cluster are multiples of, C, if they are rounded.
+    pub(crate) fn steps(&self) -> Option<&[f32]> {
+        self.steps.as_deref()
+    }
+
+    /// Intercepts, C.
+    pub(crate) fn intercepts(&self) -> &[f32] {
+        &self.intercepts
     }
 
     /// The cluster of a label, the cluster of that, and so on.

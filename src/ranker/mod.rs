@@ -23,7 +23,7 @@ mod training_points;
 mod weights;
 
 pub(crate) use candidates::CandidateLists;
-pub(crate) use clusters::ClusterTree;
+pub(crate) use clusters::{ClusterTree, ClusterTreeParts};
 pub(crate) use options::RankerOptions;
 pub(crate) use score::{PointView, RankerScratch};
 pub(crate) use train::RankerProblem;

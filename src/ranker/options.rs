@@ -1,6 +1,6 @@
 //! How the solver works: the user's settings and the constants behind them.
 
-use crate::config::{Config, RankerLoss, Recipe};
+use crate::config::{Config, Precision, RankerLoss, Recipe};
 
 /// Settings and constants of the ranker's training.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,6 +22,8 @@ pub(crate) struct RankerOptions {
     pub(crate) n_candidates: usize,
     /// Whether the embedding is part of the features.
     pub(crate) use_embedding: bool,
+    /// How the weights of terms are kept.
+    pub(crate) precision: Precision,
 }
 
 impl RankerOptions {
@@ -38,6 +40,7 @@ impl RankerOptions {
             threshold: 0.1,
             n_candidates: config.ranker.n_candidates,
             use_embedding: recipe.ranker_embedding,
+            precision: config.train.precision,
         }
     }
 }

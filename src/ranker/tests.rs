@@ -6,20 +6,21 @@ use std::ops::{ControlFlow, Range};
 
 use self::problem::*;
 use crate::communicator::{Communicator, SingleProcess, threads};
-use crate::config::RankerLoss;
+use crate::config::{Precision, RankerLoss};
 use crate::events::POINTS_PER_EVENT;
 use crate::ids::{ClusterId, LabelId};
 use crate::matrix::{CsrMatrix, Matrix};
 use crate::on_threads;
 use crate::ranker::{
-    ClusterTree, Negatives, PointView, Ranker, RankerOptions, RankerParts, RankerProblem,
-    RankerScratch,
+    ClusterTree, ClusterTreeParts, Negatives, PointView, Ranker, RankerOptions, RankerParts,
+    RankerProblem, RankerScratch,
 };
 
-/// The defaults, with embeddings in ψ as in the paper.
+/// The defaults in full precision, with embeddings in ψ as in the paper.
 fn defaults() -> RankerOptions {
     RankerOptions {
         use_embedding: true,
+        precision: Precision::Full,
         ..RankerOptions::default()
     }
 }
@@ -120,6 +121,7 @@ fn parts_of(ranker: &Ranker) -> RankerParts {
     RankerParts {
         loss: ranker.loss(),
         words: ranker.words(),
+        steps: ranker.steps().map(<[f32]>::to_vec),
         dense: ranker.dense().clone(),
         intercepts: ranker.intercepts().to_vec(),
         clusters: ranker.clusters().cloned(),
@@ -197,8 +199,8 @@ fn check_clusters(n_labels: u32, n_clusters: u32, levels: &[Level]) {
     let ranker = on_threads(1, train);
     assert_eq!(ranker, on_threads(8, train));
     let clusters = ranker.clusters().unwrap();
-    let (of_labels, _, weights, intercepts) = clusters.parts();
-    assert_eq!(of_labels, cluster_of);
+    let (weights, intercepts) = (clusters.weights(), clusters.intercepts());
+    assert_eq!(clusters.cluster_of(), cluster_of);
     let sizes = levels.iter().map(|(columns, ..)| columns.len());
     assert!(ClusterTree::level_sizes(n_clusters as usize).eq(sizes));
     for label in 0..n_labels {
@@ -330,6 +332,7 @@ fn parts_that_do_not_fit_together_are_errors() {
         assert!(message.contains(part_of_message), "{message}");
     };
     check(|parts| parts.intercepts.truncate(2), "2 intercepts");
+    check(|parts| parts.steps = Some(vec![1.0; 2]), "2 steps");
     check(
         |parts| parts.dense = Matrix::zeros(2, 5),
         "2 embedding rows",
@@ -337,7 +340,14 @@ fn parts_that_do_not_fit_together_are_errors() {
     check(
         |parts| {
             let weights = CsrMatrix::new(vec![0], vec![], vec![], 0).unwrap();
-            parts.clusters = ClusterTree::from_parts(vec![], vec![], weights, vec![]).ok();
+            let no_clusters = ClusterTreeParts {
+                cluster_of: vec![],
+                parents: vec![],
+                weights,
+                steps: None,
+                intercepts: vec![],
+            };
+            parts.clusters = ClusterTree::from_parts(no_clusters).ok();
         },
         "clusters of 0 labels",
     );

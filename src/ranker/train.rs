@@ -12,6 +12,7 @@ use rayon::prelude::*;
 
 use super::RankerOptions;
 use crate::communicator::Communicator;
+use crate::config::Precision;
 use crate::error::{Error, Result};
 use crate::kernels::LANES;
 use crate::matrix::{CsrMatrix, Matrix};
@@ -338,10 +339,16 @@ fn gather_rows(
     for length in lengths {
         indptr.push(indptr[indptr.len() - 1] + length as usize);
     }
-    let words = CsrMatrix::new(indptr, columns, weights, problem.bow.n_cols())?;
+    let in_blocks = CsrMatrix::new(indptr, columns, weights, problem.bow.n_cols())?;
+    let mut words = in_blocks.select_rows(places);
+    let steps = match config.precision {
+        Precision::Eight => Some(words.round_rows()),
+        Precision::Full => None,
+    };
     Ok(Some(RankerParts {
         loss: config.loss,
-        words: words.select_rows(places),
+        words,
+        steps,
         // Only where every label is a block, in their order.
         dense: Matrix::from_vec(dense, n_labels, problem.n_dense()),
         intercepts: places.iter().map(|&place| intercepts[place]).collect(),

@@ -25,6 +25,7 @@ pub(crate) struct Ranker {
     by_label: CsrMatrix,
     /// V×L, terms of few labels.
     by_term: CsrMatrix,
+    steps: Option<Vec<f32>>,
     dense: Matrix,
     intercepts: Vec<f32>,
     clusters: Option<ClusterTree>,
@@ -37,6 +38,8 @@ pub(crate) struct RankerParts {
     pub loss: RankerLoss,
     /// Weights of terms, L×V.
     pub words: CsrMatrix,
+    /// The number that the weights of each label are multiples of, L, if they are rounded.
+    pub steps: Option<Vec<f32>>,
     /// Embedding weights, L×d; d is 0 for a ranker over words only.
     pub dense: Matrix,
     /// Intercepts, L.
@@ -75,6 +78,7 @@ impl Ranker {
         for (what, count) in [
             ("embedding rows", parts.dense.n_rows()),
             ("intercepts", parts.intercepts.len()),
+            ("steps", parts.steps.as_ref().map_or(n_labels, Vec::len)),
         ] {
             if count != n_labels {
                 return Err(Error::InvalidModel(format!(
@@ -82,13 +86,14 @@ impl Ranker {
                 )));
             }
         }
-        if let Some((of, _, weights, _)) = parts.clusters.as_ref().map(ClusterTree::parts)
-            && (of.len(), weights.n_rows()) != (n_labels, parts.words.n_cols())
+        if let Some(tree) = &parts.clusters
+            && (tree.cluster_of().len(), tree.weights().n_rows())
+                != (n_labels, parts.words.n_cols())
         {
             return Err(Error::InvalidModel(format!(
                 "the ranker has clusters of {} labels and {} words, not of {n_labels} and {}",
-                of.len(),
-                weights.n_rows(),
+                tree.cluster_of().len(),
+                tree.weights().n_rows(),
                 parts.words.n_cols()
             )));
         }
@@ -103,6 +108,7 @@ impl Ranker {
             loss: parts.loss,
             by_label,
             by_term,
+            steps: parts.steps,
             dense: parts.dense,
             intercepts: parts.intercepts,
             clusters: parts.clusters,
@@ -126,6 +132,11 @@ impl Ranker {
             words.push_row(row.iter().copied());
         }
         words.finish(self.n_words()).expect("terms are distinct")
+    }
+
+    /// The number that the weights of each label are multiples of, L, if they are rounded.
+    pub(crate) fn steps(&self) -> Option<&[f32]> {
+        self.steps.as_deref()
     }
 
     /// The weights of one label's terms, ascending by term.

@@ -3,6 +3,7 @@
 use crate::communicator::N_RANGES;
 use crate::config::{Recipe, SecondMoments};
 
+use super::chosen;
 use super::state::waits;
 
 /// Numbers of parameters that are trained.
@@ -42,6 +43,12 @@ impl ParameterCounts {
             0
         };
         4 * (of_labels + of_clusters) * (self.dim + 1) + of_labels
+    }
+
+    /// Bytes of weights that a stage may end with, beside those that are trained.
+    pub(crate) fn chosen_bytes(&self, recipe: &Recipe) -> usize {
+        let head = (self.n_labels + self.n_clusters) * (self.dim + 1);
+        chosen::n_bytes(recipe, head + self.n_encoder, self.n_edges)
     }
 
     /// Bytes of AdamW's moments.

@@ -4,6 +4,7 @@
 //! the index and the classifiers. Nothing here knows what runs inside the encoder.
 
 mod adjacency;
+mod chosen;
 pub(crate) mod head;
 mod matches;
 mod memory;
@@ -38,6 +39,7 @@ use crate::model::{Model, Numbering, Stage1};
 use crate::random::Random;
 
 use adjacency::{EdgeOptions, InitialAdjacency, initial_adjacency};
+use chosen::Chosen;
 use head::EdgeState;
 use stage::Stage;
 pub(crate) use stage::points_per_epoch;
@@ -50,6 +52,8 @@ pub(crate) struct ValidationPoints<'a> {
     pub points: Points<'a>,
     /// Their labels.
     pub labels: &'a CsrMatrix,
+    /// Pairs of a point and a label that do not count.
+    pub filter: &'a [(usize, LabelId)],
 }
 
 /// The input of a training.
@@ -63,6 +67,8 @@ pub(crate) struct TrainingData<'a> {
     pub labels: &'a CsrMatrix,
     /// Points to validate on.
     pub validation: Option<ValidationPoints<'a>>,
+    /// Held-out points by which the best epoch is chosen.
+    pub held_out: Option<ValidationPoints<'a>>,
     /// Start of the encoder.
     pub origin: &'a EncoderOrigin,
     /// The processes that train together.
@@ -137,7 +143,7 @@ fn begin_phase(
         numbering,
     };
     let mut encoder = data.origin.encoder(plan);
-    Ok(TrainState {
+    let mut state = TrainState {
         optimiser: Optimiser::new(&model, encoder.as_mut(), plan.recipe()),
         clustering,
         model,
@@ -146,7 +152,10 @@ fn begin_phase(
         stage1: Vec::new(),
         parents: Vec::new(),
         history: Vec::new(),
-    })
+        chosen: Chosen::default(),
+    };
+    state.choose_anew(plan.recipe());
+    Ok(state)
 }
 
 /// Trains from a state to the end; `keep` sees the state at every boundary.
@@ -272,6 +281,7 @@ fn recount(stage: &Stage<'_>, state: &mut TrainState) -> Result<()> {
     let counted = count_edges(stage, state, &mut advance)?.adjacency;
     state.model.adjacency = counted.restricted(stage.data.own_labels());
     state.optimiser.edges = Some(EdgeState::new(&state.model.adjacency));
+    state.forget_best_epoch();
     Ok(())
 }
 

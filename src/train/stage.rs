@@ -4,7 +4,7 @@ use super::head::{Head, HeadLoss};
 use super::state::{Boundary, EpochSums, Keep, Position, TrainState};
 use super::step::{StepBuffers, StepJob};
 use super::validation::Validator;
-use super::{TrainingData, recount};
+use super::{TrainingData, ValidationPoints, chosen, recount};
 use crate::config::{EdgeStart, Plan, Positives, StagePlan};
 use crate::encoder::StepSeed;
 use crate::error::{Error, Result};
@@ -80,6 +80,10 @@ impl Stage<'_> {
             for rows in order.chunks(batch_size).take(n_batches).skip(done) {
                 let event = self.next_step(rows, config, &schedule, state, &mut head, &mut buffers);
                 emitted = emit(self.observer, event?);
+                if self.is_averaged(state, n_batches, config) {
+                    state.gather_clusters(self.data.communicator);
+                    state.add_to_average();
+                }
                 if !state.position.step.is_multiple_of(n_batches) {
                     self.boundary(&mut emitted, state, keep)?;
                 }
@@ -89,7 +93,14 @@ impl Stage<'_> {
             emitted = emitted.and(self.end_epoch(epoch, config, state));
             self.boundary(&mut emitted, state, keep)?;
         }
+        state.end_with_chosen(self.data.communicator);
         keep(state, Boundary::PhaseEnd)
+    }
+
+    fn is_averaged(&self, state: &TrainState, n_batches: usize, config: &StagePlan) -> bool {
+        let recipe = self.plan.recipe();
+        let averages = state.position.phase == Phase::Stage2 && 0.0 < recipe.average_every;
+        averages && chosen::is_averaged(recipe, state.position.step, n_batches, config.epochs)
     }
 
     /// Whether A starts again before this epoch. Not before the last, so that its weights have two epochs to learn in; other
@@ -119,7 +130,7 @@ impl Stage<'_> {
     }
 
     /// The strongest cluster of every label.
-    fn parents(&self, model: &Model) -> Vec<Option<ClusterId>> {
+    pub(super) fn parents(&self, model: &Model) -> Vec<Option<ClusterId>> {
         let parents = model.adjacency.parents();
         let own = parents[self.data.own_labels()].to_vec();
         self.data.communicator.gather(own)
@@ -200,20 +211,41 @@ impl Stage<'_> {
         let event = sums.event(phase, epoch + 1);
         state.history.push(event.clone());
         let mut emitted = emit(self.observer, event);
-        let is_last = epoch + 1 == config.epochs;
-        let is_due = is_last || (epoch + 1).is_multiple_of(VALIDATE_EVERY);
+        let n_done = epoch + 1;
+        state.swap_average();
+        let is_due = n_done == config.epochs || n_done.is_multiple_of(VALIDATE_EVERY);
         if let Some(validation) = self.data.validation.filter(|_| is_due) {
-            let validator = Validator {
-                options: self.shortlist_options(0.0),
-                communicator: self.data.communicator,
-                model: &state.model,
-                encoder: state.encoder.as_encoder(),
-            };
-            let event = validator.validate(phase, epoch + 1, validation);
+            let event = self.validator(state).validate(phase, n_done, validation);
             state.history.push(event.clone());
             emitted = emitted.and(emit(self.observer, event));
         }
+        if let Some(held_out) = self.held_out(phase, n_done, config) {
+            let ndcg = self.validator(state).metrics(held_out).ndcg(5);
+            state.keep_if_best(ndcg.expect("a default cut-off"));
+        }
+        state.swap_average();
         emitted
+    }
+
+    /// The points by which the best epoch is chosen, if that is due.
+    fn held_out(
+        &self,
+        phase: Phase,
+        n_done: usize,
+        config: &StagePlan,
+    ) -> Option<ValidationPoints<'_>> {
+        let chooses = self.plan.recipe().best_epoch && phase != Phase::WarmUp;
+        let is_due = chooses && chosen::is_looked_at(n_done, config.epochs);
+        self.data.held_out.filter(|_| is_due)
+    }
+
+    fn validator<'s>(&'s self, state: &'s TrainState) -> Validator<'s> {
+        Validator {
+            options: self.shortlist_options(0.0),
+            communicator: self.data.communicator,
+            model: &state.model,
+            encoder: state.encoder.as_encoder(),
+        }
     }
 
     pub(super) fn shortlist_options(&self, score_floor: f32) -> ShortlistOptions {

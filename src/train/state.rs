@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use super::chosen::Chosen;
 use super::cluster_order;
 use super::head::{EdgeState, LabelGradients, LabelMoments};
 use crate::classifiers::LabelClassifiers;
@@ -36,6 +37,8 @@ pub(crate) struct TrainState {
     /// Epochs, validations and the adjacency so far.
     pub history: Vec<Event>,
     pub(super) optimiser: Optimiser,
+    /// Weights that the stage may end with.
+    pub(super) chosen: Chosen,
     /// Every parameter as it was after stage 1, in the order of [`TrainState::parameters`]; empty unless kept.
     pub(super) stage1: Vec<Vec<f32>>,
 }
@@ -112,7 +115,9 @@ impl Spread {
     pub(crate) fn of(name: &str) -> Self {
         match name.split_once('.') {
             Some(("classifiers", _)) => Spread::Labels,
-            Some(("adjacency", "labels" | "weight" | "gradient" | "m" | "v")) => Spread::Edges,
+            Some(("adjacency", "labels" | "weight" | "weight.best" | "gradient" | "m" | "v")) => {
+                Spread::Edges
+            }
             _ => Spread::Whole,
         }
     }
@@ -187,8 +192,10 @@ impl TrainState {
             parents: parts.parents,
             history: parts.history,
             optimiser,
+            chosen: Chosen::default(),
             stage1: Vec::new(),
         };
+        state.choose_anew(plan.recipe());
         if state.position.phase == Phase::Stage2 && plan.config().train.keep_stage1 {
             state.stage1 = state.copy_parameters();
         }
@@ -200,6 +207,7 @@ impl TrainState {
 
     /// Every array besides those of [`StateParts`], with a name of its own, in a fixed order.
     pub(crate) fn arrays(&mut self) -> Vec<NamedArray<'_>> {
+        let names = self.parameter_names();
         let mut arrays = Vec::new();
         let mut add = |name: &str, array| {
             arrays.push(NamedArray {
@@ -220,6 +228,7 @@ impl TrainState {
         add("clusters.bias", Array::Floats(&mut model.clusters.bias));
         self.optimiser
             .add_arrays(self.encoder.parameters(), &mut add);
+        self.chosen.add_arrays(&names, &mut add);
         for (at, copy) in self.stage1.iter_mut().enumerate() {
             add(&format!("stage1.{at}"), Array::Floats(copy));
         }
@@ -231,6 +240,7 @@ impl TrainState {
         self.position = Position::start_of(phase);
         self.parents.clear();
         self.optimiser = Optimiser::new(&self.model, self.encoder.as_mut(), recipe);
+        self.choose_anew(recipe);
     }
 
     /// Brings W_C and b_C up to date on this process, where processes share the clusters.
@@ -270,8 +280,25 @@ impl TrainState {
         copies.collect()
     }
 
+    /// Names of [`TrainState::parameters`].
+    fn parameter_names(&mut self) -> Vec<String> {
+        let of_head = [
+            "classifiers.weight",
+            "classifiers.bias",
+            "clusters.weight",
+            "clusters.bias",
+        ];
+        let of_encoder = self.encoder.parameters().into_iter();
+        let names = of_encoder.map(|parameter| parameter.name.to_owned());
+        of_head
+            .map(str::to_owned)
+            .into_iter()
+            .chain(names)
+            .collect()
+    }
+
     /// W_L, b_L, W_C, b_C and the parameters of the encoder.
-    fn parameters(&mut self) -> Vec<&mut [f32]> {
+    pub(super) fn parameters(&mut self) -> Vec<&mut [f32]> {
         let model = &mut self.model;
         let mut parameters = vec![
             model.classifiers.weights.values_mut(),

@@ -3,11 +3,11 @@
 use rayon::prelude::*;
 
 use super::head::{
-    Batch, BatchCounts, Head, HeadLoss, HeadMut, HeadOptions, LabelState, LossWeights,
+    Batch, BatchCounts, Filling, Head, HeadLoss, HeadMut, HeadOptions, LabelState, LossWeights,
 };
 use super::stage::Stage;
 use super::state::TrainState;
-use crate::config::Reduction;
+use crate::config::{Parents, Reduction, Searched};
 use crate::encoder::StepSeed;
 use crate::matrix::Matrix;
 use crate::optim::StepRates;
@@ -41,12 +41,20 @@ impl Stage<'_> {
             gradient_floor: recipe.gradient_floor,
             weights: &weights,
         };
-        let batch = Batch {
+        let mut batch = Batch {
             embeddings: &buffers.embeddings,
             labels: self.labels,
             rows: job.rows,
             parents,
+            filling: None,
         };
+        if recipe.searched == Searched::Filled {
+            batch.filling = Some(Filling {
+                seed: job.seed,
+                n_clusters: self.plan.n_clusters(),
+                most_positives: batch.most_positives(),
+            });
+        }
         let parts = HeadMut {
             clusters: &model.clusters,
             adjacency: &model.adjacency,
@@ -66,6 +74,9 @@ impl Stage<'_> {
         optimiser.update_clusters(&mut model.clusters, &head.gradients, is_due, &job.rates);
         if is_due {
             optimiser.update_waiting(model, &job.rates, self.data.communicator);
+            if recipe.parents == Parents::Update && model.adjacency.weights().is_some() {
+                *parents = self.parents(model);
+            }
         }
         let n_points = job.rows.len() as f64;
         (buffers.loss.classification + f64::from(lambda) * buffers.loss.shortlist) / n_points

@@ -9,7 +9,7 @@ use crate::events::{Event, Phase};
 use crate::ids::{LabelRow, Scored};
 use crate::index::{Path, ShortlistOptions, Shortlister, descending_key};
 use crate::matrix::{Matrix, top_k};
-use crate::metrics::{MetricsBuilder, MetricsOptions};
+use crate::metrics::{Metrics, MetricsBuilder, MetricsOptions};
 use crate::model::Model;
 
 /// Labels predicted per point.
@@ -33,17 +33,7 @@ impl Validator<'_> {
         epoch: usize,
         validation: ValidationPoints<'_>,
     ) -> Event {
-        let rows: Vec<u32> = (0..validation.labels.n_rows() as u32).collect();
-        let mut metrics = MetricsBuilder::new(MetricsOptions::default());
-        for rows in rows.chunks(BLOCK) {
-            let mut embeddings = Matrix::default();
-            self.encoder
-                .encode(validation.points, rows, &mut embeddings);
-            for (&row, ranked) in rows.iter().zip(&self.rank(&embeddings)) {
-                metrics.push(validation.labels.row(row as usize).0, ranked);
-            }
-        }
-        let metrics = metrics.finish(usize::MAX);
+        let metrics = self.metrics(validation);
         let percent = |value: Option<f64>| value.expect("a default cut-off");
         Event::Validation {
             phase,
@@ -52,6 +42,24 @@ impl Validator<'_> {
             precision_at_5: percent(metrics.precision(5)),
             recall_at_100: percent(metrics.recall(100)),
         }
+    }
+
+    /// Predicts the points; the metrics.
+    pub(super) fn metrics(&self, validation: ValidationPoints<'_>) -> Metrics {
+        let rows: Vec<u32> = (0..validation.labels.n_rows() as u32).collect();
+        let mut metrics = MetricsBuilder::new(MetricsOptions {
+            filter: validation.filter.iter().copied().collect(),
+            ..MetricsOptions::default()
+        });
+        for rows in rows.chunks(BLOCK) {
+            let mut embeddings = Matrix::default();
+            self.encoder
+                .encode(validation.points, rows, &mut embeddings);
+            for (&row, ranked) in rows.iter().zip(&self.rank(&embeddings)) {
+                metrics.push(validation.labels.row(row as usize).0, ranked);
+            }
+        }
+        metrics.finish(usize::MAX)
     }
 
     /// The best labels of each embedding by p = σ(w·φ + b)·ŷ: the shortlist, cut at K, scored and ranked.
@@ -87,7 +95,7 @@ impl Validator<'_> {
         let embeddings = embeddings.values().par_chunks(embeddings.n_cols());
         embeddings
             .map_init(scratch, |(searcher, probabilities), embedding| {
-                clusters.probabilities_of_one(embedding, probabilities);
+                clusters.probabilities(embedding, probabilities);
                 searcher.search(clusters, adjacency, probabilities, &self.options);
                 searcher.paths.clone()
             })

@@ -8,8 +8,8 @@ use rayon::prelude::*;
 use super::split::HeldOut;
 use crate::calibration::{Calibrator, CandidateScores, Isotonic, Mixing, TREE_LIMITS};
 use crate::candidates::{
-    Candidates, Encoded, Examples, Features, FinalScorer, Knowledge, Member, Merger, ScoreKind,
-    Walk, WalkScratch,
+    Candidates, Encoded, Examples, Features, FinalScorer, Knowledge, Member, Merger, N_KIN,
+    ScoreKind, Walk, WalkScratch,
 };
 use crate::config::{FinalScoreKind, Plan};
 use crate::error::Result;
@@ -25,6 +25,8 @@ pub(super) struct FittedCalibration {
     /// From the members' mean score to a probability.
     pub(super) probabilities: Isotonic,
     pub(super) event: Event,
+    /// The best labels of every held-out point, best first.
+    pub(super) best: Vec<Vec<Scored>>,
 }
 
 /// The answers of members to points that they were not trained on.
@@ -103,7 +105,7 @@ impl HeldOutAnswers {
             })
             .collect::<Result<_>>()?;
 
-        let mut seen = SeenAnswers::default();
+        let (mut seen, mut best) = (SeenAnswers::default(), Vec::new());
         let mut merger = Merger::default();
         for (point, labels) in relevant.iter().enumerate() {
             let mut merging = merger.start();
@@ -111,7 +113,9 @@ impl HeldOutAnswers {
                 merging.add(member.lists[point].iter().copied());
             }
             let merged = merging.finish();
-            top_k(merged, N_SEEN);
+            top_k(merged, N_KIN);
+            best.push(merged.clone());
+            merged.truncate(N_SEEN);
             seen.push(merged, |label| labels.binary_search(&label).is_ok());
         }
         let final_scorers: Vec<FinalScorer> = fitted.into_iter().map(|of| of.scorer).collect();
@@ -119,6 +123,7 @@ impl HeldOutAnswers {
             probabilities: seen.fit(&final_scorers)?,
             event: seen.event(),
             final_scorers,
+            best,
         })
     }
 }

@@ -90,7 +90,12 @@ impl<S: Store> Run<'_, S> {
             validation: self.validation.as_ref().map(|points| ValidationPoints {
                 points: points.points.points(),
                 labels: &points.labels,
+                filter: self.validation_filter,
             }),
+            held_out: match run.pass {
+                Pass::Fold(fold) => Some(self.split.folds[fold].held_out.to_choose_by()),
+                Pass::All => None,
+            },
             origin: &self.origin,
             communicator: self.communicator,
             max_steps: self.max_steps,

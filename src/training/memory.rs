@@ -29,7 +29,7 @@ pub struct MemoryEstimate {
     pub clustering: usize,
     /// Encoder, clusters, edges and label classifiers.
     pub parameters: usize,
-    /// AdamW's moments, and gradients that wait to be applied.
+    /// AdamW's moments, gradients that wait to be applied, and means and best weights where the recipe has them.
     pub moments: usize,
     /// Buffers of a training step.
     pub step: usize,
@@ -128,7 +128,9 @@ impl<'a> Estimator<'a> {
         let (config, counts, sizes) = (self.plan.config(), self.plan.counts(), self.sizes);
         let trained = self.trained();
         let recipe = self.plan.recipe();
-        let moments = trained.moment_bytes(recipe.second_moments) + trained.waiting_bytes(recipe);
+        let moments = trained.moment_bytes(recipe.second_moments)
+            + trained.waiting_bytes(recipe)
+            + trained.chosen_bytes(recipe);
         let parameters = self.parameters();
         let ranker = self.ranker();
         // Y, its renumbered copy, and the rows of it that are not held out.
@@ -346,6 +348,12 @@ mod tests {
         assert_eq!(waiting.moments - plain.moments, of_labels + of_clusters);
         let all_rows = of(&["ablation.row_updates=all"]);
         assert_eq!(all_rows.moments - plain.moments, of_labels);
+        let (n_edges, n_values) = (plan.n_clusters() * plan.kappa(), plain.parameters / 4);
+        let n_values = n_values - 3 * n_edges;
+        let averaged = of(&["ablation.average_every=1"]);
+        assert_eq!(averaged.moments - plain.moments, 4 * n_values);
+        let best = of(&["ablation.best_epoch=true"]);
+        assert_eq!(best.moments - plain.moments, 4 * (n_values + n_edges));
         let warm = of(&["ablation.warmup_epochs=1"]);
         let beside = plain.parameters + plain.moments + 4 * 50_000 * 10;
         assert!(plain.clustering + beside < warm.clustering);

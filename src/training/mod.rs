@@ -3,6 +3,7 @@
 //! [`Trainer`] is the front door. [`PreparedTraining`] knows the plan and the memory it will take before anything is
 //! trained. `run` is the training itself, `members` that of one member, `final_fit` what is fitted on held-out points.
 
+mod by_text;
 mod cut;
 mod directories;
 mod final_fit;

@@ -10,12 +10,14 @@ use super::run::Run;
 use super::split::LabelledPoints;
 use super::transformer::{self, PreparedTransformer};
 use crate::communicator::Communicator;
-use crate::config::{Config, DataCounts, EncoderKind, LabelTexts, Plan, Recipe};
+use crate::config::{Config, DataCounts, EncoderKind, FinalScoreKind, LabelTexts, Plan, Recipe};
 use crate::data::{DataSummary, Dataset, Texts, names_are_informative, texts_of_names};
 use crate::encoder::EncoderOrigin;
 use crate::error::Result;
 use crate::events::{Event, Observer, Phase, emit};
 use crate::features::{Featurizer, PointSet};
+use crate::ids::LabelId;
+use crate::neighbours::Forms;
 use crate::predict::Predictor;
 use crate::store::{Identity, InMemory, TrainingFolder};
 
@@ -28,6 +30,8 @@ pub struct PreparedTraining<'a> {
     pub(super) points: PointSet,
     /// One text per label, where labels are learned from them.
     pub(super) label_texts: Option<PointSet>,
+    /// The forms of the labels of the data, and of those known by their texts alone; for the final score.
+    pub(super) forms: Option<[Forms; 2]>,
     pub(super) plan: Plan,
     pub(super) transformer: Option<PreparedTransformer>,
 }
@@ -40,7 +44,10 @@ pub(super) struct Features<'a> {
     pub(super) featurizer: Featurizer,
     pub(super) points: PointSet,
     pub(super) label_texts: Option<PointSet>,
+    pub(super) forms: Option<[Forms; 2]>,
     pub(super) validation: Option<LabelledPoints<'a>>,
+    /// Pairs of a validation point and a label that do not count.
+    pub(super) validation_filter: &'a [(usize, LabelId)],
     pub(super) origin: EncoderOrigin,
     pub(super) observer: &'a dyn Observer,
     pub(super) communicator: &'a dyn Communicator,
@@ -58,10 +65,19 @@ impl<'a> PreparedTraining<'a> {
         };
         let pieces = transformer.as_ref().map(|t| t.pieces.clone());
         let (featurizer, points) = Featurizer::fit(data, &config, pieces)?;
-        let label_texts = match label_texts(data, &config) {
-            Some(texts) => Some(featurizer.points_of_texts(&texts)?),
-            None => None,
-        };
+        let is_boosted = Recipe::of(&config).final_score == FinalScoreKind::Boosted;
+        let texts = label_texts(data, &config);
+        let (mut label_texts, mut forms) = (None, None);
+        if let Some(texts) = texts {
+            label_texts = Some(featurizer.points_of_texts(&texts)?);
+            if is_boosted {
+                let more = data.more_labels().texts();
+                forms = Some([
+                    Forms::of_texts(&featurizer, &texts)?,
+                    Forms::of_texts(&featurizer, more)?,
+                ]);
+            }
+        }
         let is_labelled =
             |point: &usize| !data.labels().row(*point).0.is_empty() && !points.is_blank(*point);
         let counts = DataCounts {
@@ -79,6 +95,7 @@ impl<'a> PreparedTraining<'a> {
             featurizer,
             points,
             label_texts,
+            forms,
             plan,
             transformer,
         })
@@ -87,6 +104,13 @@ impl<'a> PreparedTraining<'a> {
     /// The plan that will run.
     pub fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// Labels that the model will know by their texts alone, if enough points can be held out: only boosted trees
+    /// score them, and only where labels are learned from texts.
+    pub fn n_labels_by_text(&self) -> usize {
+        let forms = self.forms.as_ref();
+        forms.map_or(0, |[_, more]| more.n_labels())
     }
 
     /// Trains.
@@ -184,6 +208,7 @@ impl<'a> PreparedTraining<'a> {
             Ok(points)
         };
         let points = embed(self.points)?;
+        let validation_filter = validation.map_or(&[][..], Dataset::filter);
         let validation = match validation {
             Some(data) => Some(LabelledPoints {
                 points: embed(self.featurizer.points(data)?)?,
@@ -200,7 +225,9 @@ impl<'a> PreparedTraining<'a> {
             featurizer: self.featurizer,
             points,
             label_texts,
+            forms: self.forms,
             validation,
+            validation_filter,
             origin,
             observer,
             communicator,
@@ -216,6 +243,7 @@ fn label_texts<'a>(data: &'a Dataset, config: &Config) -> Option<Cow<'a, Texts>>
         None => Cow::Owned(texts_of_names(data.label_set())),
     };
     let is_wanted = match Recipe::of(config).label_texts {
+        LabelTexts::Auto if !data.more_labels().is_empty() => true,
         LabelTexts::Auto => names_are_informative(data, &texts, config.train.seed),
         LabelTexts::On => true,
         LabelTexts::Off => false,

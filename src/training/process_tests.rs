@@ -1,4 +1,5 @@
 //! A training of several processes ends in the bytes of one process: with and without checkpoints, stopped and resumed.
+//! So does one with other vector instructions.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -12,6 +13,7 @@ use crate::config::Config;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::events::{Event, Phase};
+use crate::kernels::with_each_implementation;
 
 /// Texts of two or three words out of 60, with a label for each word.
 fn data(n_points: usize) -> Dataset {
@@ -150,10 +152,39 @@ fn any_number_of_processes_gives_the_same_bytes() {
 }
 
 #[test]
+fn every_instruction_set_gives_the_same_bytes() {
+    let wide = "encoder.dim=20";
+    let others = [
+        wide,
+        "index.n_clusters=40",
+        "ablation.second_moments=coordinate",
+        "train.precision=full",
+    ];
+    for settings in [&[wide][..], &others] {
+        let (points, config) = (data(400), config(settings));
+        let models = with_each_implementation(|kernels| {
+            let directory = tempfile::tempdir().unwrap();
+            let model = directory.path().join("model");
+            assert_trained(train_on(&points, &model, 1, &config, None));
+            (kernels, contents(&model))
+        });
+        let (_, expected) = models.last().unwrap();
+        for (kernels, found) in &models {
+            assert!(found == expected, "{kernels:?}");
+        }
+    }
+}
+
+#[test]
 fn so_do_other_settings() {
     check_processes(
         &[
             "ablation.update_every=3",
+            "ablation.searched=filled",
+            "ablation.parents=update",
+            "ablation.average_every=0.5",
+            "ablation.best_epoch=true",
+            "ablation.edge_start=counts",
             "ablation.reduction=mean",
             "ablation.second_moments=coordinate",
             "train.precision=full",
@@ -175,7 +206,12 @@ fn so_do_clusters_that_processes_share() {
     const { assert!(MIN_SHARED_CLUSTERS <= 40) };
     check_processes(&[many], &[2, 3, 4, 16]);
     check_processes(
-        &[many, "ablation.update_every=3", "ablation.warmup_epochs=1"],
+        &[
+            many,
+            "ablation.update_every=3",
+            "ablation.warmup_epochs=1",
+            "ablation.searched=filled",
+        ],
         &[2, 4],
     );
 }
@@ -221,7 +257,12 @@ fn a_stopped_training_is_resumed_by_another_number_of_processes() {
 #[test]
 fn so_is_one_whose_processes_share_clusters() {
     check_resumed(
-        &["index.n_clusters=40", "ablation.update_every=3"],
+        &[
+            "index.n_clusters=40",
+            "ablation.update_every=3",
+            "ablation.average_every=0.5",
+            "ablation.best_epoch=true",
+        ],
         &[
             (4, 1, (Phase::Stage1, 5)),
             (3, 2, (Phase::Stage2, 7)),

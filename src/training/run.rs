@@ -2,12 +2,13 @@
 //!
 //! A [`Run`] owns it. Where it is kept and how it is resumed is the matter of its [`Store`](crate::store::Store).
 
+use super::by_text::{self, RankedPoints};
 use super::final_fit::{FittedCalibration, HeldOutAnswers};
 use super::members::MemberRun;
 use super::prepare::{Features, PreparedTraining};
 use super::rerank::{find_neighbours, train_ranker};
-use super::split::{LabelPoints, LabelledPoints, Pass, TrainingSplit, count_labels};
-use crate::candidates::{Knowledge, Member};
+use super::split::{Fold, LabelPoints, LabelledPoints, Pass, TrainingSplit, count_labels};
+use crate::candidates::{Knowledge, LabelsByText, Member};
 use crate::communicator::{Communicator, SingleProcess};
 use crate::config::{FinalScoreKind, Plan, Refit};
 use crate::data::{DataSummary, Dataset, SeenTexts};
@@ -15,8 +16,9 @@ use crate::encoder::EncoderOrigin;
 use crate::error::Result;
 use crate::events::{Event, Observer, emit};
 use crate::features::Featurizer;
-use crate::neighbours::Names;
-use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, TrainingRecord};
+use crate::ids::LabelId;
+use crate::neighbours::{Forms, Names, Neighbours};
+use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, Retired, TrainingRecord};
 use crate::store::{MemberStore, TrainingFolder};
 
 /// A training: its data, its plan, the points that train and those that are held out, and where it is kept.
@@ -28,7 +30,11 @@ pub(super) struct Run<'a, S> {
     pub(super) origin: EncoderOrigin,
     pub(super) split: TrainingSplit<'a>,
     pub(super) names: Option<Names>,
+    /// The forms of the labels of the data, and of those known by their texts alone.
+    pub(super) forms: Option<[Forms; 2]>,
     pub(super) validation: Option<LabelledPoints<'a>>,
+    /// Pairs of a validation point and a label that do not count.
+    pub(super) validation_filter: &'a [(usize, LabelId)],
     pub(super) observer: &'a dyn Observer,
     pub(super) communicator: &'a dyn Communicator,
     pub(super) store: &'a mut S,
@@ -38,42 +44,73 @@ pub(super) struct Run<'a, S> {
     pub(super) max_steps: Option<usize>,
 }
 
+/// The members of the last fold, the answers of all, and what is known without the points of each.
+#[derive(Default)]
+struct Folds {
+    members: Vec<Member>,
+    answers: HeldOutAnswers,
+    knowledge: Vec<FoldKnowledge>,
+}
+
+/// The training points of a fold by their words, and the number of them for each label.
+struct FoldKnowledge {
+    neighbours: Option<Neighbours>,
+    frequencies: Vec<u32>,
+}
+
+impl FoldKnowledge {
+    fn with<'k>(&'k self, names: Option<&'k Names>) -> Knowledge<'k> {
+        Knowledge {
+            neighbours: self.neighbours.as_ref(),
+            names,
+            frequencies: &self.frequencies,
+        }
+    }
+}
+
+/// Final scores, and those of labels that are known by their texts alone.
+struct FinalScores {
+    fitted: FittedCalibration,
+    by_text: Option<LabelsByText>,
+}
+
 impl<'a, S: MemberStore> Run<'a, S> {
     /// Trains a predictor.
     pub(super) fn train(prepared: PreparedTraining<'a>, store: &'a mut S) -> Result<Predictor> {
         let features = prepared.features()?;
         let mut run = Run::split(features, store);
-        let (members, answers) = run.folds()?;
-        let scorer = run.final_scorer(answers)?;
+        let Folds {
+            members,
+            answers,
+            knowledge,
+        } = run.folds()?;
+        let scores = run.final_scores(answers, &knowledge)?;
         let members = run.refit(members)?;
-        run.predictor(members, scorer)
+        run.predictor(members, scores)
     }
 
-    /// The members of the last fold, and the answers of every fold's to the points that are held out of it.
-    fn folds(&mut self) -> Result<(Vec<Member>, HeldOutAnswers)> {
+    /// The members of every fold, trained without the points that are held out of it and asked for their answers to them.
+    fn folds(&mut self) -> Result<Folds> {
         if let Some(decision) = self.split.decision.clone() {
             self.record(decision)?;
         }
-        let (mut members, mut answers) = (Vec::new(), HeldOutAnswers::default());
+        let mut folds = Folds::default();
         for number in 0..self.split.folds.len() {
-            drop(members);
-            members = self.members(Pass::Fold(number))?;
-            let fold = &self.split.folds[number];
-            let neighbours = find_neighbours(&fold.train, self.plan.recipe());
-            let knowledge = Knowledge {
-                neighbours: neighbours.as_ref(),
-                names: self.names.as_ref(),
-                frequencies: &fold.train.label_counts(),
+            folds.members.clear();
+            folds.members = self.members(Pass::Fold(number))?;
+            let Fold { train, held_out } = &self.split.folds[number];
+            let known = FoldKnowledge {
+                neighbours: find_neighbours(train, self.plan.recipe()),
+                frequencies: train.label_counts(),
             };
-            answers.add(
-                &members,
-                &fold.held_out,
-                knowledge,
-                &self.plan,
-                self.observer,
-            )?;
+            let knowledge = known.with(self.names.as_ref());
+            let (members, plan) = (&folds.members, &self.plan);
+            folds
+                .answers
+                .add(members, held_out, knowledge, plan, self.observer)?;
+            folds.knowledge.push(known);
         }
-        Ok((members, answers))
+        Ok(folds)
     }
 
     /// Every member, trained on the points of a pass.
@@ -102,7 +139,11 @@ impl<'a, S: MemberStore> Run<'a, S> {
     }
 
     /// The final scores of the members and the probabilities of their mean, if there is anything to fit them on.
-    fn final_scorer(&mut self, answers: HeldOutAnswers) -> Result<Option<FittedCalibration>> {
+    fn final_scores(
+        &mut self,
+        answers: HeldOutAnswers,
+        knowledge: &[FoldKnowledge],
+    ) -> Result<Option<FinalScores>> {
         if self.split.folds.is_empty() {
             return Ok(None);
         }
@@ -113,8 +154,26 @@ impl<'a, S: MemberStore> Run<'a, S> {
             return Ok(None);
         }
         let fitted = answers.fit(self.plan.recipe().final_score)?;
+        let mut by_text = None;
+        if let (Some(names), Some([forms, more])) = (&self.names, self.forms.take()) {
+            let mut best = &fitted.best[..];
+            let of_folds = self.split.folds.iter().zip(knowledge);
+            let ranked = of_folds.map(|(fold, knowledge)| {
+                let (own, later) = best.split_at(fold.held_out.points().len());
+                best = later;
+                RankedPoints {
+                    held_out: &fold.held_out,
+                    best: own,
+                    knowledge: knowledge.with(Some(names)),
+                    names,
+                }
+            });
+            let ranked: Vec<RankedPoints<'_>> = ranked.collect();
+            let trees = by_text::fit(&ranked, &forms, more.n_labels())?;
+            by_text = trees.map(|trees| LabelsByText { trees, forms: more });
+        }
         self.record(fitted.event.clone())?;
-        Ok(Some(fitted))
+        Ok(Some(FinalScores { fitted, by_text }))
     }
 
     /// The members trained on all points, as far as that is asked for.
@@ -141,31 +200,43 @@ impl<'a, S: MemberStore> Run<'a, S> {
         Ok(members)
     }
 
-    fn predictor(
-        self,
-        mut members: Vec<Member>,
-        scorer: Option<FittedCalibration>,
-    ) -> Result<Predictor> {
+    fn predictor(self, mut members: Vec<Member>, scores: Option<FinalScores>) -> Result<Predictor> {
         let recipe = self.plan.recipe();
-        let reads_names = scorer.is_some() && recipe.final_score == FinalScoreKind::Boosted;
+        let reads_names = scores.is_some() && recipe.final_score == FinalScoreKind::Boosted;
         let neighbours = find_neighbours(&self.split.all, recipe);
-        let label_counts = count_labels(self.data.labels(), self.data.n_points());
+        let (scorer, by_text) = match scores {
+            Some(FinalScores { fitted, by_text }) => (Some(fitted), by_text),
+            None => (None, None),
+        };
+        let mut label_set = self.data.label_set().clone();
+        let mut label_counts = count_labels(self.data.labels(), self.data.n_points());
+        let frequencies = match self.split.refit {
+            Refit::Nothing => self.split.folds[0].train.label_counts(),
+            _ => label_counts.clone(),
+        };
+        if by_text.is_some() {
+            let more = self.data.more_labels().labels().names();
+            more.iter().for_each(|name| {
+                label_set.intern(name);
+            });
+            label_counts.resize(label_set.len(), 0);
+        }
         let calibration = scorer.map(|fitted| {
             for (member, scorer) in members.iter_mut().zip(fitted.final_scorers) {
                 member.final_scorer = scorer;
             }
             EnsembleCalibration {
-                frequencies: match self.split.refit {
-                    Refit::Nothing => self.split.folds[0].train.label_counts(),
-                    _ => label_counts.clone(),
-                },
+                frequencies,
                 probabilities: fitted.probabilities,
             }
         });
         Predictor::new(PredictorParts {
             featurizer: self.featurizer,
-            label_set: self.data.label_set().clone(),
+            label_set,
             label_counts,
+            by_text,
+            retired: Retired::default(),
+            rejected: None,
             members,
             calibration,
             neighbours,
@@ -203,7 +274,9 @@ impl<'a, S> Run<'a, S> {
             origin: features.origin,
             split,
             names,
+            forms: features.forms,
             validation: features.validation,
+            validation_filter: features.validation_filter,
             observer: features.observer,
             communicator: features.communicator,
             store,

@@ -13,6 +13,7 @@ use crate::events::Event;
 use crate::features::PointSet;
 use crate::ids::LabelId;
 use crate::matrix::{CsrBuilder, CsrMatrix};
+use crate::train::ValidationPoints;
 
 /// Cosine above which near duplicates are no longer looked for when too few points can be held out.
 const MAX_RELAXED: f32 = 0.97;
@@ -198,6 +199,15 @@ impl HeldOut<'_> {
             labels: Cow::Owned(labels.select_rows(&chosen)),
             n_texts: chosen.len(),
         })
+    }
+
+    /// The points with their labels, by which the best epoch of a stage is chosen.
+    pub(super) fn to_choose_by(&self) -> ValidationPoints<'_> {
+        ValidationPoints {
+            points: self.0.points.points(),
+            labels: &self.0.labels,
+            filter: &[],
+        }
     }
 
     /// The points.

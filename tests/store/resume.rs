@@ -33,10 +33,20 @@ pub(super) fn ignore(_: &Event) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// Gradients wait for several steps and stage 1 is kept, so that a snapshot must hold them.
+/// Gradients wait for several steps, stage 1 is kept, and stages end with means and best weights, so that a snapshot must
+/// hold them all.
 pub(super) fn waiting_config() -> Config {
-    let settings = ["ablation.update_every=3", "train.keep_stage1=true"].iter();
-    settings.fold(config(), |config, one| config.with_value(one).unwrap())
+    let settings = [
+        "ablation.update_every=3",
+        "train.keep_stage1=true",
+        "ablation.average_every=0.5",
+        "ablation.best_epoch=true",
+        "ablation.searched=filled",
+        "ablation.parents=update",
+    ];
+    settings
+        .iter()
+        .fold(config(), |config, one| config.with_value(one).unwrap())
 }
 
 fn train_to(directory: &Path, how: How, observer: &dyn Observer) -> Result<Predictor> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 use elias::Predictor;
-use elias::data::{self, Part, PredictionFormat, Sink, Texts};
+use elias::data::{self, LabelSet, Part, PredictionFormat, Sink, Texts};
 
 use crate::read_ahead::ReadAhead;
 use crate::ui::console::Console;
@@ -57,7 +57,9 @@ impl Embed {
         data::write_npy(&mut out, dim, &values).context("while writing the vectors")?;
         out.finish()?;
         if self.labels {
-            predictor.labels().write(&names)?;
+            let trained = predictor.labels().names().iter();
+            let trained: LabelSet = trained.take(predictor.n_trained_labels()).collect();
+            trained.write(&names)?;
         }
         let n_vectors = count(values.len() / dim.max(1), "vector");
         console.info(format_args!(

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Args;
 use elias::data::{self, LabelSet, Part, PredictionFormat, Sink};
-use elias::metrics::{CutOffs, FilterPairs, LabelFrequencies, Propensity};
+use elias::metrics::{CutOffs, DecileOf, FilterPairs, LabelFrequencies, Propensity};
 use elias::{Dataset, Evaluation, Level, Measurements, Query};
 
 use crate::ui::console::{Console, Misuse};
@@ -63,12 +63,15 @@ pub(crate) struct Evaluate {
     /// Replace the file of --per-label
     #[arg(long, requires = "per_label", hide_short_help = true)]
     overwrite: bool,
-    /// File of `row label` pairs to ignore, numbered from 0
+    /// File of `row label` pairs to ignore, numbered from 0; by default filter_labels_test.txt of a directory
     #[arg(long, value_name = "FILE")]
     filter: Option<PathBuf>,
-    /// PSP constants: A,B, or amazon, wikipedia, default
-    #[arg(long, value_name = "A,B", value_parser = str::parse::<Propensity>, default_value = "default")]
-    propensity: Propensity,
+    /// Ignore these pairs in answers only: what is listed and true counts as missed, as in the released code
+    #[arg(long, hide_short_help = true)]
+    filter_answers_only: bool,
+    /// PSP constants: A,B, or amazon, wikipedia, default; if not given, those of the model's preset
+    #[arg(long, value_name = "A,B", value_parser = str::parse::<Propensity>)]
+    propensity: Option<Propensity>,
     /// Evaluate a part of the model: shortlist (recall by beam and size), stage1 (needs train.keep_stage1), stage2,
     /// ranker, calibrated or ensemble
     #[arg(
@@ -78,12 +81,28 @@ pub(crate) struct Evaluate {
         conflicts_with = "predictions"
     )]
     stage: Option<String>,
-    /// Also print recall by label frequency
-    #[arg(long)]
-    by_decile: bool,
+    /// Also print recall by label frequency: of tenths of the labels, or of training pairs, as in the paper
+    #[arg(long, value_name = "OF", num_args = 0..=1, require_equals = true, default_missing_value = "labels")]
+    by_decile: Option<TenthsOf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+/// What the tenths of --by-decile have in common.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum TenthsOf {
+    Labels,
+    Pairs,
+}
+
+impl From<TenthsOf> for DecileOf {
+    fn from(of: TenthsOf) -> Self {
+        match of {
+            TenthsOf::Labels => DecileOf::Labels,
+            TenthsOf::Pairs => DecileOf::Pairs,
+        }
+    }
 }
 
 impl Evaluate {
@@ -121,7 +140,7 @@ impl Evaluate {
     /// Recall inside the shortlist, by beam and size.
     fn shortlist(&self, model: &Path, data: &Path, console: &Console) -> anyhow::Result<()> {
         let predictor = models::load(model)?;
-        let options = self.data_args.options(Part::Test, Some(predictor.labels()));
+        let options = self.data_args.options_of(Part::Test, &predictor);
         let test = reading::read(console, data, options)?;
         let recall = predictor.evaluate_shortlist(&test)?;
         predictor.check_files()?;
@@ -148,9 +167,12 @@ impl Evaluate {
                 "no calibration error, since answers have no probabilities: {reason}"
             ));
         }
-        let options = self.data_args.options(Part::Test, Some(predictor.labels()));
+        let options = self.data_args.options_of(Part::Test, &predictor);
         let test = reading::read(console, data, options)?;
-        let evaluation = self.evaluation(level, &test, console)?;
+        let evaluation = Evaluation {
+            propensity: self.propensity.unwrap_or(predictor.propensity()),
+            ..self.evaluation(level, &test, console)?
+        };
         let mut measured = measuring::evaluate(&predictor, &test, evaluation, console)?;
         let query = Query {
             level,
@@ -204,7 +226,7 @@ impl Evaluate {
     /// The training data, if there is any, with a message about what is used.
     fn read_train(&self, data: &Path, console: &Console) -> anyhow::Result<Option<Dataset>> {
         let Some(path) = reading::find_train(self.train.as_deref(), data)? else {
-            if self.by_decile {
+            if self.by_decile.is_some() {
                 let misuse =
                     "--by-decile needs label frequencies: give the training data with --train";
                 return Err(Misuse(misuse.into()).into());
@@ -214,7 +236,7 @@ impl Evaluate {
         };
         let options = self.data_args.options(Part::Train, None);
         let train = reading::read(console, path, options)?;
-        let Propensity { a, b } = self.propensity;
+        let Propensity { a, b } = self.propensity.unwrap_or_default();
         console.info(format_args!(
             "label frequencies from {} (propensity constants A {a}, B {b})",
             path.display()
@@ -251,7 +273,7 @@ impl Evaluate {
             ..evaluation
         };
         let measured = evaluation.measure(test.labels(), &predictions, frequencies);
-        if self.by_decile && measured.deciles.is_none() {
+        if self.by_decile.is_some() && measured.deciles.is_none() {
             console.info(format_args!(
                 "no recall by label frequency: it takes {} answers per point",
                 Measurements::DECILE_K
@@ -281,9 +303,9 @@ impl Evaluate {
     ) -> anyhow::Result<Evaluation<'static>> {
         Ok(Evaluation {
             level,
-            propensity: self.propensity,
+            propensity: self.propensity.unwrap_or_default(),
             filter: self.read_filter(test, console)?,
-            by_decile: self.by_decile,
+            by_decile: self.by_decile.map(DecileOf::from),
             cut_offs: self.at.clone().unwrap_or_default(),
             threshold: self.threshold,
             by_label: self.per_label.is_some(),
@@ -292,10 +314,11 @@ impl Evaluate {
     }
 
     fn read_filter(&self, test: &Dataset, console: &Console) -> anyhow::Result<FilterPairs> {
-        let Some(path) = &self.filter else {
-            return Ok(FilterPairs::default());
+        let pairs = match &self.filter {
+            Some(path) => data::read_filter_pairs(path).context("while reading the filter")?,
+            None if test.filter().is_empty() => return Ok(FilterPairs::default()),
+            None => test.filter().to_vec(),
         };
-        let pairs = data::read_filter_pairs(path).context("while reading the filter")?;
         let n_outside = pairs
             .iter()
             .filter(|(point_idx, label)| {
@@ -307,6 +330,10 @@ impl Evaluate {
             "{} ignored, {n_outside} of them outside the data",
             count(pairs.len(), "pair")
         ));
-        Ok(pairs)
+        Ok(if self.filter_answers_only {
+            pairs.of_answers_only()
+        } else {
+            pairs
+        })
     }
 }

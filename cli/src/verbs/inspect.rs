@@ -8,7 +8,7 @@ use anyhow::Context;
 use clap::Args;
 use elias::insight::{IndexHealth, Inspection};
 use elias::internals::size;
-use elias::{Config, Event, Predictor};
+use elias::{Config, Event, LabelId, Predictor};
 
 use crate::models;
 use crate::ui::console::Console;
@@ -85,6 +85,17 @@ fn write_tables(
     row("parts", inspection.parts.join(", "));
     row("training points", inspection.n_points.to_string());
     row("labels", counts.n_labels.to_string());
+    let n_by_text = predictor.labels().len() - predictor.n_trained_labels();
+    let all = (0..predictor.labels().len() as u32).map(LabelId);
+    let n_retired = all.filter(|&label| predictor.is_retired(label)).count();
+    for (name, n_labels) in [
+        ("labels known by name only", n_by_text),
+        ("removed or merged labels", n_retired),
+    ] {
+        if n_labels > 0 {
+            row(name, n_labels.to_string());
+        }
+    }
     row("words or features", counts.n_features.to_string());
     if counts.n_pairs > 0 {
         row("pairs of words", counts.n_pairs.to_string());

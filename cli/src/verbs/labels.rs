@@ -1,17 +1,19 @@
-//! `elias labels`: lists and renames the labels of a model.
+//! `elias labels`: lists and renames the labels of a model, and changes which it has.
+
+mod change;
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use elias::LabelRef;
 use elias::data::{escape_label, read_label_renames};
+use elias::{LabelId, LabelRef};
 
 use crate::ui::console::Console;
 use crate::ui::count::count;
 use crate::{models, outputs};
 
-/// List or rename the labels of a model
+/// List, rename, add, remove or merge the labels of a model
 #[derive(Args)]
 pub(crate) struct Labels {
     #[command(subcommand)]
@@ -22,6 +24,9 @@ pub(crate) struct Labels {
 enum What {
     List(List),
     Rename(Rename),
+    Add(change::Add),
+    Remove(change::Remove),
+    Merge(change::Merge),
 }
 
 /// Print the names of all labels, one per line, in the order of their numbers
@@ -32,7 +37,8 @@ enum What {
 struct List {
     /// The model
     model: PathBuf,
-    /// Print the number of training points of each label, too, after a tab
+    /// Print the number of training points of each label, too, after a tab; and, after another, "name only" for labels
+    /// that are known by their names, synonyms and descriptions alone
     #[arg(long)]
     counts: bool,
 }
@@ -65,6 +71,9 @@ impl Labels {
         match &self.what {
             What::List(list) => list.run(),
             What::Rename(rename) => rename.run(console),
+            What::Add(add) => add.run(console),
+            What::Remove(remove) => remove.run(console),
+            What::Merge(merge) => merge.run(console),
         }
     }
 }
@@ -74,9 +83,16 @@ impl List {
         let predictor = models::load(&self.model)?;
         let mut out = BufWriter::new(io::stdout().lock());
         let names = predictor.labels().names().iter();
-        for (name, n_points) in names.zip(predictor.label_counts()) {
+        let labels = names.zip(predictor.label_counts()).zip(0..);
+        for ((name, n_points), id) in labels {
+            if predictor.is_retired(LabelId(id)) {
+                continue;
+            }
             let name = escape_label(name);
-            if self.counts {
+            let is_trained = (id as usize) < predictor.n_trained_labels();
+            if self.counts && !is_trained && *n_points == 0 {
+                writeln!(out, "{name}\t{n_points}\tname only")?;
+            } else if self.counts {
                 writeln!(out, "{name}\t{n_points}")?;
             } else {
                 writeln!(out, "{name}")?;

@@ -1,6 +1,7 @@
 //! The verbs of the command, one file each.
 
 pub(crate) mod bench;
+pub(crate) mod card;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod convert;
@@ -10,6 +11,7 @@ pub(crate) mod evaluate;
 pub(crate) mod explain;
 pub(crate) mod inspect;
 pub(crate) mod labels;
+pub(crate) mod learn;
 pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod predict;

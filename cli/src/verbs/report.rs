@@ -56,7 +56,7 @@ impl Report {
         let started = Instant::now();
         let predictor = models::load(&self.model)?;
         let read = |path: &Path, part| {
-            let options = self.data_args.options(part, Some(predictor.labels()));
+            let options = self.data_args.options_of(part, &predictor);
             reading::read(console, path, options)
         };
         let test = read(&self.data, Part::Test)?;

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use elias::config::{EncoderKind, FinalScoreKind, LabelTexts};
-use elias::data::{LabelFile, Part, Synonyms};
+use elias::config::{EncoderKind, FinalScoreKind, LabelTexts, Plan, Refit};
+use elias::data::{LabelFile, Part, ReadOptions, Synonyms};
 use elias::internals::size;
 use elias::{Config, Contents, Dataset, Error, Evaluation, MemoryEstimate, Trainer};
 
@@ -137,7 +137,7 @@ impl Train {
             self.check_out(out)?;
         }
         let started = Instant::now();
-        let Parts { train, test } = self.read_parts(config.train.seed, console)?;
+        let Parts { train, test } = self.read_parts(&config, console)?;
 
         let interrupt = Interrupt::listen(console)?;
         let progress = TrainingProgress::new(console, &config, interrupt);
@@ -163,9 +163,20 @@ impl Train {
             return Ok(());
         };
         console.info(plan::summary(prepared.plan(), &estimate));
+        say_what_never_trains(prepared.plan(), console);
         if prepared.workload().learns_label_texts {
             console
                 .info("labels are learned from their names, too; --label-text off turns that off");
+        }
+
+        let n_more = train.more_labels().len();
+        if n_more > 0 {
+            let n_known = prepared.n_labels_by_text();
+            console.info(format_args!(
+                "{} of {} without a training text will be known by their texts",
+                n_known,
+                count(n_more, "label")
+            ));
         }
 
         let trained = prepared.train_to(out);
@@ -177,8 +188,17 @@ impl Train {
         }
 
         self.report(&progress, started, out, &estimate, console);
+        if predictor.labels().len() < train.n_labels() + n_more {
+            console.info(format_args!(
+                "{} without a training text are left out: they need a final score, and more points to fit it on",
+                count(n_more, "label")
+            ));
+        }
         if let Some(test) = &test {
-            let evaluation = Evaluation::default();
+            let evaluation = Evaluation {
+                propensity: predictor.propensity(),
+                ..Evaluation::default()
+            };
             let measured = measuring::evaluate(&predictor, test, evaluation, console)?;
             figures::write_table(&mut std::io::stdout().lock(), &measured)?;
         }
@@ -215,10 +235,11 @@ impl Train {
     }
 
     /// The data to train on, and what there is to test on.
-    fn read_parts(&self, seed: u64, console: &Console) -> anyhow::Result<Parts> {
-        let train = self.read_training_data(console)?;
+    fn read_parts(&self, config: &Config, console: &Console) -> anyhow::Result<Parts> {
+        let fields = &config.data.text_fields;
+        let train = self.read_training_data(fields, console)?;
         if let Some(part) = self.hold_out {
-            let [train, test] = part.cut(&train, seed)?;
+            let [train, test] = part.cut(&train, config.train.seed)?;
             console.info(format_args!(
                 "{} kept aside to test on",
                 count(test.n_points(), "point")
@@ -228,7 +249,10 @@ impl Train {
                 test: Some(test),
             });
         }
-        let options = self.data_args.options(Part::Test, Some(train.label_set()));
+        let options = ReadOptions {
+            text_fields: fields,
+            ..self.data_args.options(Part::Test, Some(train.label_set()))
+        };
         let test = match &self.test {
             Some(path) => Some(reading::read(console, path, options)?),
             None => None,
@@ -237,8 +261,15 @@ impl Train {
     }
 
     /// The training data, with the texts of its labels and the synonyms.
-    fn read_training_data(&self, console: &Console) -> anyhow::Result<Dataset> {
-        let options = self.data_args.options(Part::Train, None);
+    fn read_training_data(
+        &self,
+        text_fields: &[String],
+        console: &Console,
+    ) -> anyhow::Result<Dataset> {
+        let options = ReadOptions {
+            text_fields,
+            ..self.data_args.options(Part::Train, None)
+        };
         let mut train = reading::read(console, &self.data, options)?;
         if let Some(path) = &self.synonyms {
             let synonyms = Synonyms::read(path).context("while reading the synonyms")?;
@@ -252,13 +283,17 @@ impl Train {
         let Some(path) = &self.labels else {
             return Ok(train);
         };
-        let LabelFile { texts, n_described } = LabelFile::read(path, train.label_set())?;
+        let LabelFile {
+            texts,
+            n_described,
+            others,
+        } = LabelFile::read(path, train.label_set())?;
         console.info(format_args!(
             "{} says something of {n_described} of {} labels",
             path.display(),
             train.n_labels()
         ));
-        Ok(train.with_label_texts(texts)?)
+        Ok(train.with_label_texts(texts)?.with_more_labels(others)?)
     }
 
     /// The trainer, told what to do with what is there already and how often to write a checkpoint.
@@ -383,6 +418,16 @@ fn parse_part(text: &str) -> Result<TestPart, String> {
     };
     part.filter(is_possible)
         .ok_or_else(|| "expected a share such as 10%, or a number of points".into())
+}
+
+/// Says so if points that are held out are not trained on in the end, either.
+fn say_what_never_trains(plan: &Plan, console: &Console) {
+    if plan.recipe().final_score.is_fitted() && plan.refit() == Refit::Nothing {
+        console.info(
+            "points that are held out for the final score, up to a tenth, and their near duplicates, up to as many, \
+             will never train: hold_out.refit is nothing",
+        );
+    }
 }
 
 fn parse_gibibytes(text: &str) -> anyhow::Result<f64> {

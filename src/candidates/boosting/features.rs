@@ -66,6 +66,16 @@ impl Features {
         debug_assert_eq!(self.values.len(), N_FEATURES * candidates.len());
     }
 
+    /// Replaces the features by the first ones of other rows; the others are 0.
+    pub(in crate::candidates) fn set(&mut self, columns: &[Vec<f32>]) {
+        self.n_candidates = columns.first().map_or(0, Vec::len);
+        self.values.clear();
+        for column in columns {
+            self.own(column);
+        }
+        self.values.resize(N_FEATURES * self.n_candidates, 0.0);
+    }
+
     /// How much the log-odds of each candidate begin above the same start for all: the trees cannot tell apart the
     /// candidates of one leaf, nor any where nothing could be learned, and then p and votes decide.
     pub(super) fn nudges(&self) -> impl Iterator<Item = f32> {

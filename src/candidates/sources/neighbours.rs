@@ -14,7 +14,10 @@ pub(super) fn add(
     _: &mut CandidateScratch,
     rows: &mut Rows<'_>,
 ) -> Result<()> {
+    // Others are known by their texts alone.
+    let n_known = walk.knowledge.frequencies.len();
     let labels = point.point.votes.iter().map(|vote| vote.label);
+    let labels = labels.filter(|label| label.idx() < n_known);
     rows.add(walk.best_of(labels, MAX_ADDED));
     Ok(())
 }

@@ -6,7 +6,7 @@
 //! features and keep the highest for labels. Arrays are read as far as they go, so a false header cannot cause a large allocation.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, Write};
+use std::io::{self, BufReader, Cursor, Read, Seek, Write};
 use std::path::Path;
 
 use zip::write::SimpleFileOptions;
@@ -14,6 +14,7 @@ use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
 
 use crate::data::builder::sum_duplicates;
 use crate::data::formats::npy::{self, Number};
+use crate::data::io::archive;
 use crate::data::io::missing::missing;
 use crate::data::io::sink::Sink;
 use crate::error::{Error, Result, shortened};
@@ -118,8 +119,12 @@ pub(in crate::data) struct UnsortedRows {
 impl UnsortedRows {
     /// Reads and checks a file.
     pub(in crate::data) fn read(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|error| missing(path, error))?;
-        Self::from_archive(BufReader::new(file)).map_err(|problem| bad_file(path, problem))
+        let rows = match (File::open(path), archive::read_whole(path)?) {
+            (_, Some(bytes)) => Self::from_archive(Cursor::new(bytes)),
+            (Ok(file), None) => Self::from_archive(BufReader::new(file)),
+            (Err(error), None) => return Err(missing(path, error)),
+        };
+        rows.map_err(|problem| bad_file(path, problem))
     }
 
     fn from_archive(reader: impl Read + Seek) -> Result<Self, String> {

@@ -7,6 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::data::io::archive;
 use crate::data::io::missing::missing;
 use crate::data::io::recognise::recognise;
 use crate::data::io::source::Source;
@@ -29,12 +30,14 @@ pub(in crate::data) struct Layout {
     pub(in crate::data) names: Option<PathBuf>,
     /// PECOS only: the texts that go with the features.
     pub(in crate::data) texts: Option<PathBuf>,
+    /// The pairs of a point and a label that do not count when the part is measured on.
+    pub(in crate::data) filter: Option<PathBuf>,
 }
 
 impl Layout {
     /// All files.
     pub(in crate::data) fn files(&self) -> impl Iterator<Item = &Path> {
-        let others = [&self.labels, &self.names, &self.texts];
+        let others = [&self.labels, &self.names, &self.texts, &self.filter];
         std::iter::once(self.points.as_path())
             .chain(others.into_iter().filter_map(|file| file.as_deref()))
     }
@@ -43,11 +46,14 @@ impl Layout {
 /// The files of a part of the data set at `path`.
 pub(in crate::data) fn locate(path: &Path, options: &ReadOptions<'_>) -> Result<Layout> {
     let (part, forced) = (options.part, options.format);
-    let metadata = fs::metadata(path).map_err(|error| missing(path, error))?;
-    if !metadata.is_dir() {
+    let Some(directory) = directory_of(path)? else {
         return locate_file(path, forced, &options.columns);
-    }
+    };
+    let path = &directory;
     let mut found = locate_in_directory(path, options)?;
+    for layout in &mut found {
+        layout.filter = filter_of(path, part);
+    }
     match found.len() {
         0 => Err(no_part(path, part, forced)),
         1 => Ok(found.remove(0)),
@@ -72,10 +78,9 @@ impl Part {
     /// If there is no such path, or a directory has none of the parts.
     pub fn find(path: impl AsRef<Path>) -> Result<Vec<Part>> {
         let path = path.as_ref();
-        let metadata = fs::metadata(path).map_err(|error| missing(path, error))?;
-        if !metadata.is_dir() {
+        let Some(path) = &directory_of(path)? else {
             return Ok(vec![Part::Train]);
-        }
+        };
         let mut found = Vec::new();
         for part in Part::ALL {
             if has_part(path, part) {
@@ -87,6 +92,24 @@ impl Part {
         }
         Ok(found)
     }
+}
+
+/// The directory of a data set: a directory, or the one in a zip archive; `None` for another file.
+fn directory_of(path: &Path) -> Result<Option<PathBuf>> {
+    let metadata = fs::metadata(path).map_err(|error| missing(path, error))?;
+    if archive::is_archive(path) {
+        return archive::root(path).map(Some);
+    }
+    Ok(metadata.is_dir().then(|| path.to_path_buf()))
+}
+
+/// The filter that the XC Repository has beside a test part.
+fn filter_of(directory: &Path, part: Part) -> Option<PathBuf> {
+    let name = match part {
+        Part::Test => "filter_labels_test.txt",
+        Part::Train => return None,
+    };
+    existing(directory, name)
 }
 
 fn has_part(directory: &Path, part: Part) -> bool {
@@ -175,6 +198,7 @@ fn single_file(path: &Path, format: Format) -> Layout {
         labels: None,
         names,
         texts: None,
+        filter: None,
     }
 }
 
@@ -195,7 +219,7 @@ fn stem(path: &Path) -> String {
 
 fn names_beside(path: &Path) -> Option<PathBuf> {
     let own = names_path(path);
-    if own.is_file() {
+    if archive::is_file(&own) {
         return Some(own);
     }
     // A `labels.txt` belongs to files with the name of a part; beside any other file it may be unrelated.
@@ -256,6 +280,7 @@ fn several_files(directory: &Path, part: Part, format: Format) -> Option<Layout>
         labels: None,
         names: names_in(directory),
         texts: None,
+        filter: None,
     };
     match format {
         Format::XcJson => {
@@ -292,7 +317,7 @@ fn existing(directory: &Path, name: &str) -> Option<PathBuf> {
     COMPRESSED
         .into_iter()
         .map(|compressed| directory.join(format!("{name}{compressed}")))
-        .find(|path| path.is_file())
+        .find(|path| archive::is_file(path))
 }
 
 fn expected_files(format: Format) -> &'static str {
@@ -339,6 +364,10 @@ fn no_part(directory: &Path, part: Part, forced: Option<Format>) -> Error {
 }
 
 fn file_names(directory: &Path) -> Vec<String> {
+    if let Some(mut names) = archive::file_names(directory) {
+        names.sort();
+        return names;
+    }
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries
         .filter(|entry| entry.path().is_file())

@@ -1,5 +1,6 @@
 //! Reading and writing: finding files, recognising their format, reading line by line and writing atomically.
 
+pub(super) mod archive;
 pub(super) mod config_file;
 pub(super) mod filter;
 mod formula;
@@ -21,7 +22,7 @@ pub(super) mod write;
 
 pub use filter::read_filter_pairs;
 pub use inputs::{InputColumns, InputId, TextInput, TextInputs};
-pub use label_file::LabelFile;
+pub use label_file::{LabelFile, read_others};
 pub use label_list::{escape_label, read_label_names, read_label_renames, read_label_thresholds};
 pub(crate) use machine::memory_of_machine;
 pub(crate) use missing::missing;

@@ -8,6 +8,7 @@ use crate::data::formats::xc_json::TextField;
 use crate::data::formats::{
     annif, fasttext, jsonl, libmultilabel, raw, sparse_text, table, text2text, xc, xc_json,
 };
+use crate::data::io::filter::read_filter_pairs;
 use crate::data::io::layout::{Layout, locate};
 use crate::data::io::recognise::{first_line, recognise};
 use crate::data::io::source::{Line, ReadProgress, Source};
@@ -25,6 +26,8 @@ pub struct ReadOptions<'a> {
     pub known_labels: Option<&'a LabelSet>,
     /// The columns of a CSV or TSV file to read, or the fields of XC Repository JSON.
     pub columns: Columns<'a>,
+    /// The fields of XC Repository JSON that are read where no columns are named.
+    pub text_fields: &'a [String],
     /// Called with the bytes read so far and in total, as they are on disk.
     pub on_progress: Option<&'a (dyn Fn(u64, u64) + Sync)>,
 }
@@ -74,10 +77,16 @@ fn read(path: &Path, options: &ReadOptions<'_>) -> Result<(Dataset, Summary)> {
         points: Source::file(&layout.points),
         layout: &layout,
         columns: options.columns,
+        text_fields: options.text_fields,
         builder: Builder::new(options.known_labels),
         progress: &progress,
     };
-    reader.read()
+    let (dataset, summary) = reader.read()?;
+    let filter = match &layout.filter {
+        Some(path) => read_filter_pairs(path)?,
+        None => Vec::new(),
+    };
+    Ok((dataset.with_filter(filter), summary))
 }
 
 fn read_bytes(name: &str, bytes: &[u8], options: &ReadOptions<'_>) -> Result<(Dataset, Summary)> {
@@ -98,6 +107,7 @@ fn read_bytes(name: &str, bytes: &[u8], options: &ReadOptions<'_>) -> Result<(Da
         labels: None,
         names: None,
         texts: None,
+        filter: None,
     };
     check_columns(&layout, &options.columns)?;
     let progress = ReadProgress::new(source.n_bytes(), options.on_progress);
@@ -105,6 +115,7 @@ fn read_bytes(name: &str, bytes: &[u8], options: &ReadOptions<'_>) -> Result<(Da
         points: source,
         layout: &layout,
         columns: options.columns,
+        text_fields: options.text_fields,
         builder: Builder::new(options.known_labels),
         progress: &progress,
     };
@@ -116,6 +127,7 @@ struct Reader<'a> {
     points: Source<'a>,
     layout: &'a Layout,
     columns: Columns<'a>,
+    text_fields: &'a [String],
     builder: Builder,
     progress: &'a ReadProgress<'a>,
 }
@@ -182,6 +194,9 @@ impl Reader<'_> {
     }
 
     fn read_xc_json(mut self) -> Result<(Dataset, Summary)> {
+        if self.columns.text.is_empty() {
+            self.columns.text = self.text_fields;
+        }
         let fields = text_fields(self.points.path(), &self.columns)?;
         let names = match &self.layout.names {
             Some(path) => Some(xc_json::read_names(

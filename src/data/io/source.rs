@@ -11,6 +11,7 @@ use std::io::{self, BufReader, Cursor, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use crate::data::io::archive;
 use crate::data::io::missing::missing;
 use crate::error::{Error, Result};
 
@@ -75,7 +76,7 @@ impl<'a> Source<'a> {
     pub(in crate::data) fn n_bytes(&self) -> u64 {
         match &self.bytes {
             Some(bytes) => bytes.len() as u64,
-            None => std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len()),
+            None => archive::n_bytes(&self.path),
         }
     }
 
@@ -95,7 +96,7 @@ impl<'a> Source<'a> {
                         .into(),
                 });
             }
-            None => Box::new(File::open(&self.path).map_err(|error| missing(&self.path, error))?),
+            None => archive::open_file(&self.path)?,
         };
         let counted = CountingReader {
             inner: raw,
@@ -294,6 +295,11 @@ impl<'a> Lines<'a> {
             max_line_bytes: MAX_LINE_BYTES,
             is_discarding: false,
         })
+    }
+
+    /// The decompressed bytes; no line may have been read yet.
+    pub(in crate::data) fn into_reader(self) -> Box<dyn Read + 'a> {
+        self.reader
     }
 
     /// The next line without its end; `None` at the end of the file.

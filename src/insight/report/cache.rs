@@ -18,7 +18,7 @@ use crate::store::Description;
 /// The directory inside the model's directory.
 const DIRECTORY: &str = "report";
 /// Version of the entries; another one hides those that lack a figure.
-const LAYOUT: u32 = 2;
+const LAYOUT: u32 = 3;
 
 /// Cached results of one model.
 pub(super) struct Cache {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::times::TrainingTimes;
 use crate::insight::{
     ClusterWords, Compactness, HardPoint, IndexHealth, LabelMap, LabelRecall, ReliabilityCurve,
-    ScoreSpread, ShortlistRecall, StageFigures,
+    Repetitions, ScoreSpread, ShortlistRecall, StageFigures, ThresholdQuality,
 };
 use crate::store::Description;
 
@@ -18,6 +18,7 @@ pub(super) struct TestFigures {
     pub(super) spread: Vec<ScoreSpread>,
     pub(super) reliability: Option<ReliabilityCurve>,
     pub(super) labels: Vec<LabelRecall>,
+    pub(super) thresholds: Option<ThresholdQuality>,
     pub(super) hardest: Vec<HardPoint>,
     /// Texts of the hardest points.
     pub(super) texts: Vec<String>,
@@ -75,6 +76,7 @@ pub(super) struct ReportData {
     pub(super) fixed: Option<StageFigures>,
     pub(super) pruning: Option<Pruning>,
     pub(super) train: Option<TrainFigures>,
+    pub(super) repetitions: Option<Repetitions>,
     pub(super) times: Option<TrainingTimes>,
 }
 

@@ -5,6 +5,7 @@ use crate::insight::svg::{Axis, Marks, Plot, Point, Spread};
 use crate::insight::{
     BEAM_SIZES, OVERLAP_CUTOFFS, RecallBySize, SHORTLIST_SIZES, TrainingCurves, rates_by_epoch,
 };
+use crate::metrics::AtThreshold;
 
 /// All plots.
 pub(super) fn all(data: &ReportData) -> Vec<(&'static str, String)> {
@@ -21,6 +22,13 @@ pub(super) fn all(data: &ReportData) -> Vec<(&'static str, String)> {
         ("learning-rates", rates(data)),
     ];
     let optional = [
+        (
+            "thresholds",
+            data.test
+                .thresholds
+                .as_ref()
+                .map(|known| thresholds(&known.curve, "probability or score")),
+        ),
         ("reliability", reliability(data)),
         ("pruning", pruning(data)),
         ("stage1-overlap", overlap(data)),
@@ -49,6 +57,27 @@ fn numbered(first: f64, values: impl IntoIterator<Item = f64>) -> Vec<Point> {
     values
         .map(|(at, value)| Point::new(first + at as f64, value))
         .collect()
+}
+
+/// Precision, recall and F1 of all answers of at least a threshold.
+pub(super) fn thresholds(curve: &[AtThreshold], kind: &str) -> String {
+    let line = |value: fn(&AtThreshold) -> f64| {
+        let points = curve.iter();
+        Marks::Line(
+            points
+                .map(|at| Point::new(f64::from((at.threshold * 100.0).round()) / 100.0, value(at)))
+                .collect(),
+        )
+    };
+    Plot::new(
+        "quality against the threshold",
+        Axis::linear(&format!("least {kind} of an answer"), 0.0, 1.0),
+        Axis::linear("%", 0.0, 100.0),
+    )
+    .with("precision", line(|at| at.precision))
+    .with("recall", line(|at| at.recall))
+    .with("F1", line(|at| at.micro_f1))
+    .draw()
 }
 
 /// Recall against the size of the prediction set.

@@ -16,7 +16,7 @@ use crate::ids::Scored;
 use crate::insight::{
     Cut, IndexHealth, LabelMap, MapOptions, StageFigures, StageRankings, assignments,
     cluster_words, clusters_of_points, compactness, find_hardest, label_maps, measure_stage,
-    recall_of_labels, reliability, score_spread, shortlist_recall,
+    recall_of_labels, reliability, repetitions, score_spread, shortlist_recall, threshold_quality,
 };
 use crate::predict::{Level, Predictor, Query};
 use crate::store;
@@ -79,11 +79,13 @@ impl Gatherer<'_> {
             }
             None => None,
         };
+        let train_data = self.options.train;
+        let repetitions = train_data.and_then(|train| repetitions(train, self.options.test));
         let assignments = assignments(predictor, N_STRONGEST);
         let name = self.model.file_name().map(|name| name.to_string_lossy());
         Ok(ReportData {
             name: name.unwrap_or_default().into_owned(),
-            label_counts: predictor.label_counts().to_vec(),
+            label_counts: predictor.label_counts()[..predictor.n_trained_labels()].to_vec(),
             health,
             times: TrainingTimes::read(self.model),
             description,
@@ -94,13 +96,24 @@ impl Gatherer<'_> {
             fixed: fixed.transpose()?,
             pruning,
             train,
+            repetitions,
         })
+    }
+
+    /// The filter of the data and the propensity of the model.
+    fn evaluation(&self, predictor: &Predictor) -> Evaluation<'static> {
+        Evaluation {
+            propensity: predictor.propensity(),
+            filter: self.options.test.filter().iter().copied().collect(),
+            ..Evaluation::default()
+        }
     }
 
     /// Every stage on the test set.
     fn measure(&self, predictor: &Predictor, features: &PointSet) -> Result<TestFigures> {
         let truth = self.options.test.labels();
         let frequencies = predictor.frequencies(self.options.test.n_labels());
+        let evaluation = self.evaluation(predictor);
         let counts = &frequencies.counts;
         let mut stages = Vec::new();
         let mut rankings: Vec<(Level, Vec<Vec<Scored>>)> = Vec::new();
@@ -112,7 +125,7 @@ impl Gatherer<'_> {
                 continue;
             }
             let found = self.predict(predictor, features, level, level.name())?;
-            let figures = measure_stage(level.name(), truth, &found, &frequencies);
+            let figures = measure_stage(level.name(), truth, &found, &frequencies, &evaluation);
             stages.push(figures);
             rankings.push((level, found));
         }
@@ -138,6 +151,7 @@ impl Gatherer<'_> {
             spread,
             reliability: reliability(predictor, truth, last, 5),
             labels: recall_of_labels(truth, last),
+            thresholds: threshold_quality(predictor, truth, last),
             texts: hardest.iter().map(|hard| text(hard.point)).collect(),
             hardest,
             label_names: self
@@ -205,7 +219,14 @@ impl Gatherer<'_> {
         fixed.check_files()?;
         let frequencies = fixed.frequencies(self.options.test.n_labels());
         let truth = self.options.test.labels();
-        Ok(measure_stage("fixed", truth, &found, &frequencies))
+        let evaluation = self.evaluation(&fixed);
+        Ok(measure_stage(
+            "fixed",
+            truth,
+            &found,
+            &frequencies,
+            &evaluation,
+        ))
     }
 
     /// Stage 2 with fewer and fewer edges.

@@ -10,6 +10,7 @@ mod gather;
 mod maps;
 mod observations;
 mod page;
+mod quality;
 mod sections;
 mod times;
 mod wording;

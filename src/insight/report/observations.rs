@@ -21,7 +21,7 @@ impl Holds {
     pub(super) fn name(self) -> &'static str {
         match self {
             Holds::Yes => "holds",
-            Holds::No => "does not hold",
+            Holds::No => "differs",
             Holds::Unknown => "unknown",
         }
     }

@@ -83,12 +83,15 @@ function clusterLinks(clusters) {
   return span;
 }
 const names = data.names;
-// A label: name, training points, clusters, test points, found.
+const percent = values => ({ show: at => values[at] === null ? "–" : values[at] + " %", sort: at => values[at] ?? -1 });
+// A label: name, training points, clusters, test points, precision and recall at the threshold, found.
 table("label-table", [
   { show: at => names[at], find: at => names[at], style: "name" },
   { show: at => data.points[at] },
   { show: at => clusterLinks(data.clusters[at]), sort: at => data.clusters[at].length },
   { show: at => data.pairs[at] },
+  percent(data.precision),
+  percent(data.recall),
   { show: at => data.pairs[at] ? (100 * data.found[at] / data.pairs[at]).toFixed(0) + " %" : "–",
     sort: at => data.pairs[at] ? data.found[at] / data.pairs[at] : -1 },
 ], data.rows);

@@ -1,5 +1,6 @@
 //! The page: sections, style, script and table data in one file.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use serde_json::{Value, json};
@@ -67,6 +68,19 @@ fn table_data(data: &ReportData) -> Value {
     order.sort_by_key(|&label| (std::cmp::Reverse(data.label_counts[label]), label));
     order.truncate(MAX_LABELS);
     let pairs = |label: usize| data.test.labels.get(label).copied().unwrap_or_default();
+    let at_threshold: HashMap<u32, (Option<f64>, Option<f64>)> = data
+        .test
+        .thresholds
+        .iter()
+        .flat_map(|known| &known.labels)
+        .map(|&(label, precision, recall)| (label, (precision, recall)))
+        .collect();
+    let at = |label: usize| {
+        at_threshold
+            .get(&(label as u32))
+            .copied()
+            .unwrap_or_default()
+    };
     let strongest = data.strongest.iter().map(|labels| {
         let names = labels.iter().map(|&label| data.label(label));
         names.collect::<Vec<_>>()
@@ -86,6 +100,8 @@ fn table_data(data: &ReportData) -> Value {
         "clusters": order.iter().map(|&label| &data.clusters_of[label]).collect::<Vec<_>>(),
         "pairs": order.iter().map(|&label| pairs(label).n_pairs).collect::<Vec<_>>(),
         "found": order.iter().map(|&label| pairs(label).n_found).collect::<Vec<_>>(),
+        "precision": order.iter().map(|&label| at(label).0.map(f64::round)).collect::<Vec<_>>(),
+        "recall": order.iter().map(|&label| at(label).1.map(f64::round)).collect::<Vec<_>>(),
         "strongest": strongest.collect::<Vec<_>>(),
         "sizes": sizes,
         "members": clusters.clone().map(members).collect::<Vec<_>>(),

@@ -6,10 +6,13 @@ use super::data::{PruneRow, ReportData};
 use super::observations::{most_pruned, observe};
 use super::page::MAX_LABELS;
 use super::wording::count;
-use super::{figures, maps};
+use super::{figures, maps, quality};
 use crate::insight::MissReason;
 use crate::insight::svg::{escape, format_number};
 use crate::training::size;
+
+/// Labels from which on a model is of the kind that the paper is about.
+const MANY_LABELS: usize = 100_000;
 
 /// A section of the page.
 pub(super) struct Section {
@@ -38,23 +41,25 @@ pub(super) fn summary(data: &ReportData) -> String {
 pub(super) fn all(data: &ReportData) -> Vec<Section> {
     let section = |id, title, html| Section { id, title, html };
     vec![
-        section("metrics", "Metrics", metrics(data)),
-        section("paper", "The paper's observations", paper(data)),
+        section("quality", "Quality", quality::quality(data)),
+        section("labels", "Labels", labels(data)),
+        section("texts", "Data", quality::data_section(data)),
+        section("hardest", "Hardest texts", hardest(data)),
+        section("scores", "Probabilities and scores", scores(data)),
         section("recall", "Recall", recall(data)),
+        section("metrics", "Stages of the model", metrics(data)),
         section("shortlist", "Shortlist", shortlist(data)),
         section("edges", "Edges", edges(data)),
-        section("scores", "Scores", scores(data)),
         section("pruning", "Pruning", pruning(data)),
         section("stage1", "What remains of stage 1", stage1(data)),
         section("maps", "Maps", label_maps(data)),
         section("clusters", "Clusters", clusters()),
-        section("labels", "Labels", labels(data)),
         section("training", "Training", training(data)),
-        section("hardest", "Hardest points", hardest(data)),
+        section("paper", "The paper's observations", paper(data)),
     ]
 }
 
-fn figure(svg: &str, caption: &str) -> String {
+pub(super) fn figure(svg: &str, caption: &str) -> String {
     format!("<figure>{svg}<figcaption>{caption}</figcaption></figure>\n")
 }
 
@@ -111,8 +116,17 @@ fn stage_title(name: &str) -> &str {
 }
 
 fn paper(data: &ReportData) -> String {
-    let mut html = String::from(
-        "<p>What the authors of ELIAS observed on Amazon-670K and other large data sets, and what this model shows.</p>\n<div class=\"scroll\"><table class=\"cards\"><thead><tr><th>paper</th><th class=\"left\">this model</th><th class=\"left\">outcome</th></tr></thead><tbody>",
+    let n_labels = data.label_counts.len();
+    let small = if n_labels < MANY_LABELS {
+        format!(
+            "Those have hundreds of thousands of labels, this model has {n_labels}, for which little of it need hold. "
+        )
+    } else {
+        String::new()
+    };
+    let mut html = format!(
+        "<p>What the authors of ELIAS observed on Amazon-670K and other large data sets, and what this model shows. \
+         {small}A difference is not a fault of a model.</p>\n<div class=\"scroll\"><table class=\"cards\"><thead><tr><th>paper</th><th class=\"left\">this model</th><th class=\"left\">outcome</th></tr></thead><tbody>",
     );
     for observation in observe(data) {
         let outcome = observation.outcome.name();
@@ -131,7 +145,7 @@ fn paper(data: &ReportData) -> String {
 fn recall(data: &ReportData) -> String {
     format!(
         "<p>The share of a point's true labels among the first k predictions. \
-         A decile is a tenth of the labels; the first contains the most frequent ones.</p>\n<div class=\"figures\">{}{}{}</div>\n",
+         A decile is a tenth of the labels; the first contains the most frequent ones.</p>\n<div class=\"figures\">{}{}</div>\n",
         figure(
             &figures::recall(data),
             "Recall against the number of predictions."
@@ -139,8 +153,7 @@ fn recall(data: &ReportData) -> String {
         figure(
             &figures::recall_by_decile(data),
             "Recall@100 by label frequency."
-        ),
-        figure(&figures::frequencies(data), "Training points per label.")
+        )
     )
 }
 
@@ -318,6 +331,8 @@ fn labels(data: &ReportData) -> String {
             "training points",
             "clusters",
             "test points",
+            "precision",
+            "recall",
             "recall@100",
         ],
     );
@@ -326,7 +341,15 @@ fn labels(data: &ReportData) -> String {
     } else {
         "All labels".into()
     };
-    format!("<p>{which}. Click the number of a cluster to see it.</p>\n{table}")
+    let at = data.test.thresholds.as_ref().map_or(String::new(), |known| {
+        format!(
+            " Precision and recall are of all answers of at least {:.2}; recall@100 is of the first hundred.",
+            known.best.threshold
+        )
+    });
+    format!(
+        "<p>{which}.{at} Click a heading to sort, the number of a cluster to see it.</p>\n{table}"
+    )
 }
 
 fn training(data: &ReportData) -> String {

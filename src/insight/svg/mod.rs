@@ -15,8 +15,10 @@ pub use text::{escape, format_number};
 
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 320.0;
-/// Left, top, right, bottom.
-const MARGIN: [f64; 4] = [58.0, 14.0, 14.0, 44.0];
+/// Left (at least), top, right, bottom.
+const MARGIN: [f64; 4] = [58.0, 14.0, 14.0, 48.0];
+/// The room of the title of the vertical axis.
+const TITLE_ROOM: f64 = 28.0;
 const FALLBACK: [&str; 6] = [
     "#2563a8", "#c2571a", "#2f8f5b", "#8b4bb0", "#a8862b", "#b3325f",
 ];
@@ -136,8 +138,15 @@ impl Plot {
         svg
     }
 
+    /// The left margin: the names of the ticks do not touch the title beside them.
+    fn left(&self) -> f64 {
+        let lengths = self.y.ticks.iter().map(|tick| tick.name.chars().count());
+        let widest = 7.0 * lengths.max().unwrap_or(0) as f64;
+        (TITLE_ROOM + widest + 6.0).max(MARGIN[0])
+    }
+
     fn px(&self, x: f64) -> f64 {
-        MARGIN[0] + self.x.position(x) * (WIDTH - MARGIN[0] - MARGIN[2])
+        self.left() + self.x.position(x) * (WIDTH - self.left() - MARGIN[2])
     }
 
     fn py(&self, y: f64) -> f64 {
@@ -192,7 +201,7 @@ impl Plot {
     }
 
     fn draw_axes(&self, svg: &mut String) {
-        let (left, right) = (MARGIN[0], WIDTH - MARGIN[2]);
+        let (left, right) = (self.left(), WIDTH - MARGIN[2]);
         let (top, bottom) = (MARGIN[1], HEIGHT - MARGIN[3]);
         for Tick { value, name } in &self.y.ticks {
             let y = self.py(*value);
@@ -280,7 +289,7 @@ impl Plot {
 
     /// Width of a slot if this many x share the axis.
     fn slot_width(&self, n_slots: usize, n_xs: usize) -> f64 {
-        0.8 * (WIDTH - MARGIN[0] - MARGIN[2]) / n_xs.max(1) as f64 / n_slots as f64
+        0.8 * (WIDTH - self.left() - MARGIN[2]) / n_xs.max(1) as f64 / n_slots as f64
     }
 
     /// Left edge of a slot around x.
@@ -370,6 +379,21 @@ pub fn fill(at: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_ticks_leave_room_for_the_title_of_their_axis() {
+        for high in [1.0, 100.0, 51_213.0, 98_765_432.0] {
+            let plot = Plot::new(
+                "",
+                Axis::linear("x", 0.0, 1.0),
+                Axis::linear("y", 0.0, high),
+            );
+            let widest = plot.y.ticks.iter().map(|tick| tick.name.len()).max();
+            let ends_at = plot.left() - 6.0 - 7.0 * widest.unwrap() as f64;
+            assert!(ends_at >= TITLE_ROOM, "{high}: {ends_at}");
+            assert!(plot.px(0.0) == plot.left() && plot.px(1.0) < WIDTH);
+        }
+    }
 
     #[test]
     fn hostile_names_are_escaped() {

@@ -47,6 +47,11 @@ pub(super) const CHECKS: &[Check] = &[
         expect: expect_dot_tile,
     },
     Check {
+        name: "dot_all",
+        run: run_dot_all,
+        expect: expect_dot_all,
+    },
+    Check {
         name: "sum_tile",
         run: run_sum_tile,
         expect: expect_sum_tile,
@@ -65,6 +70,11 @@ pub(super) const CHECKS: &[Check] = &[
         name: "adamw_scaled",
         run: run_adamw_scaled,
         expect: expect_adamw_scaled,
+    },
+    Check {
+        name: "score_negatives",
+        run: run_score_negatives,
+        expect: expect_score_negatives,
     },
     Check {
         name: "exp_sum",
@@ -254,6 +264,30 @@ fn expect_dot_tile(inputs: &KernelInputs) -> Vec<Expected> {
     all
 }
 
+/// Seven rows, so that no tile divides them.
+fn left_rows(inputs: &KernelInputs) -> Vec<f32> {
+    inputs.values("left", 7 * inputs.len)
+}
+
+fn run_dot_all(kernels: Kernels, inputs: &KernelInputs) -> Vec<f32> {
+    let (left, right) = (
+        unaligned(inputs, &left_rows(inputs)),
+        unaligned(inputs, &inputs.matrix()),
+    );
+    let n_products = if inputs.len == 0 { 0 } else { 7 * N_ROWS };
+    let mut out = unaligned(inputs, &vec![7.0; n_products]);
+    kernels.dot_all(left.get(), right.get(), inputs.len, out.get_mut());
+    out.finish()
+}
+
+fn expect_dot_all(inputs: &KernelInputs) -> Vec<Expected> {
+    let (left, right, width) = (left_rows(inputs), inputs.matrix(), inputs.len.max(1));
+    let products = left
+        .chunks_exact(width)
+        .flat_map(|left| right.chunks_exact(width).map(move |right| dot(left, right)));
+    products.collect()
+}
+
 fn run_sum_tile(kernels: Kernels, inputs: &KernelInputs) -> Vec<f32> {
     let matrix = unaligned(inputs, &inputs.matrix());
     let mut out = unaligned(inputs, &inputs.values("overwritten", TILE * inputs.len));
@@ -417,6 +451,62 @@ fn expect_exp_sum(inputs: &KernelInputs) -> Vec<Expected> {
         .collect();
     let mut total = sum(all.iter().map(|x| x.value));
     total.tolerance += all.iter().map(|x| x.tolerance).sum::<f64>();
+    all.push(total);
+    all
+}
+
+/// Probabilities below it are faint.
+const THRESHOLD: f32 = 1e-3;
+
+/// Scores of paths: some 0, some infinite.
+fn paths(inputs: &KernelInputs) -> Vec<f32> {
+    let choices = [0.0, 1e-30, 2e-4, 0.5, 1.0, f32::INFINITY];
+    inputs.integers("paths", inputs.len, |bits| choices[bits as usize % 6])
+}
+
+/// −z from where σ is 1 to where it underflows, and never where p is close to the threshold.
+fn negated_logits(inputs: &KernelInputs) -> Vec<f32> {
+    let choices = [-90.0, -7.25, -0.5, 0.0, 1.75, 20.5, 86.5];
+    inputs.integers("negated logits", inputs.len, |bits| {
+        choices[bits as usize % 7]
+    })
+}
+
+/// The exponentials, the positions after their number, and the sum.
+fn run_score_negatives(kernels: Kernels, inputs: &KernelInputs) -> Vec<f32> {
+    let mut x = unaligned(inputs, &negated_logits(inputs));
+    let paths = unaligned(inputs, &paths(inputs));
+    let mut found = vec![7];
+    let sum = kernels.score_negatives(x.get_mut(), paths.get(), THRESHOLD, &mut found);
+    let mut all = x.finish();
+    all.push(found.len() as f32);
+    all.extend(found.iter().map(|&position| position as f32));
+    all.push(sum);
+    all
+}
+
+fn expect_score_negatives(inputs: &KernelInputs) -> Vec<Expected> {
+    let exponentials: Vec<f64> = (negated_logits(inputs).into_iter())
+        .map(|x| f64::from(x).exp())
+        .collect();
+    let mut all: Vec<Expected> = (exponentials.iter())
+        .map(|&value| Expected {
+            value,
+            tolerance: 1e-6 * value + 2e-38,
+        })
+        .collect();
+    let (mut found, mut losses) = (Vec::new(), Vec::new());
+    for (at, (&e, path)) in exponentials.iter().zip(paths(inputs)).enumerate() {
+        let p = f64::from(path) / (1.0 + e);
+        match p < f64::from(THRESHOLD) {
+            true => losses.push(-(-p).ln_1p()),
+            false => found.push(Expected::exact(at as f64)),
+        }
+    }
+    all.push(Expected::exact(found.len() as f64));
+    all.extend(found);
+    let mut total = sum(losses);
+    total.tolerance += 3e-6 * total.value;
     all.push(total);
     all
 }

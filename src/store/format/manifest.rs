@@ -57,6 +57,15 @@ pub(crate) struct Manifest {
     /// File of the fingerprint of the training texts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) training_texts: Option<String>,
+    /// Labels known by their texts alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) by_text: Option<ByText>,
+    /// File of the labels that are answers no more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) retired: Option<String>,
+    /// File of the texts of which labels were rejected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rejected: Option<String>,
     pub(crate) history: Vec<WireEvent>,
     pub(crate) config: Config,
     pub(crate) files: BTreeMap<String, WireFile>,
@@ -87,6 +96,15 @@ pub(crate) struct WirePlan {
 pub(crate) struct Labels {
     pub(crate) names: String,
     pub(crate) counts: String,
+}
+
+/// Labels that no training text has, which come after the others, and the file of their texts and of the trees that
+/// score them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ByText {
+    pub(crate) n_labels: usize,
+    pub(crate) file: String,
 }
 
 /// Files of the vocabulary and of its weights.
@@ -279,6 +297,9 @@ impl Manifest {
         names.extend(self.neighbours.as_deref());
         names.extend(self.names.as_deref());
         names.extend(self.training_texts.as_deref());
+        names.extend(self.retired.as_deref());
+        names.extend(self.rejected.as_deref());
+        names.extend(self.by_text.as_ref().map(|by_text| &by_text.file[..]));
         names
     }
 

@@ -330,6 +330,22 @@ impl TensorFile {
         self.list(name, Dtype::U64, n_values)
     }
 
+    /// A list of bytes.
+    ///
+    /// # Errors
+    /// As [`TensorFile::matrix`].
+    pub(crate) fn octets(&mut self, name: &str, n_values: usize) -> Result<Vec<u8>> {
+        self.list(name, Dtype::U8, n_values)
+    }
+
+    /// A list of integers of eight bits.
+    ///
+    /// # Errors
+    /// As [`TensorFile::matrix`].
+    pub(crate) fn small_integers(&mut self, name: &str, n_values: usize) -> Result<Vec<i8>> {
+        self.list(name, Dtype::I8, n_values)
+    }
+
     /// A list of 64-bit floats, which may be anything.
     ///
     /// # Errors

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use sha2::{Digest, Sha256};
+
 use crate::config::{DataCounts, Plan};
 use crate::data::{DataSummary, missing};
 use crate::error::{Error, Result};
@@ -32,6 +34,8 @@ pub struct Description {
     pub takes_texts: bool,
     /// Every file but the manifest, with its size and hash.
     pub files: BTreeMap<String, FileRecord>,
+    /// SHA-256 of the manifest in hexadecimal digits.
+    pub sha256: String,
 }
 
 /// Reads the manifest alone.
@@ -39,8 +43,9 @@ pub struct Description {
 /// # Errors
 /// As [`Predictor::load`](crate::Predictor::load), for the manifest.
 pub fn describe(directory: &Path) -> Result<Description> {
-    let manifest = read_manifest(directory)?;
+    let (manifest, bytes) = read(directory)?;
     Ok(Description {
+        sha256: format!("{:x}", Sha256::digest(&bytes)),
         version: manifest.version,
         plan: plan_of(&manifest)?,
         data: (&manifest.data).into(),
@@ -54,6 +59,11 @@ pub fn describe(directory: &Path) -> Result<Description> {
 
 /// The manifest of a model; every file that it uses is listed.
 pub(crate) fn read_manifest(directory: &Path) -> Result<Manifest> {
+    Ok(read(directory)?.0)
+}
+
+/// The manifest, and its bytes.
+fn read(directory: &Path) -> Result<(Manifest, Vec<u8>)> {
     let path = directory.join(MANIFEST);
     if !path.exists() {
         std::fs::metadata(directory).map_err(|error| missing(directory, error))?;
@@ -64,7 +74,7 @@ pub(crate) fn read_manifest(directory: &Path) -> Result<Manifest> {
     let bytes = read_bounded(&path, MAX_MANIFEST)?;
     let manifest: Manifest = manifest::from_text(&path, &bytes, manifest::FORMAT)?;
     manifest::check_names(&path, &manifest.files, &manifest.referenced())?;
-    Ok(manifest)
+    Ok((manifest, bytes))
 }
 
 /// The plan that a model was trained by.

@@ -4,18 +4,21 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
+use super::boosting::read_boosted;
 use super::check::check_in_background;
+use super::corrections::replay;
 use super::describe::{plan_of, read_manifest};
 use super::load_member::MemberLoader;
 use super::{postings, rerank};
-use crate::candidates::Member;
+use crate::candidates::{LabelsByText, Member};
 use crate::config::Plan;
 use crate::data::{LabelSet, SeenTexts, Synonyms, Texts};
 use crate::error::Result;
 use crate::features::{Expansion, Featurizer, Pairs, Vectorizer, Vocabulary, WordPieces};
+use crate::ids::LabelId;
 use crate::matrix::CsrMatrix;
-use crate::neighbours::{Names, Neighbours};
-use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, TrainingRecord};
+use crate::neighbours::{Forms, Names, Neighbours};
+use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, Retired, TrainingRecord};
 use crate::store::format::files::MANIFEST;
 use crate::store::format::lines;
 use crate::store::format::manifest::Manifest;
@@ -54,7 +57,9 @@ impl Predictor {
             return Err(bad(directory.join(MANIFEST), problem));
         }
         let (parts, _) = parts_of(directory, &manifest, Depth::Full, Residence::Memory)?;
-        Predictor::new(parts)
+        let mut predictor = Predictor::new(parts)?;
+        replay(&mut predictor, directory)?;
+        Ok(predictor)
     }
 }
 
@@ -68,7 +73,9 @@ pub(crate) fn verify(directory: &Path) -> Result<Predictor> {
 
 fn load(directory: &Path, depth: Depth, residence: Residence) -> Result<Predictor> {
     let (parts, unchecked) = load_parts(directory, depth, residence)?;
-    Predictor::with_integrity(parts, check_in_background(unchecked))
+    let mut predictor = Predictor::with_integrity(parts, check_in_background(unchecked))?;
+    replay(&mut predictor, directory)?;
+    Ok(predictor)
 }
 
 /// The parts of a model, and the files that were not read in full.
@@ -104,7 +111,7 @@ fn parts_of(
     }
     let ((labels, calibration, neighbours), (featurizer, members)) = rayon::join(
         || {
-            let neighbours = (loader.neighbours(), loader.names());
+            let neighbours = (loader.neighbours(), loader.names(), loader.by_text());
             (loader.labels(), loader.calibration(), neighbours)
         },
         || rayon::join(|| loader.featurizer(), || loader.members()),
@@ -119,6 +126,9 @@ fn parts_of(
         neighbours: neighbours.0?,
         names: neighbours.1?,
         seen: loader.seen()?,
+        by_text: neighbours.2?,
+        retired: loader.retired()?,
+        rejected: loader.rejected()?,
         record: TrainingRecord {
             data: (&manifest.data).into(),
             history: manifest.history.iter().map(Into::into).collect(),
@@ -142,8 +152,15 @@ struct LabelNames {
 }
 
 impl Loader<'_> {
+    /// Number of all labels, those known by their texts alone included.
+    fn n_labels(&self) -> usize {
+        let by_text = self.manifest.by_text.as_ref();
+        let n_by_text = by_text.map_or(0, |by_text| by_text.n_labels);
+        self.plan.counts().n_labels.saturating_add(n_by_text)
+    }
+
     fn labels(&self) -> Result<LabelNames> {
-        let n_labels = self.plan.counts().n_labels;
+        let n_labels = self.n_labels();
         let (file, names) = self.lines(&self.manifest.labels.names, n_labels, "names")?;
         let set: LabelSet = names.iter().collect();
         check_count(&file, set.len(), n_labels, "different names")?;
@@ -255,7 +272,7 @@ impl Loader<'_> {
         };
         let counts = self.plan.counts();
         let read = |file: &mut _| {
-            let (n_words, n_labels) = (counts.n_features, counts.n_labels);
+            let (n_words, n_labels) = (counts.n_features, self.n_labels());
             let (postings, labels) =
                 postings::read_postings(file, "neighbours", n_words, n_labels)?;
             Neighbours::from_parts(postings, labels)
@@ -273,6 +290,50 @@ impl Loader<'_> {
         };
         let hashes = self.files.parse(name, read)?;
         Ok(Some(SeenTexts::from_hashes(hashes)))
+    }
+
+    fn rejected(&self) -> Result<Option<Neighbours>> {
+        let Some(name) = &self.manifest.rejected else {
+            return Ok(None);
+        };
+        let read = |file: &mut _| {
+            let (n_words, n_labels) = (self.plan.counts().n_features, self.n_labels());
+            let (postings, labels) = postings::read_postings(file, "rejected", n_words, n_labels)?;
+            Neighbours::from_parts(postings, labels)
+        };
+        self.files.parse(name, read).map(Some)
+    }
+
+    fn retired(&self) -> Result<Retired> {
+        let Some(name) = &self.manifest.retired else {
+            return Ok(Retired::default());
+        };
+        let n_labels = self.n_labels();
+        let read = |file: &mut TensorFile| {
+            let n_retired = file.len("retired.labels")?;
+            let labels = file.numbers("retired.labels", n_retired)?;
+            let into = file.numbers("retired.into", n_retired)?;
+            let into = into.iter().map(|into| into.checked_sub(1).map(LabelId));
+            let labels = labels.iter().map(|&label| LabelId(label));
+            Retired::new(labels.zip(into), n_labels)
+        };
+        self.files.parse(name, read)
+    }
+
+    fn by_text(&self) -> Result<Option<LabelsByText>> {
+        let Some(by_text) = &self.manifest.by_text else {
+            return Ok(None);
+        };
+        let n_words = self.plan.counts().n_features;
+        let read = |file: &mut _| {
+            let (postings, words) = postings::read_postings(file, "forms", n_words, n_words)?;
+            let ends = file.numbers("labels.ends", by_text.n_labels)?;
+            Ok(LabelsByText {
+                trees: read_boosted(file)?,
+                forms: Forms::from_parts(postings, words, ends)?,
+            })
+        };
+        self.files.parse(&by_text.file, read).map(Some)
     }
 
     fn names(&self) -> Result<Option<Names>> {

@@ -17,7 +17,7 @@ use crate::data::LabelSet;
 use crate::error::{Error, Result, shortened};
 use crate::events::Event;
 use crate::features::Featurizer;
-use crate::predict::{Predictor, PredictorParts};
+use crate::predict::{EnsembleCalibration, Predictor, PredictorParts};
 use crate::store::format::open::{Depth, Residence, bad};
 
 /// Settings of which each member may have its own: only its training reads them, or the member itself holds their
@@ -129,7 +129,11 @@ fn check_members_differ(directories: &[PathBuf]) -> Result<()> {
 /// counts of all points only.
 fn check_frequencies(path: &std::path::Path, model: &PredictorParts) -> Result<()> {
     let calibration = model.calibration.as_ref();
-    if calibration.is_none_or(|calibration| calibration.frequencies == model.label_counts) {
+    let is_same = |calibration: &EnsembleCalibration| {
+        let n_trained = calibration.frequencies.len();
+        calibration.frequencies == model.label_counts[..n_trained]
+    };
+    if calibration.is_none_or(is_same) {
         return Ok(());
     }
     let problem =
@@ -146,6 +150,13 @@ fn difference(ensemble: &PredictorParts, model: &PredictorParts) -> Option<Strin
             differing(
                 is_same && ensemble.label_counts == model.label_counts,
                 "it was trained on other data; members share their training data",
+            )
+        })
+        .or_else(|| {
+            let forms = |parts: &PredictorParts| parts.by_text.as_ref().map(|by| by.forms.clone());
+            differing(
+                forms(ensemble) == forms(model) && ensemble.retired == model.retired,
+                "it has other labels that are known by their texts, or removed",
             )
         })
         .or_else(|| different_settings(&ensemble.plan, &model.plan))

@@ -2,6 +2,7 @@
 
 mod boosting;
 mod check;
+mod corrections;
 mod describe;
 mod load;
 mod load_member;

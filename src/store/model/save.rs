@@ -2,15 +2,18 @@
 
 use std::path::Path;
 
+use super::boosting::BoostedColumns;
+use super::corrections::Journal;
 use super::save_member::{write_member, write_tensors};
 use super::{describe, postings, rerank};
+use crate::candidates::LabelsByText;
 use crate::communicator::SingleProcess;
 use crate::data::{SeenTexts, Synonyms};
 use crate::error::{Error, Result};
 use crate::features::{Pairs, Vectorizer};
 use crate::matrix::CsrMatrix;
 use crate::neighbours::Postings;
-use crate::predict::Predictor;
+use crate::predict::{Predictor, Retired};
 use crate::store::format::files::{MANIFEST, Writer};
 use crate::store::format::tensors::{Tensor, Values, offsets};
 use crate::store::format::{history, lines, manifest};
@@ -61,8 +64,13 @@ pub(crate) fn save_locked(
         .map(|manifest| manifest.files.into_keys().collect())
         .unwrap_or_default();
     let mut writer = Writer::new(directory)?;
+    let journal = Journal::read(directory).map(|(journal, _)| journal).ok();
     match write_files(predictor, &mut writer) {
-        Ok(manifest) => writer.commit(&manifest::to_text(&manifest), &earlier),
+        Ok(manifest) => {
+            writer.commit(&manifest::to_text(&manifest), &earlier)?;
+            journal.iter().for_each(Journal::remove);
+            Ok(())
+        }
         Err(error) => {
             writer.abandon(&earlier);
             Err(error)
@@ -122,6 +130,23 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::M
     };
     let seen = predictor.seen();
     let training_texts = seen.map(|seen| write_seen(writer, seen)).transpose()?;
+    let by_text = predictor.labels_by_text();
+    let by_text = by_text.map(|by| write_by_text(writer, by)).transpose()?;
+    let rejected = match predictor.rejected() {
+        Some(all) => Some(write_postings(
+            writer,
+            "rejected",
+            all.postings(),
+            all.labels(),
+        )?),
+        None => None,
+    };
+    let retired = predictor.retired();
+    let retired = if retired.is_empty() {
+        None
+    } else {
+        Some(write_retired(writer, retired)?)
+    };
     let record = predictor.record();
     Ok(manifest::Manifest {
         format: manifest::FORMAT.into(),
@@ -143,6 +168,9 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::M
         neighbours,
         names,
         training_texts,
+        by_text,
+        retired,
+        rejected,
         history: history::wire_history(&record.history),
         config: plan.config().clone(),
         files: manifest::wire_files(writer.files()),
@@ -182,6 +210,35 @@ fn write_postings(
     let ends = offsets(matrix.indptr());
     let tensors = postings::posting_tensors(stem, postings, matrix, &ends);
     write_tensors(writer, stem, tensors)
+}
+
+/// Retired labels, each with one more than the label that it was merged into, or 0.
+fn write_retired(writer: &mut Writer, retired: &Retired) -> Result<String> {
+    let labels: Vec<u32> = retired.iter().map(|(label, _)| label.0).collect();
+    let into = retired
+        .iter()
+        .map(|(_, into)| into.map_or(0, |into| into.0 + 1));
+    let into: Vec<u32> = into.collect();
+    let tensors = vec![
+        Tensor::list("retired.labels", Values::U32(&labels)),
+        Tensor::list("retired.into", Values::U32(&into)),
+    ];
+    write_tensors(writer, "retired", tensors)
+}
+
+fn write_by_text(writer: &mut Writer, by_text: &LabelsByText) -> Result<manifest::ByText> {
+    let forms = &by_text.forms;
+    let (ends, trees) = (
+        offsets(forms.words().indptr()),
+        BoostedColumns::from(&by_text.trees),
+    );
+    let mut tensors = postings::posting_tensors("forms", forms.postings(), forms.words(), &ends);
+    tensors.push(Tensor::list("labels.ends", Values::U32(forms.ends())));
+    tensors.extend(trees.tensors());
+    Ok(manifest::ByText {
+        n_labels: forms.n_labels(),
+        file: write_tensors(writer, "by-text", tensors)?,
+    })
 }
 
 fn write_transformer(

@@ -31,8 +31,8 @@ pub(super) struct OwnScores {
     scratch: Vec<u64>,
     /// The best of the own clusters, equally many per point.
     keys: Vec<u64>,
-    /// ŝ_c of each point's parents of positives; 0 where the cluster is another process's.
-    parents: Vec<f32>,
+    /// ŝ_c of the clusters searched besides each point's beam; 0 where the cluster is another process's.
+    others: Vec<f32>,
 }
 
 impl Head<'_> {
@@ -66,28 +66,32 @@ impl Head<'_> {
         let keys = self
             .communicator
             .join_columns(n_points, self.all_of(|scores| &scores.keys));
-        let mut parents = self.all_of(|scores| &scores.parents);
-        let of_parents: Vec<ClusterId> = (0..n_points).flat_map(|p| batch.parents_of(p)).collect();
+        let mut scores = self.all_of(|scores| &scores.others);
+        let others: Vec<ClusterId> = (0..n_points).flat_map(|p| batch.others(p)).collect();
         let ranges = Ranges::of(clusters.n_clusters());
         self.communicator
-            .fill(&mut parents, |at| ranges.holding(of_parents[at].0));
-        let mut rest = &mut parents[..];
+            .fill(&mut scores, |at| ranges.holding(others[at].0));
+        let mut rest = &mut scores[..];
         let of_shards: Vec<&mut [f32]> = self
             .shards
             .iter()
-            .map(|shard| take(&mut rest, shard.own_scores.parents.len()))
+            .map(|shard| take(&mut rest, shard.own_scores.others.len()))
             .collect();
         let shards = self.shards.par_iter_mut().zip(of_shards).enumerate();
-        shards.for_each(|(at, (shard, parents))| {
-            let mut scores = parents.iter();
+        shards.for_each(|(at, (shard, scores))| {
+            let mut scores = scores.iter();
             shard.clear_selected();
             for point in points_of(at, n_points) {
                 let n_keys = keys.len() / n_points;
-                let parents = batch
-                    .parents_of(point)
+                let others = batch
+                    .others(point)
                     .zip(scores.by_ref())
                     .map(|(cluster, &score)| Selection { cluster, score });
-                shard.select(&keys[point * n_keys..][..n_keys], parents, beam_size);
+                let mut selected =
+                    shard.select(&keys[point * n_keys..][..n_keys], others, beam_size);
+                batch.thin(point, &mut selected, beam_size);
+                shard.selected.append(&mut selected);
+                shard.selected_starts.push(shard.selected.len());
             }
         });
     }
@@ -197,13 +201,7 @@ impl OwnScores {
             let place = RangePlace { range, first };
             let values = &mut self.values[place.values(points.len())];
             let weights = &clusters.weights.values()[range.start * dim..range.end * dim];
-            product(
-                [points.len(), range.len(), dim],
-                View::rows(embeddings, dim),
-                View::transposed(weights, dim),
-                values,
-                Output::Replace,
-            );
+            kernels.dot_all(embeddings, weights, dim, values);
             let rows = values.chunks_exact_mut(range.len());
             for (row, sums) in rows.zip(self.sums.chunks_exact_mut(2 * ranges.len())) {
                 kernels.axpy(1.0, &clusters.bias[range.clone()], row);
@@ -234,7 +232,7 @@ impl OwnScores {
         }
     }
 
-    /// The best clusters of each point, and the scores of parents.
+    /// The best clusters of each point, and the scores of those searched besides.
     fn find_best(
         &mut self,
         clusters: &ClusterClassifiers,
@@ -245,7 +243,7 @@ impl OwnScores {
     ) {
         let first = ranges[0].start;
         self.keys.clear();
-        self.parents.clear();
+        self.others.clear();
         let keys = &mut self.scratch;
         for (offset, point) in points.clone().enumerate() {
             let row = |range: &Range<usize>| {
@@ -264,37 +262,43 @@ impl OwnScores {
                 keys.truncate(beam_size);
             }
             self.keys.extend_from_slice(keys);
-            for cluster in batch.parents_of(point) {
+            for cluster in batch.others(point) {
                 let range = ranges.iter().find(|range| range.contains(&cluster.idx()));
                 let score = range.map_or(0.0, |range| {
                     clusters.score(row(range)[cluster.idx() - range.start])
                 });
-                self.parents.push(score);
+                self.others.push(score);
             }
         }
     }
 }
 
 impl ShardBuffers {
-    /// The clusters of the next point: the best of these keys, then parents of positives that are not among them.
-    fn select(&mut self, keys: &[u64], parents: impl Iterator<Item = Selection>, beam_size: usize) {
+    /// The clusters of a point: the best of these keys, then others that are not among them.
+    fn select(
+        &mut self,
+        keys: &[u64],
+        others: impl Iterator<Item = Selection>,
+        beam_size: usize,
+    ) -> Vec<Selection> {
         let best = &mut self.own_scores.scratch;
         best.clear();
         best.extend_from_slice(keys);
         best.sort_unstable_by(|a, b| b.cmp(a));
         best.truncate(beam_size);
-        let first = self.selected.len();
-        self.selected.extend(best.iter().map(|key| Selection {
-            cluster: ClusterId(!(*key as u32)),
-            score: f32::from_bits((key >> 32) as u32),
-        }));
-        for parent in parents {
-            let mut selected = self.selected[first..].iter();
-            if selected.all(|known| known.cluster != parent.cluster) {
-                self.selected.push(parent);
+        let mut selected: Vec<Selection> = best
+            .iter()
+            .map(|key| Selection {
+                cluster: ClusterId(!(*key as u32)),
+                score: f32::from_bits((key >> 32) as u32),
+            })
+            .collect();
+        for other in others {
+            if selected.iter().all(|known| known.cluster != other.cluster) {
+                selected.push(other);
             }
         }
-        self.selected_starts.push(self.selected.len());
+        selected
     }
 
     /// Notes the clusters through which a gradient flows.

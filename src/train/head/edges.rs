@@ -100,17 +100,25 @@ impl EdgeState {
             })
             .collect();
         communicator.max(&mut tops);
+        refresh(&mut rows, &tops, beta, communicator);
+        self.touched.fill(false);
+    }
 
-        let exponentials = rows.par_iter_mut().zip(&tops).flat_map_iter(|(row, &top)| {
-            row.norm.highest = top;
-            let segments = row.segments(ranges.clone());
-            exponentials(row.weights, top, segments, row.scores)
-        });
-        let sums = communicator.sum_ranges(exponentials.collect());
-        rows.par_iter_mut().zip(&sums).for_each(|(row, &sum)| {
-            row.norm.sum = sum;
-            *row.best = edge_scores(beta, sum, row.scores);
-        });
+    /// Gives the edges other weights.
+    pub(crate) fn replace_weights(
+        &mut self,
+        adjacency: &mut Adjacency,
+        weights: &[f32],
+        communicator: &dyn Communicator,
+    ) {
+        if let Some(learned) = adjacency.learned_mut() {
+            learned.weights.copy_from_slice(weights);
+        }
+        self.touched.fill(true);
+        let (mut rows, beta) = self.touched_rows(adjacency);
+        let mut tops: Vec<f32> = rows.iter().map(|row| highest(row.weights)).collect();
+        communicator.max(&mut tops);
+        refresh(&mut rows, &tops, beta, communicator);
         self.touched.fill(false);
     }
 
@@ -148,6 +156,21 @@ impl EdgeState {
         }
         (rows, learned.beta)
     }
+}
+
+/// The scores of rows whose weights have changed; `tops` are the highest weights.
+fn refresh(rows: &mut [EdgeRow<'_>], tops: &[f32], beta: f32, communicator: &dyn Communicator) {
+    let ranges = communicator.own_ranges();
+    let exponentials = rows.par_iter_mut().zip(tops).flat_map_iter(|(row, &top)| {
+        row.norm.highest = top;
+        let segments = row.segments(ranges.clone());
+        exponentials(row.weights, top, segments, row.scores)
+    });
+    let sums = communicator.sum_ranges(exponentials.collect());
+    rows.par_iter_mut().zip(&sums).for_each(|(row, &sum)| {
+        row.norm.sum = sum;
+        *row.best = edge_scores(beta, sum, row.scores);
+    });
 }
 
 impl<'a> EdgeRow<'a> {

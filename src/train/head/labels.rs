@@ -4,6 +4,8 @@
 //! A row of W_L is read once, scored against the points that shortlisted it, and its gradient Σ dz·φ, the share
 //! dz·w of each point's dφ, and AdamW follow while the row is in cache.
 
+use std::hint::select_unpredictable;
+
 use super::LossWeights;
 use super::label_state::LabelRows;
 use super::search::{Pair, ShardBuffers};
@@ -36,19 +38,26 @@ pub(super) struct RangeBuffers {
     pub(super) losses: [f64; 2],
 }
 
+/// The position of a point that no label of the tile has; batches are smaller.
+const ABSENT: u16 = u16::MAX;
+
 /// Arrays over a tile of labels.
 #[derive(Default)]
 struct Scratch {
-    /// For every point of the batch: its position in `points`, where the tile has it.
-    position: Vec<Option<u16>>,
+    /// For every point of the batch: its position in `points`, or [`ABSENT`].
+    position: Vec<u16>,
     /// The points that shortlisted any label of the tile.
     points: Vec<u32>,
     /// Position in `points` of every pair, label after label.
     positions: Vec<u16>,
+    /// ŷ of every pair, infinite for positives: no probability of theirs is faint.
+    paths: Vec<f32>,
     /// z of every point and label.
     products: Vec<f32>,
     /// e^−z of the pairs of one label.
     exponentials: Vec<f32>,
+    /// The pairs of one label that are not faint.
+    found: Vec<u32>,
     /// ∂L/∂z of every point and label; 0 for pairs that do not exist or pass nothing.
     d_logits: Vec<f32>,
     bias_gradients: [f32; TILE],
@@ -90,7 +99,7 @@ impl RangeBuffers {
             .filter(|pair| self.labels.contains(&(pair.label as usize)));
         self.losses = [0.0, dropped.map(|pair| loss::shortlist(pair.score)).sum()];
         self.scratch.gradients.resize(TILE * dim, 0.0);
-        self.scratch.position.resize(n_points, None);
+        self.scratch.position.resize(n_points, ABSENT);
         let n_groups = self.by_label.keys().len();
         for first_group in (0..n_groups).step_by(TILE) {
             self.score_tile(
@@ -155,22 +164,33 @@ impl RangeBuffers {
             position,
             points,
             positions,
+            paths,
             ..
         } = &mut self.scratch;
-        points.clear();
         positions.clear();
+        paths.clear();
+        // One more than there can be: the place of a new point is written whether the point is new or not, as that cannot
+        // be predicted.
+        points.resize(position.len() + 1, 0);
+        let mut n_points = 0;
         for group_idx in groups {
             for pair in self.by_label.members(group_idx) {
-                let at = *position[pair.point as usize].get_or_insert_with(|| {
-                    points.push(u32::from(pair.point));
-                    points.len() as u16 - 1
+                let position = &mut position[pair.point as usize];
+                points[n_points] = u32::from(pair.point);
+                let is_new = *position == ABSENT;
+                *position = select_unpredictable(is_new, n_points as u16, *position);
+                n_points += usize::from(is_new);
+                positions.push(*position);
+                paths.push(match pair.is_positive() {
+                    true => f32::INFINITY,
+                    false => pair.score,
                 });
-                positions.push(at);
             }
         }
+        points.truncate(n_points);
         points
             .iter()
-            .for_each(|&point| position[point as usize] = None);
+            .for_each(|&point| position[point as usize] = ABSENT);
     }
 
     /// Losses and derivatives of one label's pairs; returns where the next label's pairs start.
@@ -185,25 +205,34 @@ impl RangeBuffers {
         let pairs = self.by_label.members(group_idx);
         let Scratch {
             positions,
+            paths,
             products,
             exponentials,
+            found,
             d_logits,
             bias_gradients,
             is_touched,
             ..
         } = &mut self.scratch;
-        let positions = &positions[first_pair..first_pair + pairs.len()];
+        let own = first_pair..first_pair + pairs.len();
+        let (positions, paths) = (&positions[own.clone()], &paths[own]);
         exponentials.clear();
         let logit = |&position: &u16| -(products[position as usize * TILE + at] + bias);
         exponentials.extend(positions.iter().map(logit));
-        Kernels::detect().exp_sum(exponentials, 0.0);
+        let floor = inputs.gradient_floor;
+        let threshold = loss::faint_below(floor);
+        let of_faint = Kernels::detect().score_negatives(exponentials, paths, threshold, found);
+        self.losses[0] += f64::from(of_faint);
 
         let LossWeights {
             classification,
             shortlist,
         } = inputs.weights;
         let mut losses = loss::LogSum::default();
-        for ((pair, &position), &e) in pairs.iter().zip(positions).zip(exponentials.iter()) {
+        for &pair_idx in found.iter() {
+            let pair_idx = pair_idx as usize;
+            let (pair, position, e) =
+                (pairs[pair_idx], positions[pair_idx], exponentials[pair_idx]);
             let (term, d_log_path) = if pair.is_positive() {
                 let term = loss::positive(e, pair.score);
                 losses.add(term.score);
@@ -212,10 +241,7 @@ impl RangeBuffers {
             } else {
                 let term = loss::negative(e, pair.score);
                 losses.add(term.score);
-                let floor = inputs.gradient_floor;
-                let is_negligible = loss::is_negligible(e, pair.score, floor)
-                    || term.d_log_path < floor && term.d_logit < floor;
-                if is_negligible {
+                if term.d_log_path < floor && term.d_logit < floor {
                     continue;
                 }
                 (term, classification * term.d_log_path)

@@ -16,10 +16,13 @@
 mod cluster_ranges;
 mod clusters;
 mod edges;
+mod filling;
 mod label_state;
 mod labels;
 mod search;
 
+#[cfg(test)]
+mod cases;
 #[cfg(test)]
 mod recipe_tests;
 #[cfg(test)]
@@ -32,11 +35,12 @@ use rayon::prelude::*;
 use crate::classifiers::LabelClassifiers;
 use crate::communicator::{Communicator, Ranges, shares_clusters};
 use crate::ids::ClusterId;
-use crate::index::{Adjacency, ClusterClassifiers, ShortlistOptions, Shortlister};
+use crate::index::{Adjacency, ClusterClassifiers, Selection, ShortlistOptions, Shortlister};
 use crate::matrix::{CsrMatrix, Matrix};
 use crate::pool::Pool;
 
 pub(crate) use edges::EdgeState;
+pub(crate) use filling::Filling;
 pub(crate) use label_state::{LabelGradients, LabelMoments, LabelState};
 
 use labels::{RangeBuffers, RangeInputs};
@@ -63,6 +67,8 @@ pub(crate) struct Batch<'a> {
     pub(crate) rows: &'a [u32],
     /// The strongest cluster of every label.
     pub(crate) parents: &'a [Option<ClusterId>],
+    /// The random clusters that are searched besides, if there are any.
+    pub(crate) filling: Option<Filling>,
 }
 
 impl Batch<'_> {
@@ -70,10 +76,25 @@ impl Batch<'_> {
         self.labels.row(self.rows[point] as usize).0
     }
 
-    /// The parents of a point's positives, in their order.
-    fn parents_of(&self, point: usize) -> impl Iterator<Item = ClusterId> {
+    /// The clusters searched for a point besides its beam: the parents of its positives, in their order, then random ones.
+    fn others(&self, point: usize) -> impl Iterator<Item = ClusterId> {
         let positives = self.positives(point).iter();
-        positives.filter_map(|&positive| self.parents[positive as usize])
+        let parents = positives.filter_map(|&positive| self.parents[positive as usize]);
+        let random = self.filling.iter();
+        parents.chain(random.flat_map(move |filling| filling.clusters(point)))
+    }
+
+    /// Leaves the clusters that are searched of those that were selected for a point.
+    fn thin(&self, point: usize, selected: &mut Vec<Selection>, beam_size: usize) {
+        if let Some(filling) = self.filling {
+            filling.thin(point, selected, beam_size);
+        }
+    }
+
+    /// The most labels that a point has.
+    pub(crate) fn most_positives(&self) -> usize {
+        let counts = (0..self.rows.len()).map(|point| self.positives(point).len());
+        counts.max().unwrap_or(0)
     }
 }
 

@@ -7,6 +7,7 @@ use super::tests::{check_gradients, golden_gradients};
 use super::*;
 use crate::communicator::SingleProcess;
 use crate::config::{Config, LearningRates, Recipe, RecipeName, Reduction, RowUpdates};
+use crate::encoder::StepSeed;
 use crate::index::Edges;
 use crate::optim::Schedule;
 use crate::random::Random;
@@ -54,6 +55,74 @@ proptest! {
             prop_assert!((loss.shortlist - shortlist_loss).abs() <= 1e-4 * shortlist_loss.abs() + 1e-6);
         }
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn the_step_with_random_clusters_agrees_with_the_reference(seed in 0u64..100_000, dim in 1usize..20) {
+        let mut case = Step::random(seed, dim, seed.is_multiple_of(2));
+        let most_positives = case.positives.iter().map(Vec::len).max().unwrap();
+        let filling = Filling {
+            seed: StepSeed { seed, step: 7 },
+            n_clusters: case.n_clusters(),
+            most_positives,
+        };
+        let weights = LossWeights { classification: 0.7, shortlist: 0.3 };
+        let (loss, fast, searched) = case.fast_filled(&|_| weights, Some(filling));
+        for (point, searched) in searched.iter().enumerate() {
+            let mut distinct = searched.clone();
+            distinct.sort_unstable();
+            distinct.dedup();
+            prop_assert_eq!(distinct.len(), searched.len());
+            prop_assert!(searched.len() <= case.beam_size + most_positives.min(5));
+            // Nothing is drawn from so few: beam and parents are all there.
+            let needed = case.selected(point, &case.positives[point]);
+            if most_positives <= 5 {
+                prop_assert_eq!(&searched[..needed.len()], &needed[..]);
+            }
+        }
+        case.searched = searched;
+        let Outcome { classification_loss, shortlist_loss, gradients } = case.outcome(0.7, 0.3);
+        check_gradients(&fast, &gradients, case.beta.is_some(), 2e-4);
+        prop_assert!((loss.classification - classification_loss).abs() <= 1e-4 * classification_loss.abs() + 1e-6);
+        prop_assert!((loss.shortlist - shortlist_loss).abs() <= 1e-4 * shortlist_loss.abs() + 1e-6);
+    }
+}
+
+#[test]
+fn random_clusters_take_free_columns_and_columns_are_drawn_by_score() {
+    let selected = |scores: &[f32]| -> Vec<Selection> {
+        let clusters = (0..).map(ClusterId).zip(scores);
+        clusters
+            .map(|(cluster, &score)| Selection { cluster, score })
+            .collect()
+    };
+    let filling = |step, most_positives| Filling {
+        seed: StepSeed { seed: 1, step },
+        n_clusters: 50,
+        most_positives,
+    };
+    // Every cluster comes up about equally often.
+    let mut counts = [0; 50];
+    (0..200)
+        .flat_map(|step| filling(step, 5).clusters(3))
+        .for_each(|c| counts[c.idx()] += 1);
+    assert!(counts.iter().all(|n| (5..=40).contains(n)), "{counts:?}");
+    // Of beam 2 and six more, one is left out, mostly one of the weak.
+    let scores = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.05, 0.05];
+    let mut lost = [0; 8];
+    for step in 0..400 {
+        let mut drawn = selected(&scores);
+        filling(step, 6).thin(0, &mut drawn, 2);
+        assert_eq!(drawn.len(), 7);
+        assert!(drawn.is_sorted_by_key(|selection| selection.cluster));
+        let is_left = |at: usize| drawn.iter().any(|s| s.cluster.idx() == at);
+        (0..8)
+            .filter(|&at| !is_left(at))
+            .for_each(|at| lost[at] += 1);
+    }
+    assert!(300 < lost[6] + lost[7], "{lost:?}");
 }
 
 #[test]

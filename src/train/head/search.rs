@@ -102,11 +102,7 @@ impl Head<'_> {
         options: &ShortlistOptions,
     ) -> Found {
         let n_points = batch.rows.len();
-        let most_positives = (0..n_points)
-            .map(|point| batch.positives(point).len())
-            .max()
-            .unwrap_or(0);
-        self.n_slots = options.beam_size + most_positives;
+        self.n_slots = options.beam_size + batch.most_positives();
         self.shards
             .resize_with(n_points.div_ceil(SHARD), ShardBuffers::default);
         let has_ranges = shares_clusters(clusters.n_clusters());
@@ -200,8 +196,10 @@ impl ShardBuffers {
         clusters.probabilities(embeddings, &mut self.probabilities);
         for (offset, point) in points.enumerate() {
             let probabilities = &self.probabilities[offset * n_clusters..][..n_clusters];
-            let positives = (batch.positives(point), batch.parents);
-            searcher.search_with_parents(clusters, adjacency, probabilities, options, positives);
+            let beam_size = options.beam_size;
+            searcher.select(clusters, probabilities, beam_size, batch.others(point));
+            batch.thin(point, &mut searcher.selected, beam_size);
+            searcher.search_selected(adjacency, options, batch.positives(point));
             self.selected.extend_from_slice(&searcher.selected);
             self.selected_starts.push(self.selected.len());
             self.keep_paths(point, searcher, adjacency.edges().n_labels());
@@ -224,7 +222,9 @@ impl ShardBuffers {
         for (offset, point) in points.enumerate() {
             let selected =
                 &self.selected[self.selected_starts[offset]..self.selected_starts[offset + 1]];
-            searcher.search_selected(selected, adjacency, options, batch.positives(point));
+            searcher.selected.clear();
+            searcher.selected.extend_from_slice(selected);
+            searcher.search_selected(adjacency, options, batch.positives(point));
             self.keep_paths(point, searcher, adjacency.edges().n_labels());
         }
     }

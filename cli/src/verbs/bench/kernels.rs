@@ -30,7 +30,7 @@ impl BenchKernels {
         let kernels = measure_kernels().into_iter();
         let mut groups: Vec<Group> = kernels
             .map(|one| Group {
-                name: one.name.to_string(),
+                name: format!("{} {}", one.instructions, one.name),
                 figures: figures(one.gflops, one.gb_per_s, one.ns_per_call),
             })
             .collect();

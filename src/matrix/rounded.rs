@@ -1,0 +1,169 @@
+//! Sparse rows whose values are a whole number of steps, and their columns as gaps: what takes little room in a file.
+//!
+//! Columns ascend within a row, so the distance to the one before is small: it is written in groups of seven bits, the
+//! lowest first, each byte but the last of a number with its highest bit set (LEB128). The first column of a row counts
+//! from -1, so that no distance is 0.
+
+use super::CsrMatrix;
+use super::eight_bits::round;
+
+/// Bits of a number per byte.
+const GROUP: u32 = 7;
+/// Most bytes of a distance.
+const MOST_BYTES: u32 = 5;
+
+impl CsrMatrix {
+    /// Rounds the values of every row to the nearest of 255 multiples of a step; returns the step of each row.
+    pub(crate) fn round_rows(&mut self) -> Vec<f32> {
+        let mut whole = Vec::new();
+        let mut steps = Vec::with_capacity(self.n_rows());
+        for row_idx in 0..self.n_rows() {
+            let values = self.row_values_mut(row_idx);
+            whole.resize(values.len(), 0);
+            let step = round(values, &mut whole);
+            for (value, &whole) in values.iter_mut().zip(&whole) {
+                *value = step * f32::from(whole);
+            }
+            steps.push(step);
+        }
+        steps
+    }
+
+    /// The columns of all rows as gaps.
+    pub(crate) fn gaps(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(2 * self.nnz());
+        for row_idx in 0..self.n_rows() {
+            let mut next = 0;
+            for &column in self.row(row_idx).0 {
+                let mut distance = column - next + 1;
+                while distance >> GROUP > 0 {
+                    bytes.push(distance as u8 | 1 << GROUP);
+                    distance >>= GROUP;
+                }
+                bytes.push(distance as u8);
+                next = column + 1;
+            }
+        }
+        bytes
+    }
+}
+
+/// The integers that a value is of its step.
+pub(crate) fn steps_of(value: f32, step: f32) -> i8 {
+    if step > 0.0 {
+        (value / step).round_ties_even() as i8
+    } else {
+        0
+    }
+}
+
+/// The columns of rows with these offsets, from their gaps; none if they do not fit each other.
+pub(crate) fn columns_of(gaps: &[u8], indptr: &[u64]) -> Option<Vec<u32>> {
+    let n_columns = *indptr.last()?;
+    // A gap has at least one byte, so nothing is taken that the file does not have.
+    if (gaps.len() as u64) < n_columns {
+        return None;
+    }
+    let mut columns = Vec::with_capacity(n_columns as usize);
+    let mut bytes = gaps.iter();
+    for row in indptr.windows(2) {
+        let mut next = 0u64;
+        for _ in 0..row[1].checked_sub(row[0])? {
+            let column = (next + read_gap(&mut bytes)?).checked_sub(1)?;
+            columns.push(u32::try_from(column).ok()?);
+            next = column + 1;
+        }
+    }
+    let is_whole = bytes.next().is_none() && columns.len() as u64 == n_columns;
+    is_whole.then_some(columns)
+}
+
+fn read_gap<'a>(bytes: &mut impl Iterator<Item = &'a u8>) -> Option<u64> {
+    let mut distance = 0;
+    for place in 0..MOST_BYTES {
+        let byte = *bytes.next()?;
+        distance |= u64::from(byte & 0x7f) << (GROUP * place);
+        if byte >> GROUP == 0 {
+            return Some(distance);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn matrix(rows: &[Vec<u32>], n_cols: usize) -> CsrMatrix {
+        let mut indptr = vec![0];
+        rows.iter()
+            .for_each(|row| indptr.push(indptr[indptr.len() - 1] + row.len()));
+        let columns = rows.concat();
+        let values = columns
+            .iter()
+            .map(|&column| (f64::from(column)).sin() as f32)
+            .collect();
+        CsrMatrix::new(indptr, columns, values, n_cols).unwrap()
+    }
+
+    fn offsets(matrix: &CsrMatrix) -> Vec<u64> {
+        matrix.indptr().iter().map(|&end| end as u64).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn columns_come_back_from_their_gaps(rows in proptest::collection::vec(
+            proptest::collection::btree_set(0u32..1 << 30, 0..20), 0..8)
+        ) {
+            let rows: Vec<Vec<u32>> = rows.into_iter().map(|row| row.into_iter().collect()).collect();
+            let matrix = matrix(&rows, 1 << 30);
+            let gaps = matrix.gaps();
+            prop_assert_eq!(columns_of(&gaps, &offsets(&matrix)).unwrap(), matrix.indices());
+        }
+
+        #[test]
+        fn damaged_gaps_are_refused_or_ascend(
+            gaps in proptest::collection::vec(any::<u8>(), 0..40),
+            mut indptr in proptest::collection::vec(0u64..20, 1..5),
+        ) {
+            indptr[0] = 0;
+            if let Some(columns) = columns_of(&gaps, &indptr) {
+                prop_assert_eq!(columns.len() as u64, indptr[indptr.len() - 1]);
+            }
+        }
+    }
+
+    #[test]
+    fn too_few_bytes_too_many_and_offsets_that_fall_are_refused() {
+        let matrix = matrix(&[vec![3, 700], vec![0]], 701);
+        let (gaps, indptr) = (matrix.gaps(), offsets(&matrix));
+        assert_eq!(gaps, [4, 0xb9, 5, 1]);
+        assert!(columns_of(&gaps[..3], &indptr).is_none());
+        assert!(columns_of(&[&gaps[..], &[1]].concat(), &indptr).is_none());
+        assert!(columns_of(&gaps, &[0, 3, 1]).is_none());
+        assert!(columns_of(&gaps, &[0, u64::MAX]).is_none());
+        assert!(columns_of(&[0], &[0, 1]).is_none(), "a gap of 0");
+        assert!(
+            columns_of(&[0xff; 8], &[0, 1]).is_none(),
+            "a number without end"
+        );
+    }
+
+    #[test]
+    fn rounded_values_are_whole_steps_and_near() {
+        let rows = [vec![1, 2, 5], vec![], vec![9]];
+        let exact = matrix(&rows, 10);
+        let mut rounded = exact.clone();
+        let steps = rounded.round_rows();
+        for row_idx in 0..3 {
+            let (values, before) = (rounded.row(row_idx).1, exact.row(row_idx).1);
+            for (&value, before) in values.iter().zip(before) {
+                assert!((value - before).abs() <= 0.501 * steps[row_idx]);
+                let whole = f32::from(steps_of(value, steps[row_idx]));
+                assert_eq!(steps[row_idx] * whole, value);
+            }
+        }
+        assert_eq!(steps[1], 0.0);
+    }
+}

@@ -1,0 +1,221 @@
+//! Labels that come and go: added by their texts, removed, merged; and texts that are learned from at once.
+//!
+//! Nothing is trained. A new label is known by its names, synonyms and descriptions, and, once texts have it, by the votes
+//! of those.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{LabelRef, Predictor};
+use crate::data::{Dataset, DescribedLabels, Texts};
+use crate::error::{Error, Result};
+use crate::features::PointSet;
+use crate::ids::LabelId;
+use crate::matrix::{CsrBuilder, CsrMatrix};
+use crate::neighbours::{Forms, Neighbours};
+
+/// A text with labels that its user accepted, and labels that they rejected.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Correction {
+    /// The text.
+    pub text: String,
+    /// Names of accepted labels.
+    pub labels: Vec<String>,
+    /// Names of rejected labels.
+    pub not: Vec<String>,
+}
+
+impl Predictor {
+    /// Adds labels that are known by their texts alone, and brings back those of them that were removed or merged.
+    ///
+    /// # Errors
+    /// [`Error::Query`] naming a label that the model has; [`Error::CannotPredict`] if the model cannot score labels by
+    /// their texts. The model is unchanged then.
+    pub fn add_labels(&mut self, labels: &DescribedLabels) -> Result<()> {
+        let featurizer = &self.parts.featurizer;
+        let Some(by_text) = &self.parts.by_text else {
+            let problem = "the model cannot score labels by their texts: train it with label texts and a final score";
+            return Err(Error::CannotPredict(problem.into()));
+        };
+        let (mut back, mut new, mut texts) = (Vec::new(), Vec::new(), Vec::new());
+        for (name, text) in labels.labels().names().iter().zip(labels.texts().iter()) {
+            match self.parts.label_set.find(name) {
+                Some(label) if self.parts.retired.contains(label) => back.push(label),
+                Some(_) => {
+                    return Err(Error::Query {
+                        name: "labels",
+                        found: format!("{name:?}, which the model has"),
+                        expected: "labels that it does not have",
+                    });
+                }
+                None => {
+                    new.push(name);
+                    texts.push(text);
+                }
+            }
+        }
+        let texts = texts.into_iter().collect();
+        let forms = by_text.forms.with(&Forms::of_texts(featurizer, &texts)?);
+        for name in new {
+            self.parts.label_set.intern(name);
+        }
+        let n_labels = self.parts.label_set.len();
+        self.parts.label_counts.resize(n_labels, 0);
+        if let Some(by_text) = &mut self.parts.by_text {
+            by_text.forms = forms;
+        }
+        back.into_iter()
+            .for_each(|label| self.parts.retired.restore(label));
+        Ok(())
+    }
+
+    /// Removes labels: they are not answers any more. What the members learned of them stays with the model.
+    ///
+    /// # Errors
+    /// [`Error::UnknownLabels`] naming the first.
+    pub fn remove_labels(&mut self, labels: &[LabelRef]) -> Result<()> {
+        let labels = self.find_all("remove", labels.iter())?;
+        self.retire(labels.into_iter().map(|label| (label, None)))
+    }
+
+    /// Merges labels into others: the score of the second is the higher of both, and training texts of the first are its
+    /// own.
+    ///
+    /// # Errors
+    /// [`Error::UnknownLabels`] naming the first; [`Error::Query`] if a label would be merged into itself.
+    pub fn merge_labels(&mut self, merges: &[(LabelRef, LabelRef)]) -> Result<()> {
+        let old = self.find_all("merge", merges.iter().map(|merge| &merge.0))?;
+        let new = self.find_all("merge", merges.iter().map(|merge| &merge.1))?;
+        let mut changed = self.parts.retired.clone();
+        for (&old, &new) in old.iter().zip(&new) {
+            let into = changed.successor(new).filter(|&into| into != old);
+            let Some(into) = into.filter(|_| !changed.contains(old)) else {
+                return Err(Error::Query {
+                    name: "merge",
+                    found: format!(
+                        "{:?} into {:?}",
+                        self.labels().name(old),
+                        self.labels().name(new)
+                    ),
+                    expected: "two labels, of which the first is merged once",
+                });
+            };
+            changed.retire(old, Some(into));
+        }
+        let merged = old.into_iter();
+        let merged = merged.map(|old| (old, changed.successor(old)));
+        self.retire(merged.collect::<Vec<_>>().into_iter())
+    }
+
+    /// Whether a label was removed or merged into another.
+    pub fn is_retired(&self, label: LabelId) -> bool {
+        self.parts.retired.contains(label)
+    }
+
+    /// Learns from a data set at once, as from corrections without rejected labels.
+    ///
+    /// # Errors
+    /// As [`Predictor::learn`].
+    pub fn learn_data(&mut self, data: &Dataset) -> Result<()> {
+        let points = self.points(data)?;
+        let used: BTreeSet<u32> = data.labels().indices().iter().copied().collect();
+        let name = |&label: &u32| LabelRef::from(data.label_set().name(LabelId(label)));
+        let refs: Vec<LabelRef> = used.iter().map(name).collect();
+        let found = self.find_all("labels of the texts", refs.iter())?;
+        let own: BTreeMap<u32, u32> = used.into_iter().zip(found.iter().map(|id| id.0)).collect();
+        let labels = data.labels();
+        let labels = labels.renumbered(self.labels().len(), |label| own.get(&label).copied())?;
+        self.learn_points(&points, &labels, None)
+    }
+
+    /// Learns from corrections at once. A text with accepted labels is a training point that similar texts are compared
+    /// with; the more similar a text is to one of which a label was rejected, the lower is that label's score.
+    /// Classifiers, rankers and probabilities stay as they are.
+    ///
+    /// # Errors
+    /// [`Error::UnknownLabels`] naming a label that the model does not have; [`Error::CannotPredict`] if the model has
+    /// no index of its training points, or was trained on features. The model is unchanged then.
+    pub fn learn(&mut self, corrections: &[Correction]) -> Result<()> {
+        let texts: Texts = corrections.iter().map(|of| &of.text).collect();
+        let points = self.featurizer().points_of_texts(&texts)?;
+        let accepted = self.rows("labels", corrections.iter().map(|of| &of.labels[..]))?;
+        let rejected = self.rows("not", corrections.iter().map(|of| &of.not[..]))?;
+        self.learn_points(&points, &accepted, Some(&rejected))
+    }
+
+    /// A row per list of labels.
+    fn rows<'l>(
+        &self,
+        list: &'static str,
+        lists: impl Iterator<Item = &'l [String]>,
+    ) -> Result<CsrMatrix> {
+        let mut rows = CsrBuilder::default();
+        for names in lists {
+            let refs: Vec<LabelRef> = names.iter().map(|name| name[..].into()).collect();
+            let labels: BTreeSet<LabelId> = self.find_all(list, refs.iter())?.into_iter().collect();
+            rows.push_row(labels.into_iter().map(|label| (label.0, 1.0)));
+        }
+        rows.finish(self.labels().len())
+    }
+
+    fn learn_points(
+        &mut self,
+        points: &PointSet,
+        accepted: &CsrMatrix,
+        rejected: Option<&CsrMatrix>,
+    ) -> Result<()> {
+        let n_labels = self.labels().len();
+        let labelled = |labels: &CsrMatrix| -> Vec<usize> {
+            let has_labels = |&row: &usize| !labels.row(row).0.is_empty();
+            (0..labels.n_rows()).filter(has_labels).collect()
+        };
+        let Some(neighbours) = &self.parts.neighbours else {
+            let problem = "the model has no index of its training points: train it with neighbours";
+            return Err(Error::CannotPredict(problem.into()));
+        };
+        let rows = labelled(accepted);
+        let features = points.features.select_rows(&rows);
+        let neighbours = neighbours.with(&features, &accepted.select_rows(&rows), n_labels)?;
+        if let Some(labels) = rejected {
+            let rows = labelled(labels);
+            let features = points.features.select_rows(&rows);
+            let labels = labels.select_rows(&rows);
+            self.parts.rejected = match self.parts.rejected.take() {
+                earlier if rows.is_empty() => earlier,
+                Some(earlier) => Some(earlier.with(&features, &labels, n_labels)?),
+                None => Some(Neighbours::new(&features, &labels, rows.len())),
+            };
+        }
+        self.parts.neighbours = Some(neighbours);
+        for &label in accepted.indices() {
+            self.parts.label_counts[label as usize] += 1;
+            let calibration = self.parts.calibration.as_mut();
+            let frequency = calibration.and_then(|of| of.frequencies.get_mut(label as usize));
+            if let Some(frequency) = frequency {
+                *frequency += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn retire(&mut self, labels: impl Iterator<Item = (LabelId, Option<LabelId>)>) -> Result<()> {
+        let parts = &mut self.parts;
+        for (label, into) in labels {
+            let n_points = std::mem::take(&mut parts.label_counts[label.idx()]);
+            if let Some(into) = into {
+                parts.label_counts[into.idx()] += n_points;
+            }
+            parts.retired.retire(label, into);
+        }
+        let n_labels = parts.label_set.len();
+        let retired = &parts.retired;
+        let successor = |label| retired.successor(LabelId(label)).map(|label| label.0);
+        for index in [&mut parts.neighbours, &mut parts.rejected] {
+            if let Some(neighbours) = index.take() {
+                let labels = neighbours.labels().renumbered(n_labels, successor)?;
+                let postings = neighbours.postings().clone();
+                *index = Some(Neighbours::from_parts(postings, labels)?);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,148 @@
+//! Fitting the scores of labels that are known by their texts alone, on held-out points.
+//!
+//! The known labels are divided into parts. For a held-out point, the labels of a part are looked at as if no training
+//! text had them: by their forms, with votes and kin of the other parts alone. Every part has its turn, so that the trees
+//! see right answers of all labels. Half of the labels with very few training texts keep their votes: labels that were
+//! added to a model have such.
+
+use rayon::prelude::*;
+
+use super::split::HeldOut;
+use crate::candidates::{
+    BoostedTrees, Evidence, Examples, Features, Knowledge, PointBuffers, RankedPoint,
+    TextCandidates, TextColumns,
+};
+use crate::error::Result;
+use crate::ids::{LabelId, Scored};
+use crate::neighbours::{Forms, Names};
+use crate::predict::CHUNK;
+use crate::random::Random;
+
+/// Most parts, of which one is hidden; fewer if many labels of the model are known by their texts alone.
+const MAX_PARTS: usize = 10;
+/// Forms of a part that are nearest to a point, and to its kin.
+const N_NEAREST: usize = 20;
+/// Candidates of all points, about.
+const MAX_ROWS: usize = 300_000;
+/// Right ones below which nothing is learned.
+const MIN_RELEVANT: usize = 30;
+/// Training texts of a label that may keep its votes.
+const FEW_POINTS: u32 = 5;
+
+/// Held-out points of a fold with the best known labels of each.
+#[derive(Clone, Copy)]
+pub(super) struct RankedPoints<'a> {
+    pub(super) held_out: &'a HeldOut<'a>,
+    pub(super) best: &'a [Vec<Scored>],
+    pub(super) knowledge: Knowledge<'a>,
+    pub(super) names: &'a Names,
+}
+
+/// A part of the labels.
+struct Part {
+    /// Ascending.
+    labels: Vec<LabelId>,
+    forms: Forms,
+}
+
+/// The candidates of a point.
+struct Described {
+    features: Features,
+    relevant: Vec<bool>,
+}
+
+/// Fits trees for a model that knows `n_by_text` labels by their texts alone; none if too little can be learned.
+pub(super) fn fit(
+    folds: &[RankedPoints<'_>],
+    forms: &Forms,
+    n_by_text: usize,
+) -> Result<Option<BoostedTrees>> {
+    let n_labels = forms.n_labels();
+    let n_parts = (n_labels + n_by_text)
+        .checked_div(n_by_text)
+        .unwrap_or(MAX_PARTS)
+        .clamp(2, MAX_PARTS);
+    let part_of = |label: LabelId| Random::new(0, "known by text", label.0.into()).below(n_parts);
+    let part = |part: usize| {
+        let labels = (0..n_labels as u32).map(LabelId);
+        let labels: Vec<LabelId> = labels.filter(|&label| part_of(label) == part).collect();
+        let forms = forms.select(labels.iter().map(|label| label.idx()));
+        Part { labels, forms }
+    };
+    let parts: Vec<Part> = (0..n_parts).into_par_iter().map(part).collect();
+    let n_rows: usize = folds.iter().map(|fold| fold.best.len()).sum();
+    let n_shown = (MAX_ROWS / (2 * N_NEAREST * n_rows.max(1))).clamp(1, n_parts);
+    let mut examples = Examples::default();
+    let mut n_relevant = 0;
+    for ranked in folds {
+        let rows: Vec<usize> = (0..ranked.best.len()).collect();
+        let described: Vec<Vec<Described>> = rows
+            .par_chunks(CHUNK)
+            .map_init(
+                || (PointBuffers::default(), TextCandidates::default()),
+                |(buffers, found), rows| {
+                    let describe = |&row: &usize| {
+                        let shown = (0..n_shown).map(|turn| (row + turn) % n_parts);
+                        let shown = shown.map(|part| &parts[part]);
+                        ranked.describe(row, shown, &part_of, buffers, found)
+                    };
+                    rows.iter().map(describe).collect()
+                },
+            )
+            .collect::<Result<_>>()?;
+        for Described { features, relevant } in described.into_iter().flatten() {
+            n_relevant += relevant.iter().filter(|is| **is).count();
+            examples.push(&features, relevant.into_iter());
+        }
+    }
+    if n_relevant < MIN_RELEVANT {
+        return Ok(None);
+    }
+    Ok(Some(examples.fit()?.0))
+}
+
+impl RankedPoints<'_> {
+    /// The candidates of a point in some parts, each without what is known of its own labels.
+    fn describe<'p>(
+        &self,
+        row: usize,
+        parts: impl Iterator<Item = &'p Part>,
+        part_of: &impl Fn(LabelId) -> usize,
+        buffers: &mut PointBuffers,
+        found: &mut TextCandidates,
+    ) -> Result<Described> {
+        let point = &self
+            .knowledge
+            .point(self.held_out.points().points(), row, buffers)?;
+        let ranked = RankedPoint {
+            point,
+            best: &self.best[row],
+            names: self.names,
+        };
+        let (mut columns, mut relevant) = (TextColumns::default(), Vec::new());
+        for Part { labels, forms } in parts {
+            let is_hidden = |label: LabelId| {
+                labels
+                    .first()
+                    .is_some_and(|&first| part_of(first) == part_of(label))
+            };
+            found.find(forms, ranked, N_NEAREST, is_hidden, std::iter::empty())?;
+            found.describe(forms, point, |place| {
+                let label = labels[place as usize];
+                let n_points = self.knowledge.frequencies[label.idx()];
+                let keeps_votes = n_points <= FEW_POINTS && label.0 % 2 == 0;
+                let vote = point.vote(label).filter(|_| keeps_votes);
+                Evidence {
+                    votes: vote.map_or([0.0; 2], |vote| [vote.score, vote.nearest]),
+                    n_points: if keeps_votes { n_points as f32 } else { 0.0 },
+                }
+            });
+            found.fill(ranked, is_hidden, &mut columns);
+            let is_right = |&place: &u32| self.held_out.has(row, labels[place as usize]);
+            relevant.extend(found.labels.iter().map(is_right));
+        }
+        let mut features = Features::default();
+        columns.features(&mut features);
+        Ok(Described { features, relevant })
+    }
+}
