@@ -88,10 +88,10 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::M
         counts: write_tensors(writer, "label-counts", counts)?,
     };
     let featurizer = predictor.featurizer();
-    let features = match featurizer.words() {
-        Some(words) => Some(write_words(writer, words)?),
-        None => None,
-    };
+    let features = featurizer.words();
+    let features = features
+        .map(|words| write_words(writer, words))
+        .transpose()?;
     let synonyms = featurizer.synonyms().map(Synonyms::to_lines);
     let synonyms = synonyms
         .map(|list| writer.write("synonyms", "txt", |out| lines::write(&list, out)))
@@ -110,43 +110,21 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::M
         }
         None => None,
     };
-    let neighbours = match predictor.knowledge().neighbours {
-        Some(all) => Some(write_postings(
-            writer,
-            "neighbours",
-            all.postings(),
-            all.labels(),
-        )?),
-        None => None,
-    };
-    let names = match predictor.knowledge().names {
-        Some(all) => Some(write_postings(
-            writer,
-            "names",
-            all.postings(),
-            all.words(),
-        )?),
-        None => None,
-    };
+    let neighbours = predictor.knowledge().neighbours;
+    let neighbours = neighbours.map(|all| (all.postings(), all.labels()));
+    let neighbours = write_postings(writer, "neighbours", neighbours)?;
+    let names = predictor.knowledge().names;
+    let names = names.map(|all| (all.postings(), all.words()));
+    let names = write_postings(writer, "names", names)?;
     let seen = predictor.seen();
     let training_texts = seen.map(|seen| write_seen(writer, seen)).transpose()?;
     let by_text = predictor.labels_by_text();
     let by_text = by_text.map(|by| write_by_text(writer, by)).transpose()?;
-    let rejected = match predictor.rejected() {
-        Some(all) => Some(write_postings(
-            writer,
-            "rejected",
-            all.postings(),
-            all.labels(),
-        )?),
-        None => None,
-    };
-    let retired = predictor.retired();
-    let retired = if retired.is_empty() {
-        None
-    } else {
-        Some(write_retired(writer, retired)?)
-    };
+    let rejected = predictor.rejected();
+    let rejected = rejected.map(|all| (all.postings(), all.labels()));
+    let rejected = write_postings(writer, "rejected", rejected)?;
+    let retired = Some(predictor.retired()).filter(|retired| !retired.is_empty());
+    let retired = retired.map(|all| write_retired(writer, all)).transpose()?;
     let record = predictor.record();
     Ok(manifest::Manifest {
         format: manifest::FORMAT.into(),
@@ -204,12 +182,14 @@ fn write_pairs(writer: &mut Writer, pairs: &Pairs) -> Result<String> {
 fn write_postings(
     writer: &mut Writer,
     stem: &str,
-    postings: &Postings,
-    matrix: &CsrMatrix,
-) -> Result<String> {
+    rows: Option<(&Postings, &CsrMatrix)>,
+) -> Result<Option<String>> {
+    let Some((postings, matrix)) = rows else {
+        return Ok(None);
+    };
     let ends = offsets(matrix.indptr());
     let tensors = postings::posting_tensors(stem, postings, matrix, &ends);
-    write_tensors(writer, stem, tensors)
+    write_tensors(writer, stem, tensors).map(Some)
 }
 
 /// Retired labels, each with one more than the label that it was merged into, or 0.
