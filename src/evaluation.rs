@@ -71,6 +71,8 @@ pub struct Measurements {
     pub deciles: Option<Vec<Decile>>,
     /// Labels of the data.
     pub n_labels: usize,
+    /// Texts that the model was trained on; `None` if that is not known.
+    pub n_seen: Option<usize>,
     /// Match of the probabilities of the best answers with the truth; `None` without probabilities.
     pub reliability: Option<Reliability>,
     /// Milliseconds per point, in batches on all threads; `None` for rankings that were given.
@@ -207,6 +209,7 @@ impl Predictor {
         Ok(Measurements {
             reliability: has_probabilities
                 .then(|| Reliability::new(&probabilities, &relevant, N_BINS)),
+            n_seen: self.n_seen(test),
             ms_per_point: Some(1e3 * seconds / n_points.max(1) as f64),
             ..scorer.finish(test.n_labels())
         })
@@ -342,6 +345,7 @@ impl Scorer {
             by_label: self.by_label.then_some(by_label),
             deciles: deciles.map(DecilesBuilder::finish),
             n_labels,
+            n_seen: None,
             reliability: None,
             ms_per_point: None,
             query_times: None,
@@ -375,6 +379,7 @@ impl Serialize for Measurements {
         map.serialize_entry("n_points", &metrics.n_points())?;
         map.serialize_entry("n_skipped", &metrics.n_skipped())?;
         map.serialize_entry("n_labels", &self.n_labels)?;
+        map.serialize_entry("n_seen", &self.n_seen)?;
         map.serialize_entry("ms_per_point", &self.ms_per_point)?;
         let query = self.query_times;
         map.serialize_entry("ms_per_query_p50", &query.map(|times| times.p50))?;
@@ -426,8 +431,7 @@ mod tests {
         let json = serde_json::to_string(&measured).unwrap();
         let beginning = r#"{"p@1":100.0,"p@3":null,"#;
         assert!(json.starts_with(beginning), "{json}");
-        let end =
-            r#""n_labels":4,"ms_per_point":null,"ms_per_query_p50":null,"ms_per_query_p99":null}"#;
+        let end = r#""n_labels":4,"n_seen":null,"ms_per_point":null,"ms_per_query_p50":null,"ms_per_query_p99":null}"#;
         assert!(json.ends_with(end), "{json}");
         assert!(json.contains(r#""psp@1":null"#), "{json}");
 

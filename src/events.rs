@@ -116,6 +116,8 @@ pub enum Event {
         /// Number of trainings.
         n_members: usize,
     },
+    /// The training to resume had finished: its model is loaded, nothing is trained.
+    AlreadyTrained,
     /// The checkpoints of an interrupted training are damaged: it starts at the beginning.
     CheckpointsDamaged,
     /// A checkpoint was written; not part of a model's history, which has no times.
@@ -129,6 +131,22 @@ pub enum Event {
         n_points: usize,
         /// P@1 on them by the final score, in percent.
         precision_at_1: f64,
+    },
+    /// Too few points can be held out, so that folds of all points take turns.
+    CrossFitting {
+        /// Points in all folds.
+        n_points: usize,
+        /// Folds, each held out of a training of its own.
+        n_folds: usize,
+    },
+    /// Too few points can be held out while all of their near duplicates are set aside, so that fewer are.
+    NearDuplicatesRelaxed {
+        /// Points that could be held out before.
+        n_before: usize,
+        /// Points that are held out.
+        n_points: usize,
+        /// Cosine from which points are near duplicates now; none: no point is set aside.
+        cosine: Option<f32>,
     },
     /// Scores are not calibrated: too few points can be held out.
     CalibrationSkipped {

@@ -60,7 +60,7 @@ fn json_lines_hold_texts_ids_and_relevances() {
         n_unlabelled: 1,
         n_duplicate_labels: 1,
         n_zero_labels: 1,
-        n_new_labels: 0,
+        ..Summary::default()
     };
     assert_eq!(summary, expected);
 }

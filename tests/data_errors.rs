@@ -130,9 +130,9 @@ fn json_that_is_not_ours_is_reported() {
         &format!(":1: found key \"text\" twice, {shape}"),
     );
     check(
-        "{\"text\": \"a\", \"labels\": \"b\"}",
+        "{\"text\": \"a\", \"labels\": 7}",
         &format!(
-            ":1: found \"b\" instead of a list of label names, or an object of label names and relevances, {shape}"
+            ":1: found the number 7 instead of a list of label names, an object of label names and relevances, or a string, {shape}"
         ),
     );
 }
@@ -141,11 +141,11 @@ fn json_that_is_not_ours_is_reported() {
 fn bytes_that_are_no_text_are_reported_with_their_offset() {
     check(
         b"{\"text\": \"a\"}\r\n{\"text\": \"\xff\"}\n",
-        ":2: found byte 0xff at byte offset 25 of the file, expected UTF-8 text",
+        ":2: found byte 0xff at byte offset 25 of the file, expected UTF-8 text; if it was saved as Latin-1 or by Excel, convert it: iconv -f WINDOWS-1252 -t UTF-8 in > out",
     );
     check(
         b"\xef\xbb\xbf__label__a \xc3\n",
-        ":1: found byte 0xc3 at byte offset 14 of the file, expected UTF-8 text",
+        ":1: found byte 0xc3 at byte offset 14 of the file, expected UTF-8 text; if it was saved as Latin-1 or by Excel, convert it: iconv -f WINDOWS-1252 -t UTF-8 in > out",
     );
 }
 

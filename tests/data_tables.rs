@@ -81,7 +81,7 @@ fn columns_and_the_separator_can_be_named() {
     let columns = Columns {
         text: &text,
         labels: Some("topic"),
-        label_separator: Some(','),
+        label_separator: Some(','.into()),
     };
     let options = ReadOptions {
         columns,
@@ -100,11 +100,10 @@ fn columns_and_the_separator_can_be_named() {
         &options,
         "some.csv:1: found a header that has: text, labels, expected a column \"body\"",
     );
-    check_error(
-        "{\"text\": \"a\"}\n",
-        &options,
-        "some.csv: is read as jsonl, whose labels are lists: give no separator of labels",
-    );
+    let lines =
+        "{\"body\": \"b\", \"topic\": \"x, y;z\"}\n{\"body\": null, \"topic\": [\"x, y\"]}\n";
+    let dataset = read_with(lines, &options).unwrap();
+    assert_eq!(dump(&dataset), "\"b\" -> x | y;z\n\"\" -> x, y\n");
     check_error(
         "1 2 3\n",
         &ReadOptions {
@@ -146,10 +145,6 @@ fn keys_of_json_lines_can_be_named_as_columns() {
         "{\"title\": \"a\", \"title\": \"b\"}\n",
         "some.csv:1: found key \"title\" twice",
     );
-    check(
-        "{\"title\": null, \"abstract\": null}\n",
-        "some.csv:1: found no key \"title\" or \"abstract\"",
-    );
     check("{\"title\": 7}\n", "some.csv:1: found ");
 }
 
@@ -183,8 +178,8 @@ fn bad_tables_are_reported_with_their_line() {
         "some.csv:3: found a double quote that opens a field and is never closed",
     );
     check(
-        "text,labels\na,\"['x', 'y']\"\n",
-        "some.csv:2: found \"['x', 'y']\" which is not valid JSON: expected value at column 2, expected a JSON list",
+        "text,labels\na,\"['x', y]\"\n",
+        "some.csv:2: found \"['x', y]\" which is not valid JSON: expected value at column 2, expected a JSON list",
     );
     check(
         "text,labels\n",
@@ -194,7 +189,7 @@ fn bad_tables_are_reported_with_their_line() {
     let error = ReadOptions::default().read_bytes("some.csv", bytes);
     assert_eq!(
         error.unwrap_err().to_string(),
-        "some.csv:3: found byte 0xff at byte offset 17 of the file, expected UTF-8 text"
+        "some.csv:3: found byte 0xff at byte offset 17 of the file, expected UTF-8 text; if it was saved as Latin-1 or by Excel, convert it: iconv -f WINDOWS-1252 -t UTF-8 in > out"
     );
 }
 

@@ -249,7 +249,7 @@ fn data_too_small_to_hold_out_is_trained_on_whole_and_an_event_says_so() {
         events.lock().unwrap().push(event.clone());
         ControlFlow::Continue(())
     };
-    let config = config(&["hold_out.min_points=41"]);
+    let config = config(&["hold_out.min_points=41", "hold_out.folds=0"]);
     let trainer = Trainer::new(config).observer(&keep);
     let predictor = trainer.train(&train_data()).unwrap();
     let skipped = Event::CalibrationSkipped {

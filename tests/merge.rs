@@ -167,7 +167,10 @@ fn scores_are_the_means_of_the_models_and_probabilities_are_none() {
 fn an_ensemble_can_be_merged_and_its_history_counts_all_trainings() {
     let models = Models::new();
     let two = models.train("two", &["ensemble.members=2", "stage2.epochs=3"]);
-    let one = models.train("one", &["train.seed=7", "hold_out.min_points=25"]);
+    let one = models.train(
+        "one",
+        &["train.seed=7", "hold_out.min_points=25", "hold_out.folds=0"],
+    );
     let merged = Predictor::merge(&[two, one]).unwrap();
     assert_eq!(merged.n_members(), 3);
     assert_eq!(merged.plan().config().ensemble.members, 3);
@@ -297,7 +300,7 @@ fn models_that_do_not_fit_are_refused_by_name() {
         ),
         (
             "skipped",
-            &["hold_out.min_points=100"],
+            &["hold_out.min_points=100", "hold_out.folds=0"],
             "one of them is calibrated",
         ),
         (

@@ -303,6 +303,7 @@ fn one_against_all_scores_every_label_for_as_many_epochs_as_both_stages() {
         "index.mode=ova",
         "stage1.epochs=3",
         "hold_out.refit=nothing",
+        "hold_out.folds=0",
     ]);
     let data = two_topics(30);
     let predictor = recorder.train(config, &data).unwrap();

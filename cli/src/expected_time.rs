@@ -5,6 +5,8 @@ use elias::Workload;
 use elias::config::{EncoderKind, Plan, Refit};
 use elias::internals::{Sgemm, median};
 
+use crate::ui::time_left::PhaseWeights;
+
 /// Rate of the matrix product with vectors of 256 bits, in operations per second, on the machine whose seconds are
 /// constants here; it has wider ones.
 const REFERENCE_RATE: f64 = 208e9;
@@ -47,10 +49,7 @@ impl ExpectedTime {
         let (config, counts) = (plan.config(), plan.counts());
         let slowness = REFERENCE_RATE / rate;
         let n_members = config.ensemble.members as f64;
-        let n_networks = match work.refit {
-            Refit::Everything => 2.0 * n_members,
-            _ => n_members,
-        };
+        let n_networks = n_members * work.n_passes as f64;
         let stages = plan.stages();
         let n_warmup = plan.recipe().warmup_epochs;
         let mut seconds = [0.0; 2];
@@ -68,21 +67,34 @@ impl ExpectedTime {
         };
         let n_rankers = match (config.ranker.enabled, work.refit) {
             (false, _) => 0.0,
-            (true, Refit::Nothing) => n_members,
-            (true, _) => 2.0 * n_members,
+            (true, Refit::Ranker) => 2.0 * n_members,
+            (true, _) => n_networks,
         };
         let labels_per_cluster = counts.n_labels as f64 / plan.n_clusters() as f64;
         let n_terms = counts.n_points as f64 * work.terms_per_point;
         let ranker = RANKER_TERM * n_terms * work.labels_per_point * labels_per_cluster;
-        let n_held_out = match plan.recipe().final_score.is_fitted() {
-            true => config.hold_out.most_points(counts.n_points) as f64,
-            false => 0.0,
-        };
+        let n_held_out = plan.n_points_to_fit() as f64;
         ExpectedTime {
             transformer: n_encodings * work.transformer_flops / (TRANSFORMER * rate),
             stages: seconds,
             ranker: n_rankers * ranker * slowness,
             final_score: n_members * n_held_out * HELD_OUT_POINT * slowness,
+        }
+    }
+
+    /// How the time of one training is divided, on any machine.
+    pub(crate) fn weights(plan: &Plan, work: &Workload) -> PhaseWeights {
+        let all = ExpectedTime::at(REFERENCE_RATE, plan, work);
+        let n_networks = (plan.config().ensemble.members * work.n_passes) as f64;
+        // Where the network is not trained again, the ranker is.
+        let is_ranked_again = work.refit == Refit::Ranker;
+        let n_rankers = n_networks * if is_ranked_again { 2.0 } else { 1.0 };
+        let ranker = all.ranker / n_rankers;
+        PhaseWeights {
+            stages: all.stages.map(|seconds| seconds / n_networks),
+            ranker,
+            final_score: all.final_score / n_networks,
+            ranker_again: if is_ranked_again { ranker } else { 0.0 },
         }
     }
 
@@ -128,6 +140,7 @@ mod tests {
             let work = Workload {
                 points_per_epoch: visits,
                 refit: Refit::Ranker,
+                n_passes: 1,
                 words_per_point: per_point[0],
                 terms_per_point: per_point[1],
                 labels_per_point: per_point[2],

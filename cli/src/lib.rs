@@ -31,7 +31,7 @@ use crate::ui::{bus_error, file_limit};
 use crate::verbs::serve;
 use crate::verbs::{
     bench, card, completions, config, convert, demo, embed, evaluate, explain, inspect, labels,
-    learn, merge, predict, prune, report, train,
+    learn, man, merge, predict, prune, report, train,
 };
 
 /// Extreme multi-label classification: find the relevant labels of a text
@@ -96,6 +96,8 @@ enum Verb {
     Bench(bench::Bench),
     #[command(hide = true)]
     Completions(completions::Completions),
+    #[command(hide = true, name = "man")]
+    Manual(man::Manual),
 }
 
 /// Runs the command with the arguments of the process.
@@ -186,6 +188,7 @@ fn run(verb: Verb, process: &Process, console: &Console) -> anyhow::Result<()> {
         Verb::Config(config) => config.run(),
         Verb::Bench(bench) => bench.run(process, console),
         Verb::Completions(completions) => completions.run(),
+        Verb::Manual(manual) => manual.run(),
     }
 }
 

@@ -78,12 +78,16 @@ fn write_plan(
             format!("on the best {}", count(n_candidates, "label")),
         );
     }
+    let calibration = match (plan.n_points_to_fit(), work.n_passes) {
+        (0, _) => "none: there are too few points".to_owned(),
+        (n_points, 0..=2) => format!("on at most {}", count(n_points, "point")),
+        (n_points, n_passes) => {
+            let n_folds = n_passes - 1;
+            format!("on {}, in {n_folds} folds", count(n_points, "point"))
+        }
+    };
     if plan.recipe().final_score.is_fitted() {
-        let n_points = config.hold_out.n_points;
-        row(
-            "calibration",
-            format!("on at most {}", count(n_points, "point")),
-        );
+        row("calibration", calibration);
     }
     let again = match work.refit {
         Refit::Nothing => None,

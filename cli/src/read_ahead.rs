@@ -58,6 +58,20 @@ impl ReadAhead {
         })
     }
 
+    /// These texts alone.
+    pub(crate) fn of_texts(texts: Vec<String>) -> Self {
+        let (sender, inputs) = mpsc::sync_channel(texts.len());
+        for text in texts {
+            // The receiver is alive and has room for all.
+            let _ = sender.send(Ok(text.into()));
+        }
+        ReadAhead {
+            inputs,
+            in_memory: Arc::default(),
+            n_batch_bytes: 0,
+        }
+    }
+
     /// The inputs that have arrived, at least one unless the input has ended. The batch before must be gone.
     pub(crate) fn next_batch(&mut self) -> Vec<elias::Result<TextInput>> {
         self.in_memory.remove(self.n_batch_bytes);
@@ -94,7 +108,8 @@ impl InMemory {
     }
 
     fn remove(&self, n_gone: usize) {
-        *self.n_bytes.lock().unwrap_or_else(PoisonError::into_inner) -= n_gone;
+        let mut n_bytes = self.n_bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        *n_bytes = n_bytes.saturating_sub(n_gone);
         self.removed.notify_one();
     }
 }

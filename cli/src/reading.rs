@@ -8,11 +8,12 @@ use anyhow::Context;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use elias::Predictor;
-use elias::data::{Columns, Dataset, Format, LabelSet, Part, ReadOptions, Summary};
+use elias::data::{Columns, Dataset, Format, LabelSeparator, LabelSet, Part, ReadOptions, Summary};
 
 use crate::ui::console::Console;
 use crate::ui::count::count;
 use crate::ui::progress::{Progress, Unit};
+use crate::ui::table::shorten;
 
 /// How to read a data set.
 #[derive(Args)]
@@ -66,9 +67,9 @@ pub(crate) struct ColumnArgs {
     /// Label column of CSV or TSV data, or key of JSON Lines
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     label_column: Option<String>,
-    /// Separator of the labels in that column, if it should not be detected
-    #[arg(long, value_name = "C", hide_short_help = true, value_parser = parse_separator)]
-    label_separator: Option<char>,
+    /// Separator of the labels in that column, if it should not be detected; none, if a field is one label
+    #[arg(long, value_name = "C|none", hide_short_help = true, value_parser = parse_separator)]
+    label_separator: Option<LabelSeparator>,
 }
 
 impl ColumnArgs {
@@ -96,15 +97,17 @@ impl ColumnArgs {
     }
 }
 
-/// Parses one character; `\t` and `tab` are a tab.
-fn parse_separator(text: &str) -> Result<char, String> {
-    if ["\\t", "tab"].contains(&text) {
-        return Ok('\t');
+/// Parses one character, or `none`; `\t` and `tab` are a tab.
+fn parse_separator(text: &str) -> Result<LabelSeparator, String> {
+    match text {
+        "\\t" | "tab" => return Ok('\t'.into()),
+        "none" => return Ok(LabelSeparator::None),
+        _ => {}
     }
     let mut characters = text.chars();
     match (characters.next(), characters.next()) {
-        (Some(separator), None) => Ok(separator),
-        _ => Err("expected one character, such as ; or |".into()),
+        (Some(separator), None) => Ok(separator.into()),
+        _ => Err("expected one character, such as ; or |, or none".into()),
     }
 }
 
@@ -121,6 +124,7 @@ pub(crate) fn read(
     options: ReadOptions<'_>,
 ) -> anyhow::Result<Dataset> {
     let part = options.part;
+    let has_own_labels = options.known_labels.is_none();
     let started = Instant::now();
     let progress = Progress::start(console, "reading", Unit::Bytes);
     let on_progress = |done: u64, total: u64| progress.set(done, total);
@@ -144,6 +148,18 @@ pub(crate) fn read(
         path.display(),
         describe(&dataset, &summary)
     ));
+    if has_own_labels {
+        if summary.n_label_fields > 0 {
+            console.info(describe_labels(&dataset, &summary));
+        }
+        if let Some(separator) = dataset.suspected_separator() {
+            console.info(format_args!(
+                "warning: most points have a label of their own with {separator:?} in it: if that separates labels, \
+                 add --label-separator {}",
+                shell_word(separator)
+            ));
+        }
+    }
     console.detail(format_args!("reading took {:.2?}", started.elapsed()));
     Ok(dataset)
 }
@@ -183,6 +199,36 @@ fn describe(dataset: &Dataset, summary: &Summary) -> String {
         }
     }
     text
+}
+
+/// How the labels of fields were read, with two of them: points with several labels, if there are any.
+fn describe_labels(dataset: &Dataset, summary: &Summary) -> String {
+    const N_EXAMPLES: usize = 2;
+    const MAX_CHARS: usize = 60;
+    let n_least = if summary.n_split_fields > 0 { 2 } else { 1 };
+    let has_enough = |&point: &usize| dataset.labels().row(point).0.len() >= n_least;
+    let points = (0..dataset.n_points()).filter(has_enough);
+    let examples = points.take(N_EXAMPLES).map(|point| {
+        let names: Vec<String> = dataset
+            .label_names(point)
+            .map(|name| format!("{name:?}"))
+            .collect();
+        shorten(&names.join(" and "), MAX_CHARS)
+    });
+    format!(
+        "labels: {} of {} split, for example {}",
+        summary.n_split_fields,
+        count(summary.n_label_fields, "field"),
+        examples.collect::<Vec<_>>().join("; ")
+    )
+}
+
+/// A character as a shell takes it.
+fn shell_word(character: char) -> String {
+    match character {
+        ',' => ",".into(),
+        other => format!("'{other}'"),
+    }
 }
 
 /// Parses the name of a format.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use elias::{Config, Error};
 
 use crate::ui::console::Misuse;
@@ -12,7 +13,7 @@ use crate::ui::console::Misuse;
 #[command(next_help_heading = "Configuration")]
 pub(crate) struct Settings {
     /// Preset to start from, such as amazon-670k
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", hide_possible_values = true, value_parser = preset_parser())]
     pub(crate) preset: Option<String>,
     /// TOML file with settings; `elias config` prints all keys
     #[arg(long, value_name = "FILE")]
@@ -57,6 +58,11 @@ impl Settings {
         }
         Ok(config)
     }
+}
+
+/// The names of presets, which shells complete; an unknown one is reported later.
+fn preset_parser() -> impl TypedValueParser<Value = String> {
+    PossibleValuesParser::new(Config::preset_names())
 }
 
 /// The defaults with a preset applied on top.

@@ -55,7 +55,7 @@ fn json_has_the_keys_of_the_contract_in_their_order() {
         "p@1 p@3 p@5 ndcg@1 ndcg@3 ndcg@5 psp@1 psp@3 psp@5 r@1 r@3 r@5 r@10 r@20 r@100 \
          f1@1 f1@3 f1@5 point_f1@1 point_f1@3 point_f1@5 r_precision average_recall \
          at_best_threshold threshold precision recall micro_f1 macro_f1 \
-         n_points n_skipped n_labels ms_per_point ms_per_query_p50 ms_per_query_p99"
+         n_points n_skipped n_labels n_seen ms_per_point ms_per_query_p50 ms_per_query_p99"
     );
     let json = parse(&ran);
     assert_eq!(json["p@1"], 50.0);

@@ -14,6 +14,7 @@ mod labels;
 mod memory;
 mod merge;
 mod model;
+mod newcomer;
 mod ranks;
 mod resume;
 mod serve;

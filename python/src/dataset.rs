@@ -95,7 +95,7 @@ impl Dataset {
             columns: Columns {
                 text: &text_columns,
                 labels: label_column,
-                label_separator,
+                label_separator: label_separator.map(Into::into),
             },
             text_fields: &[],
             on_progress: None,

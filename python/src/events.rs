@@ -83,6 +83,7 @@ fn milestone_to_dict<'py>(py: Python<'py>, event: &Event) -> PyResult<Bound<'py,
             dict.set_item("member", member)?;
             dict.set_item("n_members", n_members)?;
         }
+        Event::AlreadyTrained => name("already_trained")?,
         Event::CheckpointsDamaged => name("checkpoints_damaged")?,
         Event::Checkpoint { seconds } => {
             name("checkpoint")?;
@@ -100,6 +101,21 @@ fn milestone_to_dict<'py>(py: Python<'py>, event: &Event) -> PyResult<Bound<'py,
             name("calibration_skipped")?;
             dict.set_item("n_points", n_points)?;
             dict.set_item("n_needed", n_needed)?;
+        }
+        Event::CrossFitting { n_points, n_folds } => {
+            name("cross_fitting")?;
+            dict.set_item("n_points", n_points)?;
+            dict.set_item("n_folds", n_folds)?;
+        }
+        Event::NearDuplicatesRelaxed {
+            n_before,
+            n_points,
+            cosine,
+        } => {
+            name("near_duplicates_relaxed")?;
+            dict.set_item("n_before", n_before)?;
+            dict.set_item("n_points", n_points)?;
+            dict.set_item("cosine", cosine)?;
         }
         // A later version of the library may have more.
         _ => name("other")?,

@@ -219,7 +219,7 @@ mod tests {
         rates.edges = 1.0
         stage1.epochs = 1
         stage2.epochs = 1
-        hold_out = { near_duplicates = 1.0, refit = 'ranker' }
+        hold_out = { near_duplicates = 1.0, refit = 'ranker', folds = 1 }
         final_score = { kind = 'tree', neighbours = true }
         train.label_texts = 'on'
     ";

@@ -43,8 +43,12 @@ impl FinalScoreKind {
 pub struct HoldOutConfig {
     /// Upper bound of the points held out; never more than a tenth of all.
     pub n_points: usize,
-    /// Fewest points to fit on; with fewer, nothing is held out and nothing fitted.
+    /// Fewest points to hold out; with fewer, folds of all points take turns.
     pub min_points: usize,
+    /// Parts of small data that are held out in turn, each beside a training of its own; below 2 nothing is fitted there.
+    /// Unset: the recipe's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folds: Option<usize>,
     /// Cosine from which points are near duplicates; those of every other point that is held out do not train. Above 1:
     /// none are. Unset: the recipe's.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,6 +85,7 @@ impl Default for HoldOutConfig {
         HoldOutConfig {
             n_points: 5000,
             min_points: 100,
+            folds: None,
             near_duplicates: None,
             refit: None,
         }

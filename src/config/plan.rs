@@ -143,6 +143,8 @@ const EPOCHS_OF_STAGE1: usize = 2;
 const EPOCHS_BEFORE_FINAL_SCORE: usize = 4;
 /// Epochs of stage 2 where the network stands alone.
 const EPOCHS_ALONE: usize = 14;
+/// Fewest points that are held out in turn.
+const MIN_POINTS_OF_FOLDS: usize = 50;
 /// Up to so many points, a network that lacks those held out is trained again.
 const MAX_POINTS_TO_TRAIN_AGAIN: usize = 20_000;
 
@@ -176,12 +178,41 @@ impl Plan {
         }
     }
 
-    /// Whether there are enough points to hold some out for boosted trees.
+    /// Whether there are enough points to fit boosted trees on.
     fn fits_final_score(&self) -> bool {
+        self.recipe.final_score == FinalScoreKind::Boosted && self.n_points_to_fit() > 0
+    }
+
+    /// Upper bound of the points that the final score is fitted on; 0 if there are too few.
+    pub fn n_points_to_fit(&self) -> usize {
         let hold_out = &self.config.hold_out;
         let n_held_out = hold_out.most_points(self.counts.n_points);
-        self.recipe.final_score == FinalScoreKind::Boosted
-            && hold_out.min_points.max(1) <= n_held_out
+        if !self.recipe.final_score.is_fitted() {
+            0
+        } else if hold_out.min_points.max(1) <= n_held_out {
+            n_held_out
+        } else {
+            self.n_folds().map_or(0, |_| self.counts.n_points)
+        }
+    }
+
+    /// Parts of the points that can be held out in turn, if too few can be held out at once.
+    pub fn n_folds(&self) -> Option<usize> {
+        let is_small =
+            (MIN_POINTS_OF_FOLDS..=MAX_POINTS_TO_TRAIN_AGAIN).contains(&self.counts.n_points);
+        (is_small && self.recipe.folds >= 2).then_some(self.recipe.folds)
+    }
+
+    /// Times that the network of a member is expected to be trained: on the points that are not held out, and on all.
+    pub fn n_passes(&self) -> usize {
+        let hold_out = &self.config.hold_out;
+        let is_split = hold_out.min_points.max(1) <= hold_out.most_points(self.counts.n_points);
+        match (self.n_points_to_fit(), self.refit()) {
+            (0, _) => 1,
+            _ if !is_split => self.recipe.folds + 1,
+            (_, Refit::Everything) => 2,
+            _ => 1,
+        }
     }
 
     /// The part that is trained again on all points, once the final score is fitted.

@@ -35,6 +35,11 @@ const PRESETS: [(&str, &str); 10] = [
 ];
 
 impl Config {
+    /// The names of the presets.
+    pub fn preset_names() -> [&'static str; PRESETS.len()] {
+        PRESETS.map(|(name, _)| name)
+    }
+
     /// The defaults with a preset applied on top.
     ///
     /// # Errors

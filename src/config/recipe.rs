@@ -111,6 +111,9 @@ recipes! {
         /// Cosine from which points are near duplicates.
         near_duplicates: f32                      = 0.6,            2.0,            2.0;
             set by hold_out.near_duplicates;
+        /// Parts of small data that are held out in turn.
+        folds: usize                              = 5,              0,              0;
+            set by hold_out.folds;
         /// The part that is trained again on all points.
         refit: Refit                              = Refit::Auto,    Refit::Nothing, Refit::Nothing;
             set by hold_out.refit;

@@ -71,6 +71,7 @@ impl Config {
         check("ranker.n_candidates", ranker.n_candidates, 1..=MAX_COUNT)?;
         check("hold_out.n_points", hold_out.n_points, 0..=MAX_COUNT)?;
         check("hold_out.min_points", hold_out.min_points, 0..=MAX_COUNT)?;
+        check_set("hold_out.folds", hold_out.folds, 0..=1000)?;
         let near_duplicates = hold_out.near_duplicates;
         check_set("hold_out.near_duplicates", near_duplicates, POSITIVE..=1e9)?;
         check("ensemble.members", ensemble.members, 1..=10_000)?;

@@ -79,6 +79,12 @@ impl Builder {
         self.label_row.push((label.0, relevance));
     }
 
+    /// Counts a field that held so many labels of the point under construction, as one string.
+    pub(super) fn count_label_field(&mut self, n_labels: usize) {
+        self.summary.n_label_fields += usize::from(n_labels > 0);
+        self.summary.n_split_fields += usize::from(n_labels > 1);
+    }
+
     /// A label of the point under construction, by its number in the file; see [`Builder::finish_numbered`].
     #[inline]
     pub(super) fn push_label_number(&mut self, label: u32, relevance: f32) {

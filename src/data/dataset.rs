@@ -6,6 +6,7 @@ use crate::data::{DescribedLabels, LabelSet, Synonyms, Texts};
 use crate::error::{Error, Result};
 use crate::ids::LabelId;
 use crate::matrix::{CsrBuilder, CsrMatrix};
+use crate::random::Random;
 
 /// Points with their labels.
 ///
@@ -40,6 +41,10 @@ pub struct Summary {
     pub n_zero_labels: usize,
     /// Labels that the known label set did not have: appended after it.
     pub n_new_labels: usize,
+    /// Fields that held the labels of a point as one string.
+    pub n_label_fields: usize,
+    /// Those of them that were split into several labels.
+    pub n_split_fields: usize,
 }
 
 impl Dataset {
@@ -130,6 +135,49 @@ impl Dataset {
             synonyms: None,
             filter: Vec::new(),
         }
+    }
+
+    /// The character that seems to separate labels that were read as one: most points have one label, which no other
+    /// point has, with this character in it.
+    ///
+    /// # Examples
+    /// ```
+    /// let data = elias::Dataset::from_texts([("a", ["x, y"]), ("b", ["y, z"]), ("c", ["x, z"])]);
+    /// assert_eq!(data.suspected_separator(), Some(','));
+    /// ```
+    pub fn suspected_separator(&self) -> Option<char> {
+        let mut counts = vec![0usize; self.n_labels()];
+        self.labels
+            .indices()
+            .iter()
+            .for_each(|&label| counts[label as usize] += 1);
+        let n_labelled = (0..self.n_points()).filter(|&point| !self.labels.row(point).0.is_empty());
+        let n_labelled = n_labelled.count();
+        let names = (0..self.n_points()).filter_map(|point| match self.labels.row(point).0 {
+            &[label] if counts[label as usize] == 1 => self.label_names(point).next(),
+            _ => None,
+        });
+        let mut n_with = [(',', 0), ('|', 0), (';', 0)];
+        for name in names {
+            for (separator, n_with) in &mut n_with {
+                *n_with += usize::from(name.contains(*separator));
+            }
+        }
+        let (separator, n_with) = n_with.into_iter().max_by_key(|&(_, n_with)| n_with)?;
+        (n_with >= 3 && 2 * n_with > n_labelled).then_some(separator)
+    }
+
+    /// Cuts a random part of so many points off, to test on; both parts have the labels of the whole. Points without a
+    /// label stay in the first part. The same seed gives the same parts.
+    pub fn cut_test(&self, n_points: usize, seed: u64) -> [Dataset; 2] {
+        let is_labelled = |point: &usize| !self.labels.row(*point).0.is_empty();
+        let mut order: Vec<usize> = (0..self.n_points()).filter(is_labelled).collect();
+        Random::new(seed, "test part", 0).shuffle(&mut order);
+        order.truncate(n_points);
+        order.sort_unstable();
+        let is_cut = |point: &usize| order.binary_search(point).is_ok();
+        let (test, train): (Vec<usize>, Vec<usize>) = (0..self.n_points()).partition(is_cut);
+        [train, test].map(|points| self.select(&points))
     }
 
     /// Number of points, N.

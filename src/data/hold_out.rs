@@ -3,6 +3,8 @@
 //! Near duplicates of a held-out point make it easier than most of what users will ask; set aside, they neither
 //! train nor calibrate. But some of what users will ask has near duplicates, too: a final scorer that never saw such
 //! points cannot know how much to trust them. For its data they are set aside for every other point only.
+//!
+//! Folds divide all points instead: near duplicates of every other point are in its fold.
 
 use super::near_duplicates::NearDuplicates;
 use crate::config::{Config, Recipe};
@@ -32,6 +34,15 @@ pub(crate) enum Alone {
     EveryOther,
 }
 
+/// Which near duplicates of held-out points do not train.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct SetAside {
+    /// Cosine from which points are near duplicates; above 1 none are.
+    pub cosine: f32,
+    /// The points whose near duplicates they are.
+    pub of: Alone,
+}
+
 impl HoldOut {
     /// Visits the points of `labels` (N×L) in random order and holds out each if all labels can do without it and those
     /// of its near duplicates among `features` (N×V) that are set aside, until min(`n_points`, a tenth of all) are
@@ -46,9 +57,8 @@ impl HoldOut {
         features: &CsrMatrix,
         labels: &CsrMatrix,
         config: &Config,
-        alone: Alone,
+        set_aside: SetAside,
     ) -> HoldOut {
-        let near_duplicates = Recipe::of(config).near_duplicates;
         let n_points = labels.n_rows();
         let share = n_points / 10;
         let wanted = config.hold_out.most_points(n_points);
@@ -59,8 +69,8 @@ impl HoldOut {
 
         let mut order: Vec<usize> = (0..n_points).collect();
         Random::new(config.train.seed, "hold-out", 0).shuffle(&mut order);
-        let is_wanted = wanted > 0 && near_duplicates <= 1.0;
-        let mut near = is_wanted.then(|| NearDuplicates::new(features, near_duplicates));
+        let is_wanted = wanted > 0 && set_aside.cosine <= 1.0;
+        let mut near = is_wanted.then(|| NearDuplicates::new(features, set_aside.cosine));
         let mut quotas = quotas(labels, wanted);
         let mut uses = vec![Use::Train; n_points];
         let (mut n_held_out, mut n_set_aside) = (0, 0);
@@ -78,7 +88,7 @@ impl HoldOut {
             {
                 continue;
             }
-            let is_alone = alone == Alone::All || n_held_out % 2 == 0;
+            let is_alone = set_aside.of == Alone::All || n_held_out % 2 == 0;
             let mut group = match &mut near {
                 Some(near) if is_alone => near.of(point_idx),
                 _ => vec![point_idx],
@@ -109,6 +119,60 @@ impl HoldOut {
             held_out: all(Use::HeldOut),
             set_aside: all(Use::SetAside),
         }
+    }
+
+    /// Divides the labelled points of `labels` (N×L) into folds of equal size, each held out of the training of all
+    /// other points. Points without a label always train.
+    ///
+    /// Points are dealt out in random order; near duplicates among `features` (N×V) of every other point follow it into
+    /// its fold, while there is room. The same seed gives the same folds.
+    pub(crate) fn folds(
+        features: &CsrMatrix,
+        labels: &CsrMatrix,
+        config: &Config,
+        n_folds: usize,
+    ) -> Vec<HoldOut> {
+        let cosine = Recipe::of(config).near_duplicates;
+        let is_labelled = |point: &usize| !labels.row(*point).0.is_empty();
+        let mut order: Vec<usize> = (0..labels.n_rows()).filter(is_labelled).collect();
+        Random::new(config.train.seed, "folds", 0).shuffle(&mut order);
+        let mut near = (cosine <= 1.0).then(|| NearDuplicates::new(features, cosine));
+        let mut fold_of: Vec<Option<usize>> = vec![None; labels.n_rows()];
+        // Sizes differ by one at most.
+        let mut room: Vec<usize> = (0..n_folds)
+            .map(|fold| (order.len() + n_folds - 1 - fold) / n_folds)
+            .collect();
+        let mut n_dealt = 0;
+        for &point in &order {
+            if fold_of[point].is_some() {
+                continue;
+            }
+            let free = (0..n_folds).max_by_key(|&fold| (room[fold], n_folds - fold));
+            let fold = free.expect("there are folds");
+            n_dealt += 1;
+            let group = match &mut near {
+                Some(near) if n_dealt % 2 == 1 => near.of(point),
+                _ => Vec::new(),
+            };
+            let is_free = |&other: &usize| other != point && is_labelled(&other);
+            for member in std::iter::once(point).chain(group.into_iter().filter(is_free)) {
+                if room[fold] > 0 && fold_of[member].is_none() {
+                    fold_of[member] = Some(fold);
+                    room[fold] -= 1;
+                }
+            }
+        }
+        let points = |is_in: &dyn Fn(Option<usize>) -> bool| -> Vec<usize> {
+            let all = 0..labels.n_rows();
+            all.filter(|&point| is_in(fold_of[point])).collect()
+        };
+        (0..n_folds)
+            .map(|fold| HoldOut {
+                train: points(&|of| of != Some(fold)),
+                held_out: points(&|of| of == Some(fold)),
+                set_aside: Vec::new(),
+            })
+            .collect()
     }
 }
 
@@ -146,6 +210,10 @@ mod tests {
     use crate::matrix::CsrBuilder;
     use proptest::prelude::*;
 
+    fn set_aside(of: Alone) -> SetAside {
+        SetAside { cosine: 0.6, of }
+    }
+
     fn config(n_points: usize, seed: u64) -> Config {
         let mut config = Config::default();
         config.hold_out.n_points = n_points;
@@ -166,9 +234,9 @@ mod tests {
             let labels = builder.finish(15).unwrap();
             let features = labels.clone();
             let config = config(n_points, seed);
-            let alone = if every_other { Alone::EveryOther } else { Alone::All };
-            let chosen = HoldOut::choose(&features, &labels, &config, alone);
-            prop_assert_eq!(&chosen, &HoldOut::choose(&features, &labels, &config, alone));
+            let set_aside = set_aside(if every_other { Alone::EveryOther } else { Alone::All });
+            let chosen = HoldOut::choose(&features, &labels, &config, set_aside);
+            prop_assert_eq!(&chosen, &HoldOut::choose(&features, &labels, &config, set_aside));
 
             let mut all = [&chosen.train[..], &chosen.held_out, &chosen.set_aside].concat();
             all.sort_unstable();
@@ -183,6 +251,31 @@ mod tests {
         }
     }
 
+    proptest! {
+        #[test]
+        fn every_labelled_point_is_held_out_once_and_trains_for_every_other_fold(
+            rows in prop::collection::vec(prop::collection::btree_set(0u32..15, 0..4), 0..80),
+            n_folds in 2usize..7, seed in any::<u64>(),
+        ) {
+            let mut builder = CsrBuilder::default();
+            for row in &rows {
+                builder.push_row(row.iter().map(|&label| (label, 1.0)));
+            }
+            let labels = builder.finish(15).unwrap();
+            let folds = HoldOut::folds(&labels, &labels, &config(0, seed), n_folds);
+            let mut held_out: Vec<usize> = folds.iter().flat_map(|fold| fold.held_out.clone()).collect();
+            held_out.sort_unstable();
+            let labelled: Vec<usize> = (0..rows.len()).filter(|&row| !rows[row].is_empty()).collect();
+            prop_assert_eq!(&held_out, &labelled);
+            for fold in &folds {
+                prop_assert!(fold.held_out.len().abs_diff(labelled.len() / n_folds) <= 1);
+                let mut all = [&fold.train[..], &fold.held_out].concat();
+                all.sort_unstable();
+                prop_assert_eq!(all, (0..rows.len()).collect::<Vec<_>>());
+            }
+        }
+    }
+
     #[test]
     fn all_that_is_wanted_is_held_out_where_labels_allow_it() {
         let mut builder = CsrBuilder::default();
@@ -193,7 +286,7 @@ mod tests {
         let features = builder.finish(1000).unwrap();
         let choose = |n_points, seed| {
             let config = config(n_points, seed);
-            HoldOut::choose(&features, &labels, &config, Alone::All).held_out
+            HoldOut::choose(&features, &labels, &config, set_aside(Alone::All)).held_out
         };
         assert_eq!(choose(5000, 1).len(), 100);
         assert_eq!(choose(30, 1).len(), 30);
@@ -213,7 +306,7 @@ mod tests {
         }
         let features = words.finish(1000).unwrap();
         let labels = labels.finish(200).unwrap();
-        let chosen = HoldOut::choose(&features, &labels, &config(5000, 5), Alone::All);
+        let chosen = HoldOut::choose(&features, &labels, &config(5000, 5), set_aside(Alone::All));
         let of_three = |point: &&usize| labels.row(**point).0.len() == 3;
         assert_eq!(chosen.held_out.len(), 100);
         assert_eq!(chosen.held_out.iter().filter(of_three).count(), 25);
@@ -228,7 +321,7 @@ mod tests {
             labels.push_row([(point % 10, 1.0)]);
         }
         let (features, labels) = (words.finish(100).unwrap(), labels.finish(10).unwrap());
-        let choose = |alone| HoldOut::choose(&features, &labels, &config(5000, 3), alone);
+        let choose = |of| HoldOut::choose(&features, &labels, &config(5000, 3), set_aside(of));
         let partners =
             |held_out: &[usize]| held_out.iter().map(|point| point ^ 1).collect::<Vec<_>>();
 

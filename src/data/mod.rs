@@ -16,6 +16,7 @@ mod io;
 mod label_set;
 mod label_texts;
 mod near_duplicates;
+mod seen_texts;
 mod synonyms;
 mod texts;
 
@@ -23,19 +24,22 @@ pub use data_summary::DataSummary;
 pub use dataset::{Dataset, Summary};
 pub use described::DescribedLabels;
 pub use format::{Format, Part};
-pub use formats::Columns;
+pub use formats::{Columns, LabelSeparator};
 pub use io::{ConversionLoss, LabelFile, ReadOptions, Written, read_others};
 // Streams of texts and files of predictions, as the command reads and writes them.
 #[doc(hidden)]
 pub use formats::write_npy;
 #[doc(hidden)]
 pub use io::{
-    InputId, PredictionFormat, PredictionShape, PredictionWriter, Sink, TextInput, TextInputs,
-    escape_label, read_filter_pairs, read_label_names, read_label_renames, read_label_thresholds,
+    InputColumns, InputId, PredictionFormat, PredictionShape, PredictionWriter, Sink, TextInput,
+    TextInputs, escape_label, read_filter_pairs, read_label_names, read_label_renames,
+    read_label_thresholds,
 };
 
-pub(crate) use hold_out::{Alone, HoldOut};
+pub(crate) use hold_out::{Alone, HoldOut, SetAside};
 pub(crate) use io::{Pretrained, TokenizerSource, memory_of_machine, missing};
+pub(crate) use seen_texts::SeenTexts;
+
 pub use label_set::LabelSet;
 pub(crate) use label_texts::{names_are_informative, texts_of_names};
 pub use synonyms::Synonyms;

@@ -119,6 +119,17 @@ impl PointSet {
         self.len() == 0
     }
 
+    /// Whether a point has nothing that a model could know: no feature, no pair, and no token but the two around a text.
+    pub(crate) fn is_blank(&self, row: usize) -> bool {
+        let is_empty = |rows: &CsrMatrix| rows.row(row).0.is_empty();
+        is_empty(&self.features)
+            && self.pairs.as_ref().is_none_or(is_empty)
+            && self
+                .tokens
+                .as_ref()
+                .is_none_or(|tokens| tokens.row(row).len() <= 2)
+    }
+
     /// Number of words, or features, over all points.
     pub fn n_words(&self) -> usize {
         self.features.nnz()

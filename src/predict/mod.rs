@@ -36,7 +36,7 @@ use crate::candidates::{
     Knowledge, LabelsByText, Member, MemberPoint, Merger, TextScratch, Walk, WalkScratch,
 };
 use crate::config::Plan;
-use crate::data::{DataSummary, LabelSet};
+use crate::data::{DataSummary, Dataset, LabelSet, SeenTexts};
 use crate::error::Result;
 use crate::events::Event;
 use crate::features::{FeatureScratch, Featurizer, PointSet, Points};
@@ -138,6 +138,29 @@ impl Predictor {
         query: impl Into<Query>,
     ) -> Result<Vec<Vec<Scored>>> {
         self.rank_points(self.points(inputs)?.points(), &query.into())
+    }
+
+    /// Whether it knows a word of a text. A text without one is answered all the same, from the biases alone.
+    ///
+    /// # Errors
+    /// [`crate::Error::CannotPredict`] if the model was trained on features.
+    pub fn knows_words_of(&self, text: &str) -> Result<bool> {
+        let mut scratch = FeatureScratch::default();
+        let point = self.parts.featurizer.point(text, &mut scratch)?;
+        Ok(!point.is_blank(0))
+    }
+
+    /// Number of the texts of a data set that it was trained on; `None` if it cannot tell.
+    ///
+    /// A text that differs in surrounding spaces alone is the same. Very few others are taken for one: of n texts that it
+    /// has not seen about n·N / 2³², where N is the number of training texts.
+    pub fn n_seen(&self, data: &Dataset) -> Option<usize> {
+        Some(self.parts.seen.as_ref()?.count(data.texts()?))
+    }
+
+    /// The fingerprint of its training texts, where there were any.
+    pub(crate) fn seen(&self) -> Option<&SeenTexts> {
+        self.parts.seen.as_ref()
     }
 
     /// Names of the labels it knows.

@@ -4,7 +4,7 @@ use super::retired::Retired;
 use crate::calibration::Isotonic;
 use crate::candidates::{LabelsByText, Member};
 use crate::config::Plan;
-use crate::data::{DataSummary, LabelSet};
+use crate::data::{DataSummary, LabelSet, SeenTexts};
 use crate::error::{Error, Result};
 use crate::events::Event;
 use crate::features::Featurizer;
@@ -23,6 +23,8 @@ pub(crate) struct PredictorParts {
     pub(crate) neighbours: Option<Neighbours>,
     /// The labels by the words of their names.
     pub(crate) names: Option<Names>,
+    /// The training texts, where there were any.
+    pub(crate) seen: Option<SeenTexts>,
     /// Labels known by their texts alone, which come after those of the members.
     pub(crate) by_text: Option<LabelsByText>,
     /// Labels that are answers no more.

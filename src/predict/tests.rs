@@ -57,6 +57,7 @@ fn alone(parts: &PredictorParts, member: Member) -> Predictor {
         calibration: parts.calibration.clone(),
         neighbours: parts.neighbours.clone(),
         names: parts.names.clone(),
+        seen: parts.seen.clone(),
         plan: parts.plan.clone(),
         record: parts.record.clone(),
     };

@@ -35,7 +35,7 @@ pub(super) fn n_bytes(n_points: usize) -> usize {
     Examples::n_feature_bytes(n_rows) + Examples::n_bytes(n_rows)
 }
 
-/// Held-out points with the best known labels of each.
+/// Held-out points of a fold with the best known labels of each.
 #[derive(Clone, Copy)]
 pub(super) struct RankedPoints<'a> {
     pub(super) held_out: &'a HeldOut<'a>,
@@ -59,7 +59,7 @@ struct Described {
 
 /// Fits trees for a model that knows `n_by_text` labels by their texts alone; none if too little can be learned.
 pub(super) fn fit(
-    ranked: RankedPoints<'_>,
+    folds: &[RankedPoints<'_>],
     forms: &Forms,
     n_by_text: usize,
 ) -> Result<Option<BoostedTrees>> {
@@ -76,27 +76,30 @@ pub(super) fn fit(
         Part { labels, forms }
     };
     let parts: Vec<Part> = (0..n_parts).into_par_iter().map(part).collect();
-    let rows: Vec<usize> = (0..ranked.best.len()).collect();
-    let n_shown = (MAX_ROWS / (2 * N_NEAREST * rows.len().max(1))).clamp(1, n_parts);
-    let described: Vec<Vec<Described>> = rows
-        .par_chunks(CHUNK)
-        .map_init(
-            || (PointBuffers::default(), TextCandidates::default()),
-            |(buffers, found), rows| {
-                let describe = |&row: &usize| {
-                    let shown = (0..n_shown).map(|turn| (row + turn) % n_parts);
-                    let shown = shown.map(|part| &parts[part]);
-                    ranked.describe(row, shown, &part_of, buffers, found)
-                };
-                rows.iter().map(describe).collect()
-            },
-        )
-        .collect::<Result<_>>()?;
+    let n_rows: usize = folds.iter().map(|fold| fold.best.len()).sum();
+    let n_shown = (MAX_ROWS / (2 * N_NEAREST * n_rows.max(1))).clamp(1, n_parts);
     let mut examples = Examples::default();
     let mut n_relevant = 0;
-    for Described { features, relevant } in described.into_iter().flatten() {
-        n_relevant += relevant.iter().filter(|is| **is).count();
-        examples.push(&features, relevant.into_iter());
+    for ranked in folds {
+        let rows: Vec<usize> = (0..ranked.best.len()).collect();
+        let described: Vec<Vec<Described>> = rows
+            .par_chunks(CHUNK)
+            .map_init(
+                || (PointBuffers::default(), TextCandidates::default()),
+                |(buffers, found), rows| {
+                    let describe = |&row: &usize| {
+                        let shown = (0..n_shown).map(|turn| (row + turn) % n_parts);
+                        let shown = shown.map(|part| &parts[part]);
+                        ranked.describe(row, shown, &part_of, buffers, found)
+                    };
+                    rows.iter().map(describe).collect()
+                },
+            )
+            .collect::<Result<_>>()?;
+        for Described { features, relevant } in described.into_iter().flatten() {
+            n_relevant += relevant.iter().filter(|is| **is).count();
+            examples.push(&features, relevant.into_iter());
+        }
     }
     if n_relevant < MIN_RELEVANT {
         return Ok(None);

@@ -1,7 +1,7 @@
 //! A validation part, cut from training data.
 
-use crate::config::Config;
-use crate::data::{Alone, Dataset, HoldOut};
+use crate::config::{Config, Recipe};
+use crate::data::{Alone, Dataset, HoldOut, SetAside};
 use crate::error::Result;
 use crate::features::Featurizer;
 
@@ -18,7 +18,11 @@ impl Dataset {
         config.train.seed = seed;
         config.hold_out.n_points = n_points;
         let (_, points) = Featurizer::fit(self, &config, None)?;
-        let chosen = HoldOut::choose(&points.features, self.labels(), &config, Alone::All);
+        let set_aside = SetAside {
+            cosine: Recipe::of(&config).near_duplicates,
+            of: Alone::All,
+        };
+        let chosen = HoldOut::choose(&points.features, self.labels(), &config, set_aside);
         Ok([chosen.train, chosen.held_out].map(|points| self.select(&points)))
     }
 }

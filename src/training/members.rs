@@ -2,7 +2,7 @@
 
 use super::rerank::{ranker_sees_points, train_ranker};
 use super::run::Run;
-use super::split::{HeldOut, Pass};
+use super::split::Pass;
 use crate::candidates::{FinalScorer, Member};
 use crate::config::Plan;
 use crate::error::Result;
@@ -92,9 +92,10 @@ impl<S: Store> Run<'_, S> {
                 labels: &points.labels,
                 filter: self.validation_filter,
             }),
-            held_out: (self.split.held_out.as_ref())
-                .filter(|_| run.pass == Pass::First)
-                .map(HeldOut::to_choose_by),
+            held_out: match run.pass {
+                Pass::Fold(fold) => Some(self.split.folds[fold].held_out.to_choose_by()),
+                Pass::All => None,
+            },
             origin: &self.origin,
             communicator: self.communicator,
             max_steps: self.max_steps,

@@ -285,7 +285,7 @@ impl<'a> Estimator<'a> {
             return 0;
         }
         let most = counts.n_labels.min(config.ranker.n_candidates + MAX_ADDED);
-        let n_points = config.hold_out.most_points(counts.n_points);
+        let n_points = self.plan.n_points_to_fit();
         // Half of the entries are a copy.
         let neighbours = Neighbours::n_bytes(sizes.n_feature_entries / 2, sizes.n_label_entries);
         let examples = Examples::n_bytes(n_points * most);

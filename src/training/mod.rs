@@ -1,11 +1,12 @@
 //! From a data set to a predictor: prepare, hold out, train the members, calibrate, train again on all points.
 //!
 //! [`Trainer`] is the front door. [`PreparedTraining`] knows the plan and the memory it will take before anything is
-//! trained. `run` is the training itself, `members` that of one member.
+//! trained. `run` is the training itself, `members` that of one member, `final_fit` what is fitted on held-out points.
 
 mod by_text;
 mod cut;
 mod directories;
+mod final_fit;
 mod members;
 mod memory;
 mod memory_limit;

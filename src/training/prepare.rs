@@ -78,7 +78,8 @@ impl<'a> PreparedTraining<'a> {
                 ]);
             }
         }
-        let is_labelled = |point: &usize| !data.labels().row(*point).0.is_empty();
+        let is_labelled =
+            |point: &usize| !data.labels().row(*point).0.is_empty() && !points.is_blank(*point);
         let counts = DataCounts {
             n_points: (0..data.n_points()).filter(is_labelled).count(),
             n_labels: data.n_labels(),
@@ -133,6 +134,7 @@ impl<'a> PreparedTraining<'a> {
         }
         let mut folder = self.open(directory)?;
         if let Some(predictor) = folder.finished()? {
+            emit(self.trainer.observer, Event::AlreadyTrained)?;
             return folder.leave(predictor);
         }
         let predictor = Run::train(self, &mut folder)?;

@@ -196,6 +196,11 @@ fn so_do_other_settings() {
 }
 
 #[test]
+fn so_do_folds_of_small_data() {
+    check_processes(&["hold_out.min_points=41", "hold_out.folds=3"], &[2, 4]);
+}
+
+#[test]
 fn so_do_clusters_that_processes_share() {
     let many = "index.n_clusters=40";
     const { assert!(MIN_SHARED_CLUSTERS <= 40) };

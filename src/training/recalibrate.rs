@@ -4,7 +4,7 @@
 //! near duplicates of training points do not calibrate; without an index of the training points in the model, only
 //! the training data as a whole is recognised.
 
-use super::rerank::{N_SEEN, SeenAnswers};
+use super::final_fit::{N_SEEN, SeenAnswers};
 use super::split::HeldOut;
 use crate::data::{DataSummary, Dataset};
 use crate::error::{Error, Result};

@@ -1,21 +1,17 @@
-//! The parts that ELIAS++ adds to a trained member: its ranker, and calibration on held-out points (paper, Section 3.5).
+//! The ranker of a trained member, and the neighbours of a text (paper, Section 3.5).
 
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 
 use rayon::prelude::*;
 
-use super::split::{HeldOut, LabelledPoints};
-use crate::calibration::{Calibrator, Isotonic, Mixing, TREE_LIMITS};
-use crate::candidates::{
-    Candidates, Encoded, Examples, Features, FinalScorer, Knowledge, Member, Merger, N_KIN,
-    ScoreKind, Walk, WalkScratch,
-};
+use super::split::LabelledPoints;
+use crate::candidates::{Knowledge, Member, ScoreKind, Walk, WalkScratch};
 use crate::communicator::Communicator;
-use crate::config::{FinalScoreKind, Plan, RankerNegatives, Recipe, paper_n_clusters};
+use crate::config::{Plan, RankerNegatives, Recipe, paper_n_clusters};
 use crate::error::Result;
-use crate::events::{Event, Observer, POINTS_PER_EVENT, Phase, Steps};
-use crate::ids::{ClusterId, LabelId, Scored};
-use crate::matrix::{Matrix, top_k};
+use crate::events::{Observer, Phase, Steps};
+use crate::ids::{ClusterId, LabelId};
+use crate::matrix::Matrix;
 use crate::neighbours::Neighbours;
 use crate::predict::CHUNK;
 use crate::ranker::{CandidateLists, ClusterTree, Negatives, Ranker, RankerOptions, RankerProblem};
@@ -167,219 +163,6 @@ fn chunks_of(embeddings: &mut [f32], n_points: usize, dim: usize) -> Vec<&mut [f
         rest = later;
     }
     chunks
-}
-
-/// Best answers per point on which probabilities are fitted: those that people look at. Of two answers with the same
-/// score, one among a point's best is right more often than one far behind better ones.
-pub(super) const N_SEEN: usize = 5;
-
-/// The result of a calibration.
-pub(super) struct FittedCalibration {
-    /// One per member.
-    pub(super) final_scorers: Vec<FinalScorer>,
-    /// From the members' mean score to a probability.
-    pub(super) probabilities: Isotonic,
-    pub(super) event: Event,
-    /// The best labels of every held-out point, best first.
-    pub(super) best: Vec<Vec<Scored>>,
-}
-
-/// A member's final scorer, and its scores of held-out points.
-struct FittedScorer {
-    scorer: FinalScorer,
-    /// The candidates of every point with their final scores.
-    lists: Vec<Vec<Scored>>,
-}
-
-/// Fits the members' final scorers, and the probabilities of their merged scores, on held-out points.
-pub(super) fn calibrate(
-    members: &[Member],
-    held_out: &HeldOut<'_>,
-    knowledge: Knowledge<'_>,
-    plan: &Plan,
-    observer: &dyn Observer,
-) -> Result<FittedCalibration> {
-    let n_points = held_out.points().len();
-    let n_steps = n_points * members.len();
-    let mut progress = Steps::start(Phase::Calibration, n_steps, observer)?;
-    let mut fitted = Vec::new();
-    for member in members {
-        let columns = HeldOutColumns {
-            member,
-            held_out,
-            knowledge,
-            plan,
-        };
-        fitted.push(match plan.recipe().final_score {
-            FinalScoreKind::Boosted => columns.fit_boosted()?,
-            FinalScoreKind::Product => unreachable!("no point is held out for it"),
-            FinalScoreKind::Tree => columns.fit_tree(Mixing::PAPER)?,
-            FinalScoreKind::Mixture => columns.fit_tree(Mixing::RELEASED)?,
-        });
-        progress.advance(n_points)?;
-    }
-
-    let (mut seen, mut best) = (SeenAnswers::default(), Vec::new());
-    let mut merger = Merger::default();
-    for point in 0..n_points {
-        let mut merging = merger.start();
-        for member in &fitted {
-            merging.add(member.lists[point].iter().copied());
-        }
-        let merged = merging.finish();
-        top_k(merged, N_KIN);
-        best.push(merged.clone());
-        merged.truncate(N_SEEN);
-        seen.push(merged, |label| held_out.has(point, label));
-    }
-    let final_scorers: Vec<FinalScorer> = fitted.into_iter().map(|of| of.scorer).collect();
-    Ok(FittedCalibration {
-        probabilities: seen.fit(&final_scorers)?,
-        event: seen.event(),
-        final_scorers,
-        best,
-    })
-}
-
-/// Answers that people look at, on which probabilities are fitted.
-#[derive(Default)]
-pub(super) struct SeenAnswers {
-    scores: Vec<f32>,
-    relevant: Vec<bool>,
-    n_points: usize,
-    /// Points whose first answer is right.
-    n_right: usize,
-}
-
-impl SeenAnswers {
-    /// Adds the best answers of a point.
-    pub(super) fn push(&mut self, best: &[Scored], is_relevant: impl Fn(LabelId) -> bool) {
-        let is_right = |scored: &Scored| is_relevant(scored.label);
-        self.n_points += 1;
-        self.n_right += usize::from(best.first().is_some_and(is_right));
-        self.scores.extend(best.iter().map(|scored| scored.score));
-        self.relevant.extend(best.iter().map(is_right));
-    }
-
-    /// Fits probabilities to the mean scores of these final scorers.
-    ///
-    /// # Errors
-    /// As [`Isotonic::fit`].
-    pub(super) fn fit<'s>(
-        &self,
-        scorers: impl IntoIterator<Item = &'s FinalScorer>,
-    ) -> Result<Isotonic> {
-        let scorers = scorers.into_iter();
-        let highest = scorers.map(FinalScorer::highest_score).fold(0.0, f32::max);
-        Isotonic::fit(&self.scores, &self.relevant, highest)
-    }
-
-    /// Reports how many of them are right.
-    pub(super) fn event(&self) -> Event {
-        Event::CalibrationReady {
-            n_points: self.n_points,
-            precision_at_1: 100.0 * self.n_right as f64 / self.n_points.max(1) as f64,
-        }
-    }
-}
-
-/// The columns of a member's candidates of held-out points.
-struct HeldOutColumns<'a> {
-    member: &'a Member,
-    held_out: &'a HeldOut<'a>,
-    knowledge: Knowledge<'a>,
-    plan: &'a Plan,
-}
-
-impl HeldOutColumns<'_> {
-    /// Fits boosted trees; the scores of each point are those of trees that have not seen it.
-    fn fit_boosted(&self) -> Result<FittedScorer> {
-        let mut examples = Examples::default();
-        let mut labels: Vec<Vec<LabelId>> = Vec::new();
-        let n_points = self.held_out.points().len();
-        for first in (0..n_points).step_by(POINTS_PER_EVENT) {
-            let rows = first..n_points.min(first + POINTS_PER_EVENT);
-            let described = self.map(ScoreKind::Boosted, rows, |candidates| {
-                let mut features = Features::default();
-                features.fill(candidates);
-                (candidates.labels().to_vec(), features)
-            })?;
-            for (of_point, features) in described {
-                let point = labels.len();
-                let relevant = of_point
-                    .iter()
-                    .map(|&label| self.held_out.has(point, label));
-                examples.push(&features, relevant);
-                labels.push(of_point);
-            }
-        }
-        let (trees, scores) = examples.fit()?;
-        let mut scores = scores.into_iter();
-        let mut scored = |label| Scored {
-            label,
-            score: scores.next().expect("a score per candidate"),
-        };
-        Ok(FittedScorer {
-            scorer: FinalScorer::Boosted(trees),
-            lists: labels
-                .into_iter()
-                .map(|of_point| of_point.into_iter().map(&mut scored).collect())
-                .collect(),
-        })
-    }
-
-    /// Fits the paper's tree.
-    fn fit_tree(&self, mixing: Mixing) -> Result<FittedScorer> {
-        let rows = 0..self.held_out.points().len();
-        let described = self.map(ScoreKind::Tree, rows, |candidates| {
-            let labels = candidates.labels().iter().enumerate();
-            labels
-                .map(|(row, &label)| (label, candidates.scores(row)))
-                .collect::<Vec<_>>()
-        })?;
-        let (mut candidates, mut relevant) = (Vec::new(), Vec::new());
-        for (point, of_point) in described.iter().enumerate() {
-            candidates.extend(of_point.iter().map(|candidate| candidate.1));
-            let is_relevant = |&(label, _): &(LabelId, _)| self.held_out.has(point, label);
-            relevant.extend(of_point.iter().map(is_relevant));
-        }
-        let calibrator = Calibrator::fit(&candidates, &relevant, TREE_LIMITS, mixing)?;
-        let scored = |(label, candidate)| Scored {
-            label,
-            score: calibrator.score(candidate),
-        };
-        let lists = described
-            .into_iter()
-            .map(|of_point| of_point.into_iter().map(scored).collect())
-            .collect();
-        Ok(FittedScorer {
-            scorer: FinalScorer::Tree(calibrator),
-            lists,
-        })
-    }
-
-    /// Looks at the candidates of points with the columns of a kind.
-    fn map<T: Send>(
-        &self,
-        kind: ScoreKind,
-        rows: Range<usize>,
-        look: impl Fn(&Candidates) -> T + Sync,
-    ) -> Result<Vec<T>> {
-        let walk = Walk::to_columns(self.member, kind, self.knowledge, self.plan);
-        let points = self.held_out.points().points();
-        let rows: Vec<u32> = rows.map(|row| row as u32).collect();
-        let chunks: Vec<Vec<T>> = rows
-            .par_chunks(CHUNK)
-            .map_init(
-                || WalkScratch::new(&self.member.model),
-                |scratch, rows| {
-                    let look = |_: Encoded<'_>, candidates: &Candidates| look(candidates);
-                    walk.map_columns(kind, (points, rows), scratch, look)
-                },
-            )
-            .collect::<Result<_>>()?;
-        Ok(chunks.into_iter().flatten().collect())
-    }
 }
 
 #[cfg(test)]

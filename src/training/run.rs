@@ -3,20 +3,21 @@
 //! A [`Run`] owns it. Where it is kept and how it is resumed is the matter of its [`Store`](crate::store::Store).
 
 use super::by_text::{self, RankedPoints};
+use super::final_fit::{FittedCalibration, HeldOutAnswers};
 use super::members::MemberRun;
 use super::prepare::{Features, PreparedTraining};
-use super::rerank::{FittedCalibration, calibrate, find_neighbours, train_ranker};
-use super::split::{LabelPoints, LabelledPoints, Pass, TrainingSplit, count_labels};
+use super::rerank::{find_neighbours, train_ranker};
+use super::split::{Fold, LabelPoints, LabelledPoints, Pass, TrainingSplit, count_labels};
 use crate::candidates::{Knowledge, LabelsByText, Member};
 use crate::communicator::{Communicator, SingleProcess};
 use crate::config::{FinalScoreKind, Plan, Refit};
-use crate::data::{DataSummary, Dataset};
+use crate::data::{DataSummary, Dataset, SeenTexts};
 use crate::encoder::EncoderOrigin;
 use crate::error::Result;
 use crate::events::{Event, Observer, emit};
 use crate::features::Featurizer;
 use crate::ids::LabelId;
-use crate::neighbours::{Forms, Names};
+use crate::neighbours::{Forms, Names, Neighbours};
 use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, Retired, TrainingRecord};
 use crate::store::{MemberStore, TrainingFolder};
 
@@ -43,6 +44,30 @@ pub(super) struct Run<'a, S> {
     pub(super) max_steps: Option<usize>,
 }
 
+/// The members of the last fold, the answers of all, and what is known without the points of each.
+#[derive(Default)]
+struct Folds {
+    members: Vec<Member>,
+    answers: HeldOutAnswers,
+    knowledge: Vec<FoldKnowledge>,
+}
+
+/// The training points of a fold by their words, and the number of them for each label.
+struct FoldKnowledge {
+    neighbours: Option<Neighbours>,
+    frequencies: Vec<u32>,
+}
+
+impl FoldKnowledge {
+    fn with<'k>(&'k self, names: Option<&'k Names>) -> Knowledge<'k> {
+        Knowledge {
+            neighbours: self.neighbours.as_ref(),
+            names,
+            frequencies: &self.frequencies,
+        }
+    }
+}
+
 /// Final scores, and those of labels that are known by their texts alone.
 struct FinalScores {
     fitted: FittedCalibration,
@@ -54,10 +79,38 @@ impl<'a, S: MemberStore> Run<'a, S> {
     pub(super) fn train(prepared: PreparedTraining<'a>, store: &'a mut S) -> Result<Predictor> {
         let features = prepared.features()?;
         let mut run = Run::split(features, store);
-        let members = run.members(Pass::First)?;
-        let scores = run.final_scorer(&members)?;
+        let Folds {
+            members,
+            answers,
+            knowledge,
+        } = run.folds()?;
+        let scores = run.final_scores(answers, &knowledge)?;
         let members = run.refit(members)?;
         run.predictor(members, scores)
+    }
+
+    /// The members of every fold, trained without the points that are held out of it and asked for their answers to them.
+    fn folds(&mut self) -> Result<Folds> {
+        if let Some(decision) = self.split.decision.clone() {
+            self.record(decision)?;
+        }
+        let mut folds = Folds::default();
+        for number in 0..self.split.folds.len() {
+            folds.members.clear();
+            folds.members = self.members(Pass::Fold(number))?;
+            let Fold { train, held_out } = &self.split.folds[number];
+            let known = FoldKnowledge {
+                neighbours: find_neighbours(train, self.plan.recipe()),
+                frequencies: train.label_counts(),
+            };
+            let knowledge = known.with(self.names.as_ref());
+            let (members, plan) = (&folds.members, &self.plan);
+            folds
+                .answers
+                .add(members, held_out, knowledge, plan, self.observer)?;
+            folds.knowledge.push(known);
+        }
+        Ok(folds)
     }
 
     /// Every member, trained on the points of a pass.
@@ -85,43 +138,51 @@ impl<'a, S: MemberStore> Run<'a, S> {
         Ok(finished.member)
     }
 
-    /// The final scores of the members and the probabilities of their mean, fitted on the points held out, if there are any.
-    fn final_scorer(&mut self, members: &[Member]) -> Result<Option<FinalScores>> {
-        let Some(held_out) = &self.split.held_out else {
-            if let Some(skipped) = self.split.skipped.clone() {
-                self.record(skipped)?;
-            }
+    /// The final scores of the members and the probabilities of their mean, if there is anything to fit them on.
+    fn final_scores(
+        &mut self,
+        answers: HeldOutAnswers,
+        knowledge: &[FoldKnowledge],
+    ) -> Result<Option<FinalScores>> {
+        if self.split.folds.is_empty() {
             return Ok(None);
-        };
-        let neighbours = find_neighbours(&self.split.train, self.plan.recipe());
-        let knowledge = Knowledge {
-            neighbours: neighbours.as_ref(),
-            names: self.names.as_ref(),
-            frequencies: &self.split.train.label_counts(),
-        };
-        let fitted = calibrate(members, held_out, knowledge, &self.plan, self.observer)?;
+        }
+        let n_points = answers.n_found();
+        if n_points == 0 {
+            let n_needed = 1;
+            self.record(Event::CalibrationSkipped { n_points, n_needed })?;
+            return Ok(None);
+        }
+        let fitted = answers.fit(self.plan.recipe().final_score)?;
         let mut by_text = None;
         if let (Some(names), Some([forms, more])) = (&self.names, self.forms.take()) {
-            let ranked = RankedPoints {
-                held_out,
-                best: &fitted.best,
-                knowledge,
-                names,
-            };
-            let trees = by_text::fit(ranked, &forms, more.n_labels())?;
+            let mut best = &fitted.best[..];
+            let of_folds = self.split.folds.iter().zip(knowledge);
+            let ranked = of_folds.map(|(fold, knowledge)| {
+                let (own, later) = best.split_at(fold.held_out.points().len());
+                best = later;
+                RankedPoints {
+                    held_out: &fold.held_out,
+                    best: own,
+                    knowledge: knowledge.with(Some(names)),
+                    names,
+                }
+            });
+            let ranked: Vec<RankedPoints<'_>> = ranked.collect();
+            let trees = by_text::fit(&ranked, &forms, more.n_labels())?;
             by_text = trees.map(|trees| LabelsByText { trees, forms: more });
         }
         self.record(fitted.event.clone())?;
         Ok(Some(FinalScores { fitted, by_text }))
     }
 
-    /// The members trained again on all points, if some were held out of the first pass, as far as that is asked for.
+    /// The members trained on all points, as far as that is asked for.
     fn refit(&mut self, members: Vec<Member>) -> Result<Vec<Member>> {
         match self.split.refit {
             Refit::Nothing => Ok(members),
             Refit::Everything => {
                 drop(members);
-                self.members(Pass::Again)
+                self.members(Pass::All)
             }
             Refit::Auto | Refit::Ranker => self.rank_again(members),
         }
@@ -132,7 +193,7 @@ impl<'a, S: MemberStore> Run<'a, S> {
         for (number, member) in members.iter_mut().enumerate() {
             if member.ranker.take().is_some() {
                 let plan = self.plan.of_member(number);
-                let points = self.split.all();
+                let points = &self.split.all;
                 member.ranker = train_ranker(member, points, &plan, self.observer, &SingleProcess)?;
             }
         }
@@ -142,13 +203,17 @@ impl<'a, S: MemberStore> Run<'a, S> {
     fn predictor(self, mut members: Vec<Member>, scores: Option<FinalScores>) -> Result<Predictor> {
         let recipe = self.plan.recipe();
         let reads_names = scores.is_some() && recipe.final_score == FinalScoreKind::Boosted;
-        let neighbours = find_neighbours(self.split.all(), recipe);
+        let neighbours = find_neighbours(&self.split.all, recipe);
         let (scorer, by_text) = match scores {
             Some(FinalScores { fitted, by_text }) => (Some(fitted), by_text),
             None => (None, None),
         };
         let mut label_set = self.data.label_set().clone();
         let mut label_counts = count_labels(self.data.labels(), self.data.n_points());
+        let frequencies = match self.split.refit {
+            Refit::Nothing => self.split.folds[0].train.label_counts(),
+            _ => label_counts.clone(),
+        };
         if by_text.is_some() {
             let more = self.data.more_labels().labels().names();
             more.iter().for_each(|name| {
@@ -161,7 +226,7 @@ impl<'a, S: MemberStore> Run<'a, S> {
                 member.final_scorer = scorer;
             }
             EnsembleCalibration {
-                frequencies: self.split.final_points().label_counts(),
+                frequencies,
                 probabilities: fitted.probabilities,
             }
         });
@@ -176,6 +241,7 @@ impl<'a, S: MemberStore> Run<'a, S> {
             calibration,
             neighbours,
             names: self.names.filter(|_| reads_names),
+            seen: self.data.texts().map(SeenTexts::of),
             plan: self.plan,
             record: TrainingRecord {
                 data: self.summary,
@@ -219,14 +285,13 @@ impl<'a, S> Run<'a, S> {
         }
     }
 
-    /// Every training of a member, in their order: all members once, then again on all points.
+    /// Every training of a member, in their order: all members once per pass.
     pub(super) fn member_runs(&self) -> Vec<MemberRun> {
         let n_members = self.plan.config().ensemble.members;
-        let passes = [Pass::First, Pass::Again].into_iter();
-        let n_runs = n_members * self.split.n_passes();
-        passes
+        let n_runs = n_members * self.split.passes().count();
+        self.split
+            .passes()
             .flat_map(|pass| (0..n_members).map(move |member| (pass, member)))
-            .take(n_runs)
             .enumerate()
             .map(|(number, (pass, member))| MemberRun {
                 number,

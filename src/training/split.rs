@@ -1,17 +1,22 @@
 //! Which points train and which calibrate.
 //!
 //! [`HeldOut`] points are made only here, and calibration takes nothing else: no point both trains a member and
-//! calibrates it. They are taken out of the training points, or given by the user and compared with them.
+//! calibrates it. They are taken out of the training points, or given by the user and compared with them. Of small
+//! data a tenth is too little to learn from: there the points take turns, fold by fold, and other members are trained
+//! for each fold.
 
 use std::borrow::Cow;
 
 use crate::config::{Plan, Refit};
-use crate::data::{Alone, HoldOut};
+use crate::data::{Alone, HoldOut, SetAside};
 use crate::events::Event;
 use crate::features::PointSet;
 use crate::ids::LabelId;
 use crate::matrix::{CsrBuilder, CsrMatrix};
 use crate::train::ValidationPoints;
+
+/// Cosine above which near duplicates are no longer looked for when too few points can be held out.
+const MAX_RELAXED: f32 = 0.97;
 
 /// Points with their labels.
 #[derive(Clone)]
@@ -25,95 +30,141 @@ pub(super) struct LabelledPoints<'a> {
 /// Points that train nothing before calibration is done.
 pub(super) struct HeldOut<'a>(LabelledPoints<'a>);
 
+/// Points to calibrate on, beside those that train for it.
+pub(super) struct Fold<'a> {
+    /// Points to train on.
+    pub(super) train: LabelledPoints<'a>,
+    /// Points to calibrate on.
+    pub(super) held_out: HeldOut<'a>,
+}
+
 /// Which time the members are trained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pass {
-    /// On the points that are not held out.
-    First,
+    /// On the points that are not held out of this fold.
+    Fold(usize),
     /// On all points, once calibration is done.
-    Again,
+    All,
 }
 
 /// The training data, divided.
 pub(super) struct TrainingSplit<'a> {
-    /// Points to train on.
-    pub(super) train: LabelledPoints<'a>,
-    /// Points to calibrate on.
-    pub(super) held_out: Option<HeldOut<'a>>,
-    /// All points, if some were held out.
-    all: Option<LabelledPoints<'a>>,
-    /// The part of the members that is trained again on all points once calibration is done.
+    /// Folds to calibrate on: none, one, or several of which every labelled point is in one.
+    pub(super) folds: Vec<Fold<'a>>,
+    /// All points.
+    pub(super) all: LabelledPoints<'a>,
+    /// The part of the members that is trained on all points once calibration is done.
     pub(super) refit: Refit,
-    /// The event to emit if calibration is asked for but has too few points.
-    pub(super) skipped: Option<Event>,
+    /// How points were found to calibrate on, if that is worth saying.
+    pub(super) decision: Option<Event>,
 }
 
 impl<'a> TrainingSplit<'a> {
     /// Divides the points; the same for all members.
     pub(super) fn choose(points: PointSet, labels: &'a CsrMatrix, plan: &Plan) -> Self {
-        let mut split = TrainingSplit {
-            train: LabelledPoints {
-                n_texts: points.len(),
-                points,
-                labels: Cow::Borrowed(labels),
-            },
-            held_out: None,
-            all: None,
-            refit: Refit::Nothing,
-            skipped: None,
+        let all = LabelledPoints {
+            n_texts: points.len(),
+            labels: labels_to_learn(&points, labels),
+            points,
         };
-        let (config, recipe) = (plan.config(), plan.recipe());
-        if !recipe.final_score.is_fitted() {
-            return split;
+        let mut split = TrainingSplit {
+            folds: Vec::new(),
+            all,
+            refit: Refit::Everything,
+            decision: None,
+        };
+        if plan.recipe().final_score.is_fitted() {
+            split.hold_out(plan);
         }
-        let LabelledPoints { points, labels, .. } = &split.train;
-        let chosen = HoldOut::choose(&points.features, labels, config, Alone::EveryOther);
-        let (n_points, n_needed) = (chosen.held_out.len(), config.hold_out.min_points.max(1));
-        if n_points < n_needed {
-            split.skipped = Some(Event::CalibrationSkipped { n_points, n_needed });
-            return split;
-        }
-        let train = split.train.select(&chosen.train);
-        split.held_out = Some(HeldOut(split.train.select(&chosen.held_out)));
-        split.all = Some(std::mem::replace(&mut split.train, train));
-        split.refit = plan.refit();
         split
+    }
+
+    /// Holds points out: a tenth, fewer of their near duplicates set aside if there are too few otherwise, or all of them
+    /// in turns.
+    fn hold_out(&mut self, plan: &Plan) {
+        let (config, cosine) = (plan.config(), plan.recipe().near_duplicates);
+        let n_needed = config.hold_out.min_points.max(1);
+        let LabelledPoints { points, labels, .. } = &self.all;
+        let choose = |cosine| {
+            let of = Alone::EveryOther;
+            HoldOut::choose(&points.features, labels, config, SetAside { cosine, of })
+        };
+        let first = choose(cosine);
+        let n_before = first.held_out.len();
+        let (mut chosen, mut relaxed) = (first, cosine);
+        let may_be_enough = config.hold_out.most_points(plan.counts().n_points) >= n_needed;
+        while may_be_enough && chosen.held_out.len() < n_needed && relaxed <= 1.0 {
+            relaxed = match (1.0 + relaxed) / 2.0 {
+                closer if closer <= MAX_RELAXED => closer,
+                _ => 2.0,
+            };
+            chosen = choose(relaxed);
+        }
+        let n_points = chosen.held_out.len();
+        if n_points >= n_needed {
+            self.decision = (relaxed != cosine).then_some(Event::NearDuplicatesRelaxed {
+                n_before,
+                n_points,
+                cosine: (relaxed <= 1.0).then_some(relaxed),
+            });
+            self.folds = vec![self.fold(&chosen)];
+            self.refit = plan.refit();
+        } else if let Some(n_folds) = plan.n_folds() {
+            let labelled = HoldOut::folds(&points.features, labels, config, n_folds);
+            self.decision = Some(Event::CrossFitting {
+                n_points: labelled.iter().map(|fold| fold.held_out.len()).sum(),
+                n_folds,
+            });
+            self.folds = labelled.iter().map(|fold| self.fold(fold)).collect();
+        } else {
+            self.decision = Some(Event::CalibrationSkipped { n_points, n_needed });
+        }
+    }
+
+    fn fold(&self, chosen: &HoldOut) -> Fold<'a> {
+        Fold {
+            train: self.all.select(&chosen.train),
+            held_out: HeldOut(self.all.select(&chosen.held_out)),
+        }
     }
 
     /// Adds label texts to the points that train.
     pub(super) fn add(&mut self, label_texts: &LabelPoints) {
-        for points in [Some(&mut self.train), self.all.as_mut()] {
-            let Some(points) = points else { continue };
+        let of_folds = self.folds.iter_mut().map(|fold| &mut fold.train);
+        for points in of_folds.chain([&mut self.all]) {
             points.points.append(&label_texts.points);
             points.labels.to_mut().append(&label_texts.labels);
         }
     }
 
-    /// How often the networks of the members are trained.
-    pub(super) fn n_passes(&self) -> usize {
-        1 + usize::from(self.refit == Refit::Everything)
-    }
-
-    /// All points, held out or not.
-    pub(super) fn all(&self) -> &LabelledPoints<'a> {
-        self.all.as_ref().unwrap_or(&self.train)
+    /// The times that the networks of the members are trained, in their order.
+    pub(super) fn passes(&self) -> impl Iterator<Item = Pass> + use<> {
+        let again = (self.refit == Refit::Everything).then_some(Pass::All);
+        (0..self.folds.len()).map(Pass::Fold).chain(again)
     }
 
     /// The points that members are trained on in a pass.
     pub(super) fn points(&self, pass: Pass) -> &LabelledPoints<'a> {
         match pass {
-            Pass::First => &self.train,
-            Pass::Again => self.all(),
+            Pass::Fold(fold) => &self.folds[fold].train,
+            Pass::All => &self.all,
         }
     }
+}
 
-    /// The points that the final rankers are trained on.
-    pub(super) fn final_points(&self) -> &LabelledPoints<'a> {
-        match self.refit {
-            Refit::Nothing => &self.train,
-            _ => self.all(),
-        }
+/// The labels of points that have something to learn them from: texts without a known word lose theirs.
+fn labels_to_learn<'a>(points: &PointSet, labels: &'a CsrMatrix) -> Cow<'a, CsrMatrix> {
+    if (0..points.len()).all(|point| !points.is_blank(point)) {
+        return Cow::Borrowed(labels);
     }
+    let mut kept = CsrBuilder::default();
+    for point in 0..points.len() {
+        let (columns, values) = labels.row(point);
+        let row = columns.iter().copied().zip(values.iter().copied());
+        kept.push_row(row.filter(|_| !points.is_blank(point)));
+    }
+    let kept = kept.finish(labels.n_cols());
+    Cow::Owned(kept.expect("columns of a matrix are below their number"))
 }
 
 impl<'a> LabelledPoints<'a> {
@@ -164,6 +215,12 @@ impl HeldOut<'_> {
         &self.0.points
     }
 
+    /// The labels of a point, ascending.
+    pub(super) fn labels(&self, point: usize) -> Vec<LabelId> {
+        let labels = self.0.labels.row(point).0.iter();
+        labels.map(|&label| LabelId(label)).collect()
+    }
+
     /// Whether a point has a label.
     pub(super) fn has(&self, point: usize, label: LabelId) -> bool {
         self.0.labels.row(point).0.binary_search(&label.0).is_ok()
@@ -212,27 +269,104 @@ mod tests {
     use super::*;
     use crate::config::{Config, DataCounts};
 
-    #[test]
-    fn half_of_the_near_duplicates_of_held_out_points_train() {
-        // Points 2n and 2n + 1 share their words, points n and n + 10 their labels.
+    /// Points of which so many in a row share their words, with labels that are shared by every tenth.
+    fn data(n_points: u32, n_alike: u32) -> (PointSet, CsrMatrix) {
         let (mut words, mut labels) = (CsrBuilder::default(), CsrBuilder::default());
-        for point in 0..2000u32 {
-            words.push_row([(point / 2, 1.0)]);
+        for point in 0..n_points {
+            words.push_row([(point / n_alike, 1.0)]);
             labels.push_row([(point % 10, 1.0)]);
         }
-        let points = PointSet::of_features(words.finish(1000).unwrap());
-        let labels = labels.finish(10).unwrap();
+        let points = PointSet::of_features(words.finish(n_points as usize).unwrap());
+        (points, labels.finish(10).unwrap())
+    }
+
+    fn plan(n_points: usize, setting: &str) -> Plan {
         let counts = DataCounts {
-            n_points: 2000,
+            n_points,
             n_labels: 10,
-            n_features: 1000,
+            n_features: n_points,
             n_pairs: 0,
         };
-        let plan = Config::default().resolve(counts).unwrap();
-        let split = TrainingSplit::choose(points, &labels, &plan);
-        assert_eq!(split.held_out.unwrap().points().len(), 200);
+        let config = Config::default().with_value(setting).unwrap();
+        config.resolve(counts).unwrap()
+    }
+
+    #[test]
+    fn half_of_the_near_duplicates_of_held_out_points_train() {
+        let (points, labels) = data(2000, 2);
+        let split = TrainingSplit::choose(points, &labels, &plan(2000, "hold_out.folds=5"));
+        let [fold] = &split.folds[..] else { panic!() };
+        assert_eq!(fold.held_out.points().len(), 200);
         // A near duplicate that may train can be held out itself.
-        let n_set_aside = 2000 - 200 - split.train.points.len();
+        let n_set_aside = 2000 - 200 - fold.train.points.len();
         assert!((80..=100).contains(&n_set_aside), "{n_set_aside}");
+        assert_eq!(split.decision, None);
+    }
+
+    #[test]
+    fn near_duplicates_train_where_too_few_points_could_be_held_out_otherwise() {
+        // Groups are larger than all that may be set aside.
+        let (points, labels) = data(2000, 500);
+        let split = TrainingSplit::choose(points, &labels, &plan(2000, "hold_out.folds=5"));
+        let [fold] = &split.folds[..] else { panic!() };
+        assert_eq!(fold.held_out.points().len(), 200);
+        assert_eq!(fold.train.points.len(), 1800);
+        let relaxed = Event::NearDuplicatesRelaxed {
+            n_before: 0,
+            n_points: 200,
+            cosine: None,
+        };
+        assert_eq!(split.decision, Some(relaxed));
+    }
+
+    #[test]
+    fn points_of_small_data_are_held_out_in_turns() {
+        let (points, labels) = data(300, 2);
+        let split = TrainingSplit::choose(points, &labels, &plan(300, "hold_out.folds=5"));
+        assert_eq!(split.folds.len(), 5);
+        let sizes = split.folds.iter().map(|fold| fold.held_out.points().len());
+        assert_eq!(sizes.collect::<Vec<_>>(), [60; 5]);
+        let passes: Vec<Pass> = split.passes().collect();
+        assert_eq!(passes.len(), 6);
+        assert_eq!(split.points(passes[5]).points.len(), 300);
+        for fold in &split.folds {
+            assert_eq!(fold.train.points.len(), 240);
+            // Near duplicates of a point are in its fold.
+            let words = |points: &PointSet| points.features.indices().to_vec();
+            let (held_out, train) = (words(fold.held_out.points()), words(&fold.train.points));
+            let n_known = held_out.iter().filter(|word| train.contains(word)).count();
+            assert!(n_known < 40, "{n_known} of 60");
+        }
+        let found = split.decision;
+        let (n_points, n_folds) = (300, 5);
+        assert_eq!(found, Some(Event::CrossFitting { n_points, n_folds }));
+    }
+
+    #[test]
+    fn nothing_is_held_out_of_too_little_or_where_that_is_switched_off() {
+        for (n_points, setting) in [(49, "hold_out.folds=5"), (300, "hold_out.folds=0")] {
+            let (points, labels) = data(n_points, 1);
+            let plan = plan(n_points as usize, setting);
+            let split = TrainingSplit::choose(points, &labels, &plan);
+            assert_eq!(split.passes().collect::<Vec<_>>(), [Pass::All]);
+            let skipped = Event::CalibrationSkipped {
+                n_points: n_points as usize / 10,
+                n_needed: 100,
+            };
+            assert_eq!(split.decision, Some(skipped));
+        }
+    }
+
+    #[test]
+    fn a_text_without_a_known_word_teaches_no_label() {
+        let (mut words, mut labels) = (CsrBuilder::default(), CsrBuilder::default());
+        words.push_row([(0, 1.0)]);
+        words.push_row([]);
+        (0..2).for_each(|label| labels.push_row([(label, 1.0)]));
+        let points = PointSet::of_features(words.finish(1).unwrap());
+        let labels = labels.finish(2).unwrap();
+        let split = TrainingSplit::choose(points, &labels, &plan(1, "hold_out.folds=5"));
+        assert_eq!(split.all.labels.row(0).0, [0]);
+        assert_eq!(split.all.labels.row(1).0, [0u32; 0]);
     }
 }

@@ -23,6 +23,8 @@ pub struct Workload {
     /// The part of each member that is trained again on all points, if some are held out at first, which is assumed of
     /// data that has enough of them.
     pub refit: Refit,
+    /// Times that the network of a member is trained, if as many points as are wanted can be held out.
+    pub n_passes: usize,
     /// Whether labels are learned from their names, or from what else is known about them.
     pub learns_label_texts: bool,
     /// Parameters of the transformer, if there is one.
@@ -37,9 +39,7 @@ impl PreparedTraining<'_> {
         let n_points = self.plan.counts().n_points;
         let label_texts = self.label_texts.as_ref().map(LabelPoints::labels_of);
         let n_label_texts = label_texts.map_or(0, |labels| labels.len());
-        let hold_out = &self.plan.config().hold_out;
-        let is_calibrated = self.plan.recipe().final_score.is_fitted()
-            && hold_out.min_points.max(1) <= hold_out.most_points(n_points);
+        let is_calibrated = self.plan.n_points_to_fit() > 0;
         let per_point = |n: usize| n as f64 / self.data.n_points().max(1) as f64;
         let words_per_point = per_point(self.points.features.nnz());
         let n_pairs = self.points.pairs.as_ref().map_or(0, CsrMatrix::nnz);
@@ -53,6 +53,7 @@ impl PreparedTraining<'_> {
             } else {
                 Refit::Nothing
             },
+            n_passes: self.plan.n_passes(),
             learns_label_texts: self.label_texts.is_some(),
             n_transformer_parameters: self.transformer_sizes(0, 1).map(|sizes| sizes.n_parameters),
             transformer_flops: self.transformer_flops(),
@@ -82,11 +83,13 @@ impl PreparedTraining<'_> {
             sizes.n_label_entries += part.labels().nnz();
             sizes.n_points += part.n_points();
         }
+        // Every fold has a copy of the points that train.
+        let n_copies = self.plan.n_passes().max(2) - 1;
         if self.plan.recipe().final_score.is_fitted() {
-            sizes.n_feature_entries += features.nnz();
+            sizes.n_feature_entries += n_copies * features.nnz();
         }
         let n_pairs = self.points.pairs.as_ref().map_or(0, CsrMatrix::nnz);
-        sizes.n_pair_entries = 2 * n_pairs;
+        sizes.n_pair_entries = (1 + n_copies) * n_pairs;
         // Validation points are assumed to be as long as the others.
         sizes.n_feature_entries += words_per_point * (sizes.n_points - n_points);
         if let Some(texts) = &self.label_texts {

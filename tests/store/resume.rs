@@ -409,8 +409,22 @@ fn a_snapshot_that_cannot_be_written_leaves_the_one_before() {
 
 #[test]
 fn an_ensemble_killed_at_any_time_keeps_its_finished_members_and_ends_in_the_same_bytes() {
-    let two = config().with_value("ensemble.members=2").unwrap();
-    let two = two.with_value("hold_out.refit=everything").unwrap();
+    let settings = ["ensemble.members=2", "hold_out.refit=everything"];
+    let parts = ["ranker-1", "boosted-1", "calibration", "neighbours"];
+    check_killed_at_any_time(&settings, &parts);
+}
+
+#[test]
+fn small_data_killed_at_any_time_keeps_its_finished_folds_and_ends_in_the_same_bytes() {
+    let settings = ["hold_out.min_points=13", "hold_out.folds=3"];
+    check_killed_at_any_time(&settings, &["boosted-0", "calibration"]);
+}
+
+#[track_caller]
+fn check_killed_at_any_time(settings: &[&str], parts: &[&str]) {
+    let two = settings.iter().fold(config(), |config, setting| {
+        config.with_value(setting).unwrap()
+    });
     let train_two = |directory: &Path, how: How, observer: &dyn Observer| {
         let trainer = how(Trainer::new(two.clone()).observer(observer));
         trainer.train_to(directory, &dataset(120)).unwrap();
@@ -432,7 +446,7 @@ fn an_ensemble_killed_at_any_time_keeps_its_finished_members_and_ends_in_the_sam
     };
     train_two(&directory, at_every_step, &observer);
     let expected = contents(&directory);
-    for part in ["ranker-1", "boosted-1", "calibration", "neighbours"] {
+    for part in parts {
         assert!(expected.keys().any(|name| name.starts_with(part)), "{part}");
     }
     assert!(!directory.join("checkpoint").exists());

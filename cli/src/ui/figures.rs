@@ -19,6 +19,12 @@ pub(crate) fn write_table(out: &mut impl Write, measured: &Measurements) -> io::
         measured.metrics.n_skipped(),
         count(measured.n_labels, "label")
     )?;
+    if let Some(n_seen) = measured.n_seen.filter(|&n_seen| n_seen > 0) {
+        writeln!(
+            out,
+            "the model was trained on {n_seen} of these texts: figures are too good for new ones"
+        )?;
+    }
     if let Some(ms_per_point) = measured.ms_per_point {
         write!(out, "{ms_per_point:.3} ms per point in batches")?;
         if let Some(times) = measured.query_times {

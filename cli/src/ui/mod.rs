@@ -1,5 +1,6 @@
 //! Everything that users see: messages, progress, tables, plots, and Ctrl-C.
 
+pub(crate) mod answers;
 pub(crate) mod bus_error;
 pub(crate) mod console;
 pub(crate) mod count;

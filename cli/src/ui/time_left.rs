@@ -1,7 +1,7 @@
 //! How long all trainings of a command will still take.
 //!
-//! A training takes as long as the one before it, in proportion to its steps; the first one as long as its epochs so
-//! far promise.
+//! A training takes as long as the one before it, in proportion to its steps; the first one as long as its phases so far
+//! promise, by the shares of the time that each is expected to take.
 
 use std::time::Instant;
 
@@ -9,14 +9,62 @@ use elias::Phase;
 
 /// The clock of a command that trains once or several times.
 pub(crate) struct TimeLeft {
-    /// Epochs of each stage.
-    n_epochs: Vec<usize>,
+    weights: PhaseWeights,
+    /// Whether this training has come to its calibration.
+    is_calibrating: bool,
     n_runs: usize,
     run: usize,
     run_started: Instant,
     /// Steps of stage 1 in this training.
     n_steps: usize,
     previous: Option<PreviousRun>,
+}
+
+/// Expected seconds of the phases of a training, in any unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct PhaseWeights {
+    pub(crate) stages: [f64; 2],
+    pub(crate) ranker: f64,
+    pub(crate) final_score: f64,
+    /// The ranker once more, on all points.
+    pub(crate) ranker_again: f64,
+}
+
+/// Weights of what comes before a phase, of the phase, and of what comes after it.
+struct Around {
+    before: f64,
+    own: f64,
+    after: f64,
+}
+
+impl PhaseWeights {
+    fn around(&self, phase: Phase, is_calibrating: bool) -> Around {
+        let [stage1, stage2] = self.stages;
+        let weights = [
+            stage1,
+            stage2,
+            self.ranker,
+            self.final_score,
+            self.ranker_again,
+        ];
+        let (place, has_own) = match (phase, is_calibrating) {
+            (Phase::Features | Phase::Embeddings | Phase::Clustering, _) => (0, false),
+            (Phase::WarmUp | Phase::Stage1, _) => (0, true),
+            (Phase::Adjacency, _) => (1, false),
+            (Phase::Stage2, _) => (1, true),
+            (Phase::Candidates, false) => (2, false),
+            (Phase::Ranker, false) => (2, true),
+            (Phase::Calibration, _) => (3, true),
+            (Phase::Candidates, true) => (4, false),
+            (Phase::Ranker, true) => (4, true),
+        };
+        let after = place + usize::from(has_own);
+        Around {
+            before: weights[..place].iter().sum(),
+            own: weights[place..after].iter().sum(),
+            after: weights[after..].iter().sum(),
+        }
+    }
 }
 
 struct PreviousRun {
@@ -34,9 +82,10 @@ pub(crate) struct PhaseProgress {
 }
 
 impl TimeLeft {
-    pub(crate) fn new(n_epochs: Vec<usize>) -> Self {
+    pub(crate) fn new(weights: PhaseWeights) -> Self {
         TimeLeft {
-            n_epochs,
+            weights,
+            is_calibrating: false,
             n_runs: 1,
             run: 0,
             run_started: Instant::now(),
@@ -54,6 +103,7 @@ impl TimeLeft {
             });
         }
         (self.run, self.n_runs, self.n_steps) = (run, n_runs, 0);
+        self.is_calibrating = false;
         self.run_started = Instant::now();
     }
 
@@ -63,6 +113,7 @@ impl TimeLeft {
             // What comes before the first training is no part of it.
             Phase::Features => self.run_started = Instant::now(),
             Phase::Stage1 => self.n_steps = n_steps,
+            Phase::Calibration => self.is_calibrating = true,
             _ => {}
         }
     }
@@ -80,13 +131,14 @@ impl TimeLeft {
                 let scale = self.n_steps as f64 / previous.n_steps as f64;
                 (scale * previous.seconds - elapsed).max(in_phase)
             }
-            None if matches!(progress.phase, Phase::WarmUp | Phase::Stage1) => {
-                let (first, later) = self.n_epochs.split_first().unwrap_or((&1, &[]));
-                let n_later = later.iter().sum::<usize>() as f64 / (*first).max(1) as f64;
-                let n_steps = (progress.n_done + progress.n_left) as f64;
-                in_phase + per_step * n_steps * n_later
+            None => {
+                let Around { before, own, after } =
+                    self.weights.around(progress.phase, self.is_calibrating);
+                let n_steps = (progress.n_done + progress.n_left).max(1);
+                let done = before + own * progress.n_done as f64 / n_steps as f64;
+                let per_weight = if done > 0.0 { elapsed / done } else { 0.0 };
+                in_phase + per_weight * after
             }
-            None => in_phase,
         };
         let n_later = self.n_runs - self.run - 1;
         in_run + n_later as f64 * (elapsed + in_run)
@@ -98,8 +150,38 @@ mod tests {
     use super::*;
 
     #[test]
+    fn later_phases_take_their_share_of_the_time() {
+        let mut time = TimeLeft::new(PhaseWeights {
+            stages: [10.0, 60.0],
+            ranker: 5.0,
+            final_score: 15.0,
+            ranker_again: 10.0,
+        });
+        let check = |time: &TimeLeft, phase, elapsed, seconds, expected: f64| {
+            let progress = PhaseProgress {
+                phase,
+                seconds,
+                n_done: 50,
+                n_left: 50,
+            };
+            let left = time.seconds_after(elapsed, &progress);
+            assert!((left - expected).abs() < 1e-9, "{phase:?}: {left}");
+        };
+        // A weight of 1 takes 2 s here, before a tenth of the work is done.
+        check(&time, Phase::Stage1, 10.0, 10.0, 10.0 + 180.0);
+        check(&time, Phase::Stage2, 80.0, 60.0, 60.0 + 60.0);
+        check(&time, Phase::Ranker, 145.0, 5.0, 5.0 + 50.0);
+        time.start_phase(Phase::Calibration, 100);
+        check(&time, Phase::Calibration, 165.0, 15.0, 15.0 + 20.0);
+        check(&time, Phase::Ranker, 190.0, 10.0, 10.0);
+    }
+
+    #[test]
     fn later_trainings_and_stages_count() {
-        let mut time = TimeLeft::new(vec![10, 20]);
+        let mut time = TimeLeft::new(PhaseWeights {
+            stages: [10.0, 20.0],
+            ..PhaseWeights::default()
+        });
         time.start_run(0, 2);
         time.start_phase(Phase::Stage1, 100);
         let mut progress = PhaseProgress {

@@ -3,21 +3,22 @@
 //! Epochs and validations are printed as lines in both cases, above the bar.
 
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use elias::config::Plan;
 use elias::internals::{CheckpointTimes, PhaseTime, TrainingTimes, size};
-use elias::{Config, Event, Observer, Phase};
+use elias::{Config, Event, Observer, Phase, PreparedTraining};
 use indicatif::ProgressBar;
 
+use crate::expected_time::ExpectedTime;
 use crate::memory;
 use crate::plan::format_duration;
 use crate::ui::console::Console;
 use crate::ui::count::count;
 use crate::ui::interrupt::Interrupt;
 use crate::ui::progress::{LINE_INTERVAL, bar_colour, styled_bar};
-use crate::ui::time_left::{PhaseProgress, TimeLeft};
+use crate::ui::time_left::{PhaseProgress, PhaseWeights, TimeLeft};
 
 /// Shows the progress of a training, and stops it on Ctrl-C.
 pub(crate) struct TrainingProgress {
@@ -25,6 +26,7 @@ pub(crate) struct TrainingProgress {
     interrupt: Interrupt,
     /// Members of the ensemble.
     n_ensemble: usize,
+    is_already_trained: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -53,6 +55,7 @@ impl TrainingProgress {
             console: *console,
             interrupt,
             n_ensemble: config.ensemble.members,
+            is_already_trained: AtomicBool::new(false),
             state: Mutex::new(State {
                 phase: None,
                 phase_started: now,
@@ -62,7 +65,7 @@ impl TrainingProgress {
                 n_points: 0,
                 run: String::new(),
                 n_epochs: Vec::new(),
-                time_left: TimeLeft::new(Vec::new()),
+                time_left: TimeLeft::new(PhaseWeights::default()),
                 bar: None,
                 times: Vec::new(),
                 checkpoints: CheckpointTimes::default(),
@@ -70,16 +73,22 @@ impl TrainingProgress {
         }
     }
 
-    /// Takes note of how long the stages of a plan are.
-    pub(crate) fn expect(&self, plan: &Plan) {
+    /// Takes note of how long the phases of a training are.
+    pub(crate) fn expect(&self, prepared: &PreparedTraining<'_>) {
+        let plan = prepared.plan();
         let state = &mut *self.lock();
         state.n_epochs = plan.stages().iter().map(|stage| stage.epochs).collect();
-        state.time_left = TimeLeft::new(state.n_epochs.clone());
+        state.time_left = TimeLeft::new(ExpectedTime::weights(plan, &prepared.workload()));
     }
 
     /// Ends the last phase and removes its bar.
     pub(crate) fn finish(&self) {
         self.end_phase(&mut self.lock());
+    }
+
+    /// Whether the training to resume had finished.
+    pub(crate) fn is_already_trained(&self) -> bool {
+        self.is_already_trained.load(Ordering::Relaxed)
     }
 
     /// Time and memory of the phases that have ended.
@@ -96,7 +105,7 @@ impl TrainingProgress {
     fn purpose(&self, run: usize, n_runs: usize) -> Purpose {
         if n_runs == self.n_ensemble {
             Purpose::Member
-        } else if run < self.n_ensemble {
+        } else if run < n_runs - self.n_ensemble {
             Purpose::Calibration
         } else {
             Purpose::Model
@@ -153,6 +162,7 @@ impl TrainingProgress {
                 );
                 self.info(state, &line);
             }
+            Event::AlreadyTrained => self.is_already_trained.store(true, Ordering::Relaxed),
             Event::CheckpointsDamaged => {
                 let line = "the checkpoints are damaged: this training starts at the beginning";
                 self.info(state, line);
@@ -257,7 +267,11 @@ impl TrainingProgress {
         let colour = bar_colour(&self.console);
         let template = match n_steps {
             0 => "{prefix} {spinner} {elapsed}".to_string(),
-            _ => format!("{{prefix}} [{{bar:16{colour}}}] {{pos}}/{{len}} {{msg}}"),
+            // The message is cut off where the line would wrap.
+            _ => format!(
+                "{{prefix}} [{{bar:12{colour}}}] {{pos}}/{{len}} {}s, {{wide_msg}}",
+                step_noun(phase)
+            ),
         };
         let bar = styled_bar(&template, Some(n_steps as u64));
         bar.set_prefix(format!("{run}{}", phase.name()));
@@ -298,9 +312,27 @@ pub(crate) fn milestone(event: &Event) -> Option<String> {
             count(n_points, "held-out point")
         )),
         Event::CalibrationSkipped { n_points, n_needed } => Some(format!(
-            "not calibrated: {} can be held out, at least {n_needed} are needed",
+            "warning: no probabilities: {} can be held out, at least {n_needed} are needed",
             count(n_points, "point")
         )),
+        Event::CrossFitting { n_points, n_folds } => Some(format!(
+            "small data: {n_folds} folds of {} are held out in turn to calibrate scores",
+            count(n_points, "point")
+        )),
+        Event::NearDuplicatesRelaxed {
+            n_before,
+            n_points,
+            cosine,
+        } => {
+            let aside = match cosine {
+                Some(cosine) => format!("near duplicates are set aside from a cosine of {cosine}"),
+                None => "near duplicates are not set aside".to_owned(),
+            };
+            Some(format!(
+                "{aside}, so that {} can be held out instead of {n_before}: figures on them may be too good",
+                count(n_points, "point")
+            ))
+        }
         _ => None,
     }
 }

@@ -7,7 +7,9 @@ use clap_complete::Shell;
 
 /// Print a completion script for a shell
 ///
-/// For bash: elias completions bash > ~/.local/share/bash-completion/completions/elias
+/// For bash: elias completions bash > ~/.local/share/bash-completion/completions/elias.
+/// For zsh, in a directory of $fpath: elias completions zsh > ~/.zfunc/_elias.
+/// For fish: elias completions fish > ~/.config/fish/completions/elias.fish.
 #[derive(Args)]
 pub(crate) struct Completions {
     /// The shell

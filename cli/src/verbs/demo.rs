@@ -9,6 +9,7 @@ use elias::metrics::LabelFrequencies;
 use elias::{Config, Dataset, Evaluation, LabelId, Predictor, Scored, Trainer};
 
 use crate::reading::Split;
+use crate::ui::answers;
 use crate::ui::console::Console;
 use crate::ui::figures;
 use crate::ui::interrupt::{Interrupt, unless_stopped};
@@ -18,6 +19,9 @@ use crate::{bundled, measuring, models};
 
 const N_EXAMPLES: usize = 4;
 const N_ANSWERS: usize = 5;
+/// A text that is in neither part, and its answers that are shown.
+const NEW_TEXT: &str = "library to read PNG images";
+const N_NEW: usize = 3;
 
 /// Train and evaluate on the bundled data set
 ///
@@ -64,8 +68,28 @@ impl Demo {
             baseline(&train, &test)
         )?;
         write_examples(&mut out, &predictor, &test)?;
+        writeln!(out)?;
+        answers::write(
+            &mut out,
+            NEW_TEXT,
+            false,
+            &predictor.predict(NEW_TEXT, N_NEW)?,
+        )?;
         out.flush()?;
+        console.info(self.next_step());
         Ok(())
+    }
+
+    /// The command to go on with.
+    fn next_step(&self) -> String {
+        match &self.out {
+            Some(model) => format!(
+                "next: elias predict {} \"a game of chess\"",
+                model.display()
+            ),
+            None => "next: elias demo --out my-model keeps the model; then elias predict my-model \"a game of chess\""
+                .to_owned(),
+        }
     }
 
     fn train(&self, train: &Dataset, console: &Console) -> anyhow::Result<Predictor> {
@@ -88,7 +112,7 @@ pub(crate) fn train_with(
     let progress = TrainingProgress::new(console, &config, interrupt);
     let trainer = Trainer::new(config).observer(&progress);
     let trained = trainer.prepare(train).and_then(|prepared| {
-        progress.expect(prepared.plan());
+        progress.expect(&prepared);
         prepared.train()
     });
     progress.finish();

@@ -12,6 +12,7 @@ pub(crate) mod explain;
 pub(crate) mod inspect;
 pub(crate) mod labels;
 pub(crate) mod learn;
+pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod predict;
 pub(crate) mod prune;

@@ -39,6 +39,9 @@ pub(crate) struct Train {
     /// Test data, evaluated during training and at the end
     #[arg(long, value_name = "DATA")]
     test: Option<PathBuf>,
+    /// Keep a random part aside and test on it at the end: 10%, or a number of points
+    #[arg(long, value_name = "PART", conflicts_with = "test", value_parser = parse_part)]
+    hold_out: Option<TestPart>,
     /// Encoder: bag, or a directory with a transformer
     #[arg(long, value_name = "bag|DIR", hide_short_help = true)]
     encoder: Option<String>,
@@ -90,6 +93,37 @@ pub(crate) struct Train {
     settings: Settings,
 }
 
+/// Data to train on, and to test on if there is any.
+struct Parts {
+    train: Dataset,
+    test: Option<Dataset>,
+}
+
+/// The part of the data that is kept aside to test on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum TestPart {
+    /// This share of the points.
+    Share(f64),
+    /// A number of points.
+    Points(usize),
+}
+
+impl TestPart {
+    /// The parts of the data to train on and to test on.
+    fn cut(self, data: &Dataset, seed: u64) -> anyhow::Result<[Dataset; 2]> {
+        let n_all = data.n_points();
+        let n_points = match self {
+            TestPart::Share(share) => (share * n_all as f64).round() as usize,
+            TestPart::Points(n_points) => n_points,
+        };
+        if n_points == 0 || n_points >= n_all {
+            let problem = format!("--hold-out: {n_points} of {n_all} points cannot be kept aside");
+            return Err(Misuse(problem).into());
+        }
+        Ok(data.cut_test(n_points, seed))
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Switch {
     On,
@@ -106,16 +140,7 @@ impl Train {
             self.check_out(out)?;
         }
         let started = Instant::now();
-        let fields = config.data.text_fields.clone();
-        let train = self.read_training_data(&fields, console)?;
-        let options = ReadOptions {
-            text_fields: &fields,
-            ..self.data_args.options(Part::Test, Some(train.label_set()))
-        };
-        let test = match &self.test {
-            Some(path) => Some(reading::read(console, path, options)?),
-            None => None,
-        };
+        let Parts { train, test } = self.read_parts(&config, console)?;
 
         let interrupt = Interrupt::listen(console)?;
         let progress = TrainingProgress::new(console, &config, interrupt);
@@ -123,14 +148,15 @@ impl Train {
         if let Some(communicator) = process.communicator() {
             trainer = trainer.communicator(communicator);
         }
-        if let Some(test) = &test {
+        // A part that is kept aside is for the end alone.
+        if let Some(test) = test.as_ref().filter(|_| self.hold_out.is_none()) {
             trainer = trainer.validation(test);
         }
         let trainer = self.with_destination(trainer);
         let prepared = trainer.prepare(&train);
         progress.finish();
         let prepared = prepared?;
-        progress.expect(prepared.plan());
+        progress.expect(&prepared);
         let estimate = prepared.peak_memory(rayon::current_num_threads());
         if self.dry_run && process.is_first() {
             plan::write(&mut std::io::stdout().lock(), &prepared, &estimate)?;
@@ -149,18 +175,7 @@ impl Train {
             return Ok(());
         }
 
-        if let Err(error) = progress.times(self.resume).write(out) {
-            // Only reports use them.
-            console.info(format_args!(
-                "could not write the times of the training: {error}"
-            ));
-        }
-        console.info(format_args!(
-            "trained in {:.1} s{}",
-            started.elapsed().as_secs_f64(),
-            peak_memory(&estimate)
-        ));
-        console.info(format_args!("model written to {}", out.display()));
+        self.report(&progress, started, out, &estimate, console);
         say_what_is_known_by_text(&predictor, &train, console);
         if let Some(test) = &test {
             let evaluation = Evaluation {
@@ -171,6 +186,61 @@ impl Train {
             figures::write_table(&mut std::io::stdout().lock(), &measured)?;
         }
         Ok(())
+    }
+
+    /// Says what was trained, and keeps its times for reports.
+    fn report(
+        &self,
+        progress: &TrainingProgress,
+        started: Instant,
+        out: &Path,
+        estimate: &MemoryEstimate,
+        console: &Console,
+    ) {
+        let name = out.display();
+        if progress.is_already_trained() {
+            console.info(format_args!(
+                "{name} had finished: nothing was left to train; --overwrite trains it again"
+            ));
+            return;
+        }
+        if let Err(error) = progress.times(self.resume).write(out) {
+            console.info(format_args!(
+                "could not write the times of the training: {error}"
+            ));
+        }
+        console.info(format_args!(
+            "trained in {:.1} s{}",
+            started.elapsed().as_secs_f64(),
+            peak_memory(estimate)
+        ));
+        console.info(format_args!("model written to {name}"));
+    }
+
+    /// The data to train on, and what there is to test on.
+    fn read_parts(&self, config: &Config, console: &Console) -> anyhow::Result<Parts> {
+        let fields = &config.data.text_fields;
+        let train = self.read_training_data(fields, console)?;
+        if let Some(part) = self.hold_out {
+            let [train, test] = part.cut(&train, config.train.seed)?;
+            console.info(format_args!(
+                "{} kept aside to test on",
+                count(test.n_points(), "point")
+            ));
+            return Ok(Parts {
+                train,
+                test: Some(test),
+            });
+        }
+        let options = ReadOptions {
+            text_fields: fields,
+            ..self.data_args.options(Part::Test, Some(train.label_set()))
+        };
+        let test = match &self.test {
+            Some(path) => Some(reading::read(console, path, options)?),
+            None => None,
+        };
+        Ok(Parts { train, test })
     }
 
     /// The training data, with the texts of its labels and the synonyms.
@@ -345,6 +415,22 @@ fn say_what_is_known_by_text(predictor: &Predictor, train: &Dataset, console: &C
             "{labels} without a training text are left out: they need a final score, and points to fit it on"
         ));
     }
+}
+
+fn parse_part(text: &str) -> Result<TestPart, String> {
+    let part = match text.strip_suffix('%') {
+        Some(percent) => percent
+            .parse()
+            .ok()
+            .map(|percent: f64| TestPart::Share(percent / 100.0)),
+        None => text.parse().ok().map(TestPart::Points),
+    };
+    let is_possible = |part: &TestPart| match *part {
+        TestPart::Share(share) => share > 0.0 && share < 1.0,
+        TestPart::Points(n_points) => n_points > 0,
+    };
+    part.filter(is_possible)
+        .ok_or_else(|| "expected a share such as 10%, or a number of points".into())
 }
 
 /// Says so if points that are held out are not trained on in the end, either.

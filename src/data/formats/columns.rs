@@ -16,7 +16,22 @@ pub struct Columns<'a> {
     pub labels: Option<&'a str>,
     /// The separator of labels; if not given, a cell holds a JSON list, URIs in angle brackets, or names separated by
     /// `;` or `|`.
-    pub label_separator: Option<char>,
+    pub label_separator: Option<LabelSeparator>,
+}
+
+/// The separator of the labels of one point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LabelSeparator {
+    /// This character.
+    Character(char),
+    /// None: a cell is one label.
+    None,
+}
+
+impl From<char> for LabelSeparator {
+    fn from(separator: char) -> Self {
+        LabelSeparator::Character(separator)
+    }
 }
 
 impl Columns<'_> {
@@ -26,9 +41,9 @@ impl Columns<'_> {
     }
 }
 
-const TEXT: &str = "text";
-const TEXT_PARTS: [&str; 4] = ["title", "abstract", "content", "description"];
-const LABELS: [&str; 5] = ["labels", "subjects", URIS, "tags", "categories"];
+pub(in crate::data) const TEXT: &str = "text";
+pub(in crate::data) const TEXT_PARTS: [&str; 4] = ["title", "abstract", "content", "description"];
+pub(in crate::data) const LABELS: [&str; 5] = ["labels", "subjects", URIS, "tags", "categories"];
 const URIS: &str = "subject_uris";
 const ID: &str = "id";
 

@@ -1,9 +1,11 @@
 //! JSON Lines, the first choice: `{"text": "...", "labels": ["name", ...]}`, one object per line.
 //!
-//! `"labels"` may also be an object of names and relevances, and may be missing for a point without labels. Labels
-//! and `"id"` may be integers, which become their decimal digits; an empty name is a name like any other.
-//! Other keys are ignored, blank lines too. The text may be in several keys that the caller names, and so may the labels
-//! be in another one.
+//! `"labels"` may also be an object of names and relevances, or a string, which is read as a cell of a table is; it may be
+//! null or missing for a point without labels. Labels and `"id"` may be integers, which become their decimal digits; an
+//! empty name in a list is a name like any other, and surrounding spaces do not count.
+//!
+//! Keys are those of tables: labels may also be in `"subjects"`, `"subject_uris"`, `"tags"` or `"categories"`, and the
+//! caller may name others. Other keys are ignored, blank lines too.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -13,7 +15,8 @@ use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqA
 
 use crate::data::Dataset;
 use crate::data::builder::Builder;
-use crate::data::formats::columns::Columns;
+use crate::data::formats::columns::{Columns, LABELS};
+use crate::data::formats::label_cell::{CellStyle, read_labels};
 use crate::data::formats::text_fields::TextFields;
 use crate::data::io::source::{Line, Lines, excerpt};
 use crate::error::{Error, Result, in_plain_words, shortened};
@@ -35,7 +38,8 @@ pub(in crate::data) fn read(
         let record = RecordSeed {
             builder,
             fields: &mut fields,
-            labels: columns.labels.unwrap_or("labels"),
+            labels: columns.labels,
+            style: CellStyle::of(columns),
         };
         record
             .deserialize(&mut json)
@@ -134,7 +138,17 @@ enum RecordKey {
 /// Keys by their names.
 struct KeySeed<'r> {
     fields: &'r TextFields<'r>,
-    labels: &'r str,
+    labels: Option<&'r str>,
+}
+
+impl KeySeed<'_> {
+    /// Whether a key holds labels.
+    fn is_labels(&self, key: &str) -> bool {
+        match self.labels {
+            Some(name) => key.trim() == name.trim(),
+            None => LABELS.contains(&key),
+        }
+    }
 }
 
 impl<'de> DeserializeSeed<'de> for KeySeed<'_> {
@@ -145,7 +159,7 @@ impl<'de> DeserializeSeed<'de> for KeySeed<'_> {
         let find = |key: &str| {
             found = match self.fields.find(key) {
                 Some(part_idx) => RecordKey::Text(part_idx),
-                None if key == self.labels => RecordKey::Labels,
+                None if self.is_labels(key) => RecordKey::Labels,
                 None if key == "id" => RecordKey::Id,
                 None => RecordKey::Other,
             }
@@ -159,7 +173,8 @@ impl<'de> DeserializeSeed<'de> for KeySeed<'_> {
 struct RecordSeed<'r, 'c> {
     builder: &'r mut Builder,
     fields: &'r mut TextFields<'c>,
-    labels: &'c str,
+    labels: Option<&'c str>,
+    style: CellStyle,
 }
 
 impl<'de> DeserializeSeed<'de> for RecordSeed<'_, '_> {
@@ -182,6 +197,7 @@ impl<'de> Visitor<'de> for RecordSeed<'_, '_> {
             builder,
             fields,
             labels,
+            style,
         } = self;
         let (mut has_labels, mut has_id) = (false, false);
         fields.start();
@@ -191,7 +207,7 @@ impl<'de> Visitor<'de> for RecordSeed<'_, '_> {
                     fields.read(part_idx, &mut map)?;
                     continue;
                 }
-                RecordKey::Labels => (&mut has_labels, labels),
+                RecordKey::Labels => (&mut has_labels, labels.unwrap_or("labels")),
                 RecordKey::Id => (&mut has_id, "id"),
                 RecordKey::Other => {
                     map.next_value::<IgnoredAny>()?;
@@ -202,9 +218,9 @@ impl<'de> Visitor<'de> for RecordSeed<'_, '_> {
                 return Err(de::Error::custom(format!("key \"{name}\" twice")));
             }
             if matches!(key, RecordKey::Id) {
-                map.next_value_seed(StringOrInteger(|id: &str| builder.push_id(id)))?;
+                map.next_value_seed(OrNull(StringOrInteger(|id: &str| builder.push_id(id))))?;
             } else {
-                map.next_value_seed(LabelsSeed(builder))?;
+                map.next_value_seed(LabelsSeed::new(builder, style))?;
             }
         }
         builder.push_text(fields.finish()?);
@@ -271,8 +287,53 @@ impl<'de, F: FnMut(&str)> Visitor<'de> for StringOrInteger<F> {
     }
 }
 
-/// Labels as a list of names, or as an object of names and relevances.
-pub(in crate::data) struct LabelsSeed<'b>(pub(in crate::data) &'b mut Builder);
+/// Null, or something else.
+struct OrNull<S>(S);
+
+impl<'de, S: DeserializeSeed<'de, Value = ()>> DeserializeSeed<'de> for OrNull<S> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_option(self)
+    }
+}
+
+impl<'de, S: DeserializeSeed<'de, Value = ()>> Visitor<'de> for OrNull<S> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string, an integer or null")
+    }
+
+    fn visit_none<E: de::Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        self.0.deserialize(deserializer)
+    }
+}
+
+/// A name without the spaces around it, unless it is to be taken as it is.
+fn trimmed(name: &str, style: CellStyle) -> &str {
+    match style {
+        CellStyle::Whole => name,
+        _ => name.trim_ascii(),
+    }
+}
+
+/// Labels as a list of names, as an object of names and relevances, or as a string.
+pub(in crate::data) struct LabelsSeed<'b> {
+    builder: &'b mut Builder,
+    style: CellStyle,
+}
+
+impl<'b> LabelsSeed<'b> {
+    /// Labels that go into the builder; a string is split in this style.
+    pub(in crate::data) fn new(builder: &'b mut Builder, style: CellStyle) -> Self {
+        LabelsSeed { builder, style }
+    }
+}
 
 impl<'de> DeserializeSeed<'de> for LabelsSeed<'_> {
     type Value = ();
@@ -286,13 +347,22 @@ impl<'de> Visitor<'de> for LabelsSeed<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of label names, or an object of label names and relevances")
+        f.write_str("a list of label names, an object of label names and relevances, or a string")
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E: de::Error>(self, names: &str) -> Result<(), E> {
+        read_labels(names, self.style, self.builder).map_err(E::custom)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<(), A::Error> {
-        let builder = self.0;
+        let LabelsSeed { builder, style } = self;
+        let mut push = |name: &str| builder.push_label(trimmed(name, style), 1.0);
         while names
-            .next_element_seed(StringOrInteger(|name: &str| builder.push_label(name, 1.0)))?
+            .next_element_seed(OrNull(StringOrInteger(&mut push)))?
             .is_some()
         {}
         Ok(())
@@ -312,7 +382,8 @@ impl<'de> Visitor<'de> for LabelsSeed<'_> {
                     "relevance {relevance}, which is not a finite number of at least 0"
                 )));
             }
-            self.0.push_label(&name, relevance);
+            self.builder
+                .push_label(trimmed(&name, self.style), relevance);
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The labels of a point in one cell of a table.
 //!
-//! With a separator given, a cell is split at it. Otherwise a cell is, in this order: a JSON list of names; a JSON
-//! object of names and relevances; URIs in angle brackets, separated by spaces; names separated by `;`; names
-//! separated by `|`; a single name. Surrounding spaces do not count, nor do empty names outside JSON.
+//! With a separator given, a cell is split at it. Otherwise a cell is, in this order: a JSON list of names, or the same
+//! as Python writes it; a JSON object of names and relevances; URIs in angle brackets, separated by spaces; names
+//! separated by `;`; names separated by `|`; a single name. Surrounding spaces do not count, nor do empty names outside
+//! of JSON.
 
 use std::io::{self, Write};
 
@@ -11,6 +12,7 @@ use serde::de::DeserializeSeed;
 use crate::data::Dataset;
 use crate::data::builder::Builder;
 use crate::data::formats::annif::split_label;
+use crate::data::formats::columns::{Columns, LabelSeparator};
 use crate::data::formats::jsonl::{LabelsSeed, json_problem, write_labels};
 
 /// The separator of labels, where a cell does not show it.
@@ -22,6 +24,19 @@ pub(in crate::data) enum CellStyle {
     Spaced,
     /// This character, whatever the cell looks like.
     Separated(char),
+    /// None: the cell is one name.
+    Whole,
+}
+
+impl CellStyle {
+    /// The style that the caller has chosen.
+    pub(in crate::data) fn of(columns: &Columns<'_>) -> Self {
+        match columns.label_separator {
+            Some(LabelSeparator::Character(separator)) => CellStyle::Separated(separator),
+            Some(LabelSeparator::None) => CellStyle::Whole,
+            None => CellStyle::Any,
+        }
+    }
 }
 
 /// Reads the labels of a cell into the builder.
@@ -34,13 +49,26 @@ pub(in crate::data) fn read_labels(
     builder: &mut Builder,
 ) -> Result<(), String> {
     let cell = cell.trim();
-    if let CellStyle::Separated(separator) = style {
-        push_split(cell, separator, builder);
+    match style {
+        CellStyle::Separated(separator) => {
+            push_split(cell, Some(separator), builder);
+            return Ok(());
+        }
+        CellStyle::Whole => {
+            push_split(cell, None, builder);
+            return Ok(());
+        }
+        CellStyle::Any | CellStyle::Spaced => {}
+    }
+    if let Some(names) = python_list(cell) {
+        names
+            .iter()
+            .for_each(|name| builder.push_label(name.trim(), 1.0));
         return Ok(());
     }
     if cell.starts_with(['[', '{']) {
         let mut json = serde_json::Deserializer::from_str(cell);
-        return LabelsSeed(builder)
+        return LabelsSeed::new(builder, CellStyle::Whole)
             .deserialize(&mut json)
             .and_then(|()| json.end())
             .map_err(|error| json_problem(cell, &error));
@@ -54,18 +82,66 @@ pub(in crate::data) fn read_labels(
             rest = after.trim_start();
         }
     } else if cell.contains(';') {
-        push_split(cell, ';', builder);
+        push_split(cell, Some(';'), builder);
     } else {
-        push_split(cell, '|', builder);
+        push_split(cell, Some('|'), builder);
     }
     Ok(())
 }
 
-fn push_split(cell: &str, separator: char, builder: &mut Builder) {
-    let names = cell.split(separator).map(str::trim);
+/// Adds the names of a cell: one if there is no separator.
+fn push_split(cell: &str, separator: Option<char>, builder: &mut Builder) {
+    let names = cell.split(|found| Some(found) == separator).map(str::trim);
+    let mut n_names = 0;
     for name in names.filter(|name| !name.is_empty()) {
         builder.push_label(name, 1.0);
+        n_names += 1;
     }
+    builder.count_label_field(n_names);
+}
+
+/// The strings of a list as Python, and so pandas, writes it: `['a', "it's"]`; none if it is not one.
+fn python_list(cell: &str) -> Option<Vec<String>> {
+    let mut rest = cell.strip_prefix('[')?.strip_suffix(']')?.trim_start();
+    // JSON has no single quotes.
+    if !rest.contains('\'') {
+        return None;
+    }
+    let mut names = Vec::new();
+    while !rest.is_empty() {
+        let quote = rest
+            .chars()
+            .next()
+            .filter(|quote| ['\'', '"'].contains(quote))?;
+        let (mut name, mut is_escaped, mut end) = (String::new(), false, None);
+        for (at, found) in rest.char_indices().skip(1) {
+            match found {
+                _ if is_escaped => {
+                    name.push(match found {
+                        'n' => '\n',
+                        't' => '\t',
+                        '\\' | '\'' | '"' => found,
+                        _ => return None,
+                    });
+                    is_escaped = false;
+                }
+                '\\' => is_escaped = true,
+                _ if found == quote => {
+                    end = Some(at + 1);
+                    break;
+                }
+                _ => name.push(found),
+            }
+        }
+        names.push(name);
+        rest = rest[end?..].trim_start();
+        rest = match rest.strip_prefix(',') {
+            Some(after) => after.trim_start(),
+            None if rest.is_empty() => rest,
+            None => return None,
+        };
+    }
+    Some(names)
 }
 
 /// Writes the labels of a point: separated by `;` where that is read as it was, as JSON otherwise.
@@ -142,10 +218,33 @@ mod tests {
     }
 
     #[test]
+    fn a_list_may_be_written_by_python() {
+        let check = |cell: &str, expected: &[&str]| {
+            assert_eq!(read(cell, CellStyle::Any).unwrap(), expected, "{cell}");
+        };
+        check("['x', 'y']", &["x", "y"]);
+        check(
+            r#"["it's", ' a, b; c ' ,'d\'e',]"#,
+            &["it's", "a, b; c", "d'e"],
+        );
+        for broken in ["['a' 'b']", "['a", "['a', b]", r"['\x41']"] {
+            assert!(read(broken, CellStyle::Any).is_err(), "{broken}");
+        }
+    }
+
+    #[test]
+    fn a_cell_is_one_label_where_nothing_separates() {
+        let whole = read(" Hoses; Fittings ", CellStyle::Whole).unwrap();
+        assert_eq!(whole, ["Hoses; Fittings"]);
+        let whole = read("['a', \"b\"]", CellStyle::Whole).unwrap();
+        assert_eq!(whole, ["['a', \"b\"]"]);
+    }
+
+    #[test]
     fn a_cell_that_starts_like_json_must_be_json() {
-        let problem = read("['a', 'b']", CellStyle::Any).unwrap_err();
+        let problem = read("[a, b]", CellStyle::Any).unwrap_err();
         assert!(
-            problem.starts_with("\"['a', 'b']\" which is not valid JSON"),
+            problem.starts_with("\"[a, b]\" which is not valid JSON"),
             "{problem}"
         );
     }

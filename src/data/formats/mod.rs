@@ -22,5 +22,5 @@ pub(super) mod text_fields;
 pub(super) mod xc;
 pub(super) mod xc_json;
 
-pub use columns::Columns;
+pub use columns::{Columns, LabelSeparator};
 pub use npy::write_npy;

@@ -5,6 +5,7 @@
 //! Quoting is the same for all; see [`crate::data::formats::records`].
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use crate::data::builder::Builder;
 use crate::data::formats::columns::{
@@ -13,7 +14,7 @@ use crate::data::formats::columns::{
 use crate::data::formats::label_cell::{CellStyle, read_labels, write_cell};
 use crate::data::formats::records::Records;
 use crate::data::io::source::Lines;
-use crate::data::{Dataset, Format};
+use crate::data::{Dataset, Format, InputColumns};
 use crate::error::{ReadOption, Result};
 
 /// A table whose header has been read.
@@ -21,7 +22,7 @@ pub(in crate::data) struct Table<'a> {
     records: Records<'a>,
     n_columns: usize,
     positions: ColumnPositions,
-    header: Vec<String>,
+    header: Arc<Vec<String>>,
 }
 
 impl<'a> Table<'a> {
@@ -42,7 +43,7 @@ impl<'a> Table<'a> {
         let positions = find_columns(&names, columns).map_err(|problem| {
             problem.into_error(|found, expected| records.malformed(found, expected))
         })?;
-        let header: Vec<String> = names.into_iter().map(str::to_owned).collect();
+        let header: Arc<Vec<String>> = Arc::new(names.into_iter().map(str::to_owned).collect());
         Ok(Table {
             n_columns: header.len(),
             records,
@@ -75,6 +76,15 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// All columns of the row.
+    pub(in crate::data) fn columns(&self) -> InputColumns {
+        let values = (0..self.n_columns).map(|column| self.records.field(column).to_owned());
+        InputColumns {
+            names: Arc::clone(&self.header),
+            values: values.collect(),
+        }
+    }
+
     /// The id of the row, if there is such a column.
     pub(in crate::data) fn id(&self) -> Option<&str> {
         self.positions.id.map(|id| self.records.field(id))
@@ -94,10 +104,9 @@ pub(in crate::data) fn read(
         let problem = no_labels(&header);
         return Err(problem.into_error(|found, expected| table.records.malformed(found, expected)));
     };
-    let style = match columns.label_separator {
-        Some(separator) => CellStyle::Separated(separator),
-        None if table.positions.are_labels_uris => CellStyle::Spaced,
-        None => CellStyle::Any,
+    let style = match CellStyle::of(columns) {
+        CellStyle::Any if table.positions.are_labels_uris => CellStyle::Spaced,
+        style => style,
     };
     let mut text = String::new();
     while table.advance()? {

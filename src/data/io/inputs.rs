@@ -1,5 +1,7 @@
 //! Texts to predict for: one per line, JSON Lines with `"text"` and perhaps `"id"`, or CSV or TSV with a header.
 //!
+//! JSON objects have their text in the keys that data sets have it in.
+//!
 //! It is JSON Lines if the first line that is not blank starts with `{`; a table if that line has at least two of the
 //! usual column names, columns are named, or the file ends in `.csv` or `.tsv`; plain text otherwise. In plain text
 //! every line counts, even a blank one, so that answers are in the order of the lines; elsewhere blank lines are
@@ -10,6 +12,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
@@ -31,6 +34,26 @@ pub struct TextInput {
     pub id: Option<InputId>,
     /// The text.
     pub text: String,
+    /// All columns, if the input is a table.
+    pub columns: Option<InputColumns>,
+}
+
+/// The columns of a row of a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InputColumns {
+    /// Their names, the same for all rows.
+    pub names: Arc<Vec<String>>,
+    /// Their values.
+    pub values: Vec<String>,
+}
+
+impl From<String> for TextInput {
+    fn from(text: String) -> Self {
+        TextInput {
+            text,
+            ..TextInput::default()
+        }
+    }
 }
 
 /// An identifier, as JSON has it.
@@ -226,7 +249,8 @@ fn next_row(table: &mut Table<'_>) -> Result<Option<TextInput>> {
     let mut text = String::new();
     table.text(&mut text);
     let id = table.id().map(InputId::from);
-    Ok(Some(TextInput { id, text }))
+    let columns = Some(table.columns());
+    Ok(Some(TextInput { id, text, columns }))
 }
 
 /// Parses an object into a text.
@@ -264,7 +288,10 @@ impl<'de> Visitor<'de> for InputSeed<'_, '_> {
             }
         }
         let text = fields.finish()?.to_owned();
-        Ok(TextInput { id, text })
+        Ok(TextInput {
+            id,
+            ..TextInput::from(text)
+        })
     }
 }
 
@@ -306,10 +333,7 @@ fn parse(line: &Line<'_>, columns: &Columns<'_>) -> Result<TextInput> {
 }
 
 fn plain(line: &Line<'_>) -> TextInput {
-    TextInput {
-        id: None,
-        text: line.text.to_owned(),
-    }
+    TextInput::from(line.text.to_owned())
 }
 
 #[cfg(test)]

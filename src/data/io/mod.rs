@@ -21,7 +21,7 @@ pub(super) mod unknown;
 pub(super) mod write;
 
 pub use filter::read_filter_pairs;
-pub use inputs::{InputId, TextInput, TextInputs};
+pub use inputs::{InputColumns, InputId, TextInput, TextInputs};
 pub use label_file::{LabelFile, read_others};
 pub use label_list::{escape_label, read_label_names, read_label_renames, read_label_thresholds};
 pub(crate) use machine::memory_of_machine;

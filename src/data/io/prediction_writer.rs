@@ -1,5 +1,6 @@
 //! Writing predictions, point by point.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
 use std::str::FromStr;
@@ -9,7 +10,7 @@ use crate::data::formats::line_text::write_line_text;
 use crate::data::formats::npz::write_npz_to;
 use crate::data::formats::sparse_text::write_rows;
 use crate::data::io::formula;
-use crate::data::io::inputs::InputId;
+use crate::data::io::inputs::{InputId, TextInput};
 use crate::error::Error;
 use crate::ids::Prediction;
 use crate::matrix::CsrBuilder;
@@ -85,6 +86,7 @@ pub struct PredictionWriter<'a, W: Write> {
     n_labels: usize,
     kept: CsrBuilder,
     probabilities: Option<Probabilities<'a>>,
+    with_input: bool,
     n_points: usize,
 }
 
@@ -108,6 +110,8 @@ enum AnswerOutput<W: Write> {
 enum PointKey {
     Id,
     Row,
+    /// By the columns of the input.
+    Input,
 }
 
 impl<'a, W: Write> PredictionWriter<'a, W> {
@@ -127,6 +131,7 @@ impl<'a, W: Write> PredictionWriter<'a, W> {
             n_labels,
             kept: CsrBuilder::default(),
             probabilities: None,
+            with_input: false,
             n_points: 0,
         }
     }
@@ -142,21 +147,54 @@ impl<'a, W: Write> PredictionWriter<'a, W> {
         }
     }
 
+    /// The same writer, whose CSV rows begin with the columns of the input, or with its id and text.
+    pub fn with_input_columns(self) -> Self {
+        PredictionWriter {
+            with_input: true,
+            ..self
+        }
+    }
+
     /// Writes the answers for the next point, best first.
     ///
     /// # Errors
     /// Whatever the underlying writer returns.
     pub fn push(&mut self, id: Option<&InputId>, answers: &[Prediction<'_>]) -> io::Result<()> {
-        let point = PointAnswers {
+        self.push_answers(PointAnswers {
             id,
+            input: None,
+            is_unknown: false,
             row: self.n_points,
             answers,
-        };
+        })
+    }
+
+    /// Writes the answers for the next text, best first; JSON says so if the model knows no word of it.
+    ///
+    /// # Errors
+    /// Whatever the underlying writer returns.
+    pub fn push_text(
+        &mut self,
+        input: &TextInput,
+        is_unknown: bool,
+        answers: &[Prediction<'_>],
+    ) -> io::Result<()> {
+        self.push_answers(PointAnswers {
+            id: input.id.as_ref(),
+            input: self.with_input.then_some(input),
+            is_unknown,
+            row: self.n_points,
+            answers,
+        })
+    }
+
+    fn push_answers(&mut self, point: PointAnswers<'_>) -> io::Result<()> {
+        let answers = point.answers;
         match &mut self.out {
             AnswerOutput::Csv { writer, key } => {
                 let key = match *key {
                     Some(key) => key,
-                    None => *key.insert(write_header(writer, id)?),
+                    None => *key.insert(write_header(writer, &point)?),
                 };
                 point.write_csv(writer, key)?;
             }
@@ -212,7 +250,7 @@ impl<'a, W: Write> PredictionWriter<'a, W> {
             AnswerOutput::Plain(out) => out,
             AnswerOutput::Csv { mut writer, key } => {
                 if key.is_none() {
-                    write_header(&mut writer, None)?;
+                    writer.write_record(["row"].into_iter().chain(ANSWER_COLUMNS))?;
                 }
                 writer.into_inner().map_err(|error| error.into_error())?
             }
@@ -256,22 +294,42 @@ fn write_matrix(
     out.write_all(archive.get_ref())
 }
 
-/// Writes the header of a CSV file whose first point has this id.
+/// Columns of an answer in a CSV file.
+const ANSWER_COLUMNS: [&str; 4] = ["rank", "label", "score", "probability"];
+
+/// Writes the header of a CSV file with this first point.
 fn write_header<W: Write>(
     writer: &mut csv::Writer<W>,
-    id: Option<&InputId>,
+    point: &PointAnswers<'_>,
 ) -> io::Result<PointKey> {
-    let (key, name) = match id {
-        Some(_) => (PointKey::Id, "id"),
-        None => (PointKey::Row, "row"),
+    let (key, names) = match (point.input, point.id) {
+        (Some(input), id) => (PointKey::Input, input_names(input, id.is_some())),
+        (None, Some(_)) => (PointKey::Id, vec!["id"]),
+        (None, None) => (PointKey::Row, vec!["row"]),
     };
-    writer.write_record([name, "rank", "label", "score", "probability"])?;
+    let names = names.iter().map(|name| formula::guarded(name));
+    let answers = ANSWER_COLUMNS.into_iter().map(Cow::Borrowed);
+    let names: Vec<Cow<'_, str>> = names.chain(answers).collect();
+    writer.write_record(names.iter().map(|name| name.as_bytes()))?;
     Ok(key)
+}
+
+/// Names of the columns of an input.
+fn input_names(input: &TextInput, has_id: bool) -> Vec<&str> {
+    match &input.columns {
+        Some(columns) => columns.names.iter().map(String::as_str).collect(),
+        None if has_id => vec!["id", "text"],
+        None => vec!["text"],
+    }
 }
 
 /// A point with its answers.
 struct PointAnswers<'p> {
     id: Option<&'p InputId>,
+    /// The input, if it is written, too.
+    input: Option<&'p TextInput>,
+    /// Whether the model knows no word of the text.
+    is_unknown: bool,
     row: usize,
     answers: &'p [Prediction<'p>],
 }
@@ -301,23 +359,40 @@ impl PointAnswers<'_> {
             out.write_all(b"}")?;
             separator = ", ";
         }
-        out.write_all(b"]}\n")
+        out.write_all(b"]")?;
+        if self.is_unknown {
+            out.write_all(b", \"no_known_word\": true")?;
+        }
+        out.write_all(b"}\n")
+    }
+
+    /// The cells that name the point.
+    fn key(&self, key: PointKey) -> Vec<String> {
+        let id = || self.id.map_or(String::new(), InputId::to_string);
+        match (key, self.input) {
+            (PointKey::Input, Some(input)) => match &input.columns {
+                Some(columns) => columns.values.clone(),
+                None if self.id.is_some() => vec![id(), input.text.clone()],
+                None => vec![input.text.clone()],
+            },
+            (PointKey::Row, _) => vec![self.row.to_string()],
+            _ => vec![id()],
+        }
     }
 
     fn write_csv<W: Write>(&self, writer: &mut csv::Writer<W>, key: PointKey) -> io::Result<()> {
-        let key = match key {
-            PointKey::Id => self.id.map_or(String::new(), InputId::to_string),
-            PointKey::Row => self.row.to_string(),
-        };
-        let key = formula::guarded(&key);
+        let key = self.key(key);
+        let key: Vec<Cow<'_, str>> = key.iter().map(|cell| formula::guarded(cell)).collect();
         for (answer_idx, answer) in self.answers.iter().enumerate() {
             let probability = answer
                 .probability
                 .map_or(String::new(), |value| value.to_string());
+            for cell in &key {
+                writer.write_field(cell.as_bytes())?;
+            }
             writer.write_record([
-                &*key,
                 &(answer_idx + 1).to_string(),
-                &formula::guarded(answer.label),
+                &*formula::guarded(answer.label),
                 &answer.score.to_string(),
                 &probability,
             ])?;

@@ -364,12 +364,6 @@ fn check_columns(layout: &Layout, columns: &Columns<'_>) -> Result<()> {
         _ if !format.has_columns() => format!(
             "is read as {format}, which has no columns: give no columns, or the format csv, tsv or jsonl"
         ),
-        Columns {
-            label_separator: Some(_),
-            ..
-        } if format == Format::Jsonl => {
-            "is read as jsonl, whose labels are lists: give no separator of labels".into()
-        }
         _ => return Ok(()),
     };
     let path = layout.points.clone();

@@ -348,7 +348,9 @@ impl<'a> Lines<'a> {
                     bytes[at],
                     offset + at as u64
                 );
-                Err(self.malformed(self.n_lines, found, "UTF-8 text"))
+                let expected = "UTF-8 text; if it was saved as Latin-1 or by Excel, convert it: \
+                                iconv -f WINDOWS-1252 -t UTF-8 in > out";
+                Err(self.malformed(self.n_lines, found, expected))
             }
         }
     }

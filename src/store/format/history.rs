@@ -39,6 +39,16 @@ pub(crate) enum WireEvent {
         n_points: usize,
         n_needed: usize,
     },
+    CrossFitting {
+        n_points: usize,
+        n_folds: usize,
+    },
+    NearDuplicatesRelaxed {
+        n_before: usize,
+        n_points: usize,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cosine: Option<f32>,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -148,10 +158,23 @@ pub(crate) fn wire_history(history: &[Event]) -> Vec<WireEvent> {
         Event::CalibrationSkipped { n_points, n_needed } => {
             Some(WireEvent::CalibrationSkipped { n_points, n_needed })
         }
+        Event::CrossFitting { n_points, n_folds } => {
+            Some(WireEvent::CrossFitting { n_points, n_folds })
+        }
+        Event::NearDuplicatesRelaxed {
+            n_before,
+            n_points,
+            cosine,
+        } => Some(WireEvent::NearDuplicatesRelaxed {
+            n_before,
+            n_points,
+            cosine,
+        }),
         Event::PhaseStarted { .. }
         | Event::Step { .. }
         | Event::Recounting { .. }
         | Event::Checkpoint { .. }
+        | Event::AlreadyTrained
         | Event::CheckpointsDamaged => None,
     };
     history.iter().filter_map(keep).collect()
@@ -206,6 +229,18 @@ impl From<&WireEvent> for Event {
             WireEvent::CalibrationSkipped { n_points, n_needed } => {
                 Event::CalibrationSkipped { n_points, n_needed }
             }
+            WireEvent::CrossFitting { n_points, n_folds } => {
+                Event::CrossFitting { n_points, n_folds }
+            }
+            WireEvent::NearDuplicatesRelaxed {
+                n_before,
+                n_points,
+                cosine,
+            } => Event::NearDuplicatesRelaxed {
+                n_before,
+                n_points,
+                cosine,
+            },
         }
     }
 }

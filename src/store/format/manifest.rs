@@ -54,6 +54,9 @@ pub(crate) struct Manifest {
     /// File of the labels by their names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) names: Option<String>,
+    /// File of the fingerprint of the training texts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) training_texts: Option<String>,
     /// Labels known by their texts alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) by_text: Option<ByText>,
@@ -293,6 +296,7 @@ impl Manifest {
         names.extend(self.calibration.as_deref());
         names.extend(self.neighbours.as_deref());
         names.extend(self.names.as_deref());
+        names.extend(self.training_texts.as_deref());
         names.extend(self.retired.as_deref());
         names.extend(self.rejected.as_deref());
         names.extend(self.by_text.as_ref().map(|by_text| &by_text.file[..]));

@@ -12,7 +12,7 @@ use super::load_member::MemberLoader;
 use super::{postings, rerank};
 use crate::candidates::{LabelsByText, Member};
 use crate::config::Plan;
-use crate::data::{LabelSet, Synonyms, Texts};
+use crate::data::{LabelSet, SeenTexts, Synonyms, Texts};
 use crate::error::Result;
 use crate::features::{Expansion, Featurizer, Pairs, Vectorizer, Vocabulary, WordPieces};
 use crate::ids::LabelId;
@@ -125,6 +125,7 @@ fn parts_of(
         calibration: calibration?,
         neighbours: neighbours.0?,
         names: neighbours.1?,
+        seen: loader.seen()?,
         by_text: neighbours.2?,
         retired: loader.retired()?,
         rejected: loader.rejected()?,
@@ -277,6 +278,18 @@ impl Loader<'_> {
             Neighbours::from_parts(postings, labels)
         };
         self.files.parse(name, read).map(Some)
+    }
+
+    fn seen(&self) -> Result<Option<SeenTexts>> {
+        let Some(name) = &self.manifest.training_texts else {
+            return Ok(None);
+        };
+        let read = |file: &mut TensorFile| {
+            let n_texts = file.len("training_texts")?;
+            file.numbers("training_texts", n_texts)
+        };
+        let hashes = self.files.parse(name, read)?;
+        Ok(Some(SeenTexts::from_hashes(hashes)))
     }
 
     fn rejected(&self) -> Result<Option<Neighbours>> {

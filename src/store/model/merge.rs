@@ -87,6 +87,10 @@ pub(crate) fn merge(directories: &[PathBuf]) -> Result<Predictor> {
         }
         check_frequencies(path, &model)?;
         histories.push(model.record.history);
+        ensemble.seen = ensemble
+            .seen
+            .zip(model.seen)
+            .map(|(one, other)| one.with(&other));
         ensemble.members.extend(model.members);
     }
     ensemble.calibration = None;

@@ -8,11 +8,11 @@ use super::save_member::{write_member, write_tensors};
 use super::{describe, postings, rerank};
 use crate::candidates::LabelsByText;
 use crate::communicator::SingleProcess;
-use crate::data::Synonyms;
+use crate::data::{SeenTexts, Synonyms};
 use crate::error::{Error, Result};
 use crate::features::{Pairs, Vectorizer};
 use crate::matrix::CsrMatrix;
-use crate::neighbours::{Neighbours, Postings};
+use crate::neighbours::Postings;
 use crate::predict::{Predictor, Retired};
 use crate::store::format::files::{MANIFEST, Writer};
 use crate::store::format::tensors::{Tensor, Values, offsets};
@@ -88,10 +88,10 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::M
         counts: write_tensors(writer, "label-counts", counts)?,
     };
     let featurizer = predictor.featurizer();
-    let features = match featurizer.words() {
-        Some(words) => Some(write_words(writer, words)?),
-        None => None,
-    };
+    let features = featurizer.words();
+    let features = features
+        .map(|words| write_words(writer, words))
+        .transpose()?;
     let synonyms = featurizer.synonyms().map(Synonyms::to_lines);
     let synonyms = synonyms
         .map(|list| writer.write("synonyms", "txt", |out| lines::write(&list, out)))
@@ -111,17 +111,18 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::M
         None => None,
     };
     let knowledge = predictor.knowledge();
-    let neighbours = write_neighbours(writer, "neighbours", knowledge.neighbours)?;
-    let rejected = write_neighbours(writer, "rejected", predictor.rejected())?;
-    let names = match knowledge.names {
-        Some(all) => Some(write_postings(
-            writer,
-            "names",
-            all.postings(),
-            all.words(),
-        )?),
-        None => None,
-    };
+    let neighbours = knowledge
+        .neighbours
+        .map(|all| (all.postings(), all.labels()));
+    let neighbours = write_postings(writer, "neighbours", neighbours)?;
+    let rejected = predictor
+        .rejected()
+        .map(|all| (all.postings(), all.labels()));
+    let rejected = write_postings(writer, "rejected", rejected)?;
+    let names = knowledge.names.map(|all| (all.postings(), all.words()));
+    let names = write_postings(writer, "names", names)?;
+    let seen = predictor.seen();
+    let training_texts = seen.map(|seen| write_seen(writer, seen)).transpose()?;
     let by_text = predictor.labels_by_text();
     let by_text = by_text.map(|by| write_by_text(writer, by)).transpose()?;
     let retired = write_retired(writer, predictor.retired())?;
@@ -145,6 +146,7 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::M
         calibration,
         neighbours,
         names,
+        training_texts,
         by_text,
         retired,
         rejected,
@@ -163,6 +165,11 @@ fn write_words(writer: &mut Writer, words: &Vectorizer) -> Result<manifest::Feat
     })
 }
 
+fn write_seen(writer: &mut Writer, seen: &SeenTexts) -> Result<String> {
+    let hashes = Tensor::list("training_texts", Values::U32(seen.hashes()));
+    write_tensors(writer, "training-texts", vec![hashes])
+}
+
 fn write_pairs(writer: &mut Writer, pairs: &Pairs) -> Result<String> {
     let starts = offsets(pairs.idf().indptr());
     let tensors = vec![
@@ -176,21 +183,14 @@ fn write_pairs(writer: &mut Writer, pairs: &Pairs) -> Result<String> {
 fn write_postings(
     writer: &mut Writer,
     stem: &str,
-    postings: &Postings,
-    matrix: &CsrMatrix,
-) -> Result<String> {
+    rows: Option<(&Postings, &CsrMatrix)>,
+) -> Result<Option<String>> {
+    let Some((postings, matrix)) = rows else {
+        return Ok(None);
+    };
     let ends = offsets(matrix.indptr());
     let tensors = postings::posting_tensors(stem, postings, matrix, &ends);
-    write_tensors(writer, stem, tensors)
-}
-
-fn write_neighbours(
-    writer: &mut Writer,
-    stem: &str,
-    neighbours: Option<&Neighbours>,
-) -> Result<Option<String>> {
-    let write = |all: &Neighbours| write_postings(writer, stem, all.postings(), all.labels());
-    neighbours.map(write).transpose()
+    write_tensors(writer, stem, tensors).map(Some)
 }
 
 /// Retired labels, each with one more than the label that it was merged into, or 0; nothing if there are none.

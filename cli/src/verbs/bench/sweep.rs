@@ -149,7 +149,7 @@ impl BenchSweep {
         let started = Instant::now();
         let trainer = Trainer::new(config).observer(progress).resume();
         let trained = trainer.prepare(&data.train).and_then(|prepared| {
-            progress.expect(prepared.plan());
+            progress.expect(&prepared);
             prepared.train_to(&directory)
         });
         progress.finish();

@@ -22,7 +22,7 @@ fn reading_continues_after_a_line_that_is_not_text() {
         read_all(b"a\nb\xff\r\nc", MAX_LINE_BYTES),
         [
             "a",
-            "input:2: found byte 0xff at byte offset 3 of the file, expected UTF-8 text",
+            "input:2: found byte 0xff at byte offset 3 of the file, expected UTF-8 text; if it was saved as Latin-1 or by Excel, convert it: iconv -f WINDOWS-1252 -t UTF-8 in > out",
             "c"
         ]
     );
