@@ -1,4 +1,4 @@
-//! What is counted: filters and propensities of the data set, for a model as for its predictions.
+//! Conventions of counting: filters and propensities of the data set, for a model as for its predictions.
 
 use std::path::Path;
 

@@ -10,7 +10,7 @@ use crate::ids::Scored;
 
 const N_DECILES: usize = 10;
 
-/// What tenths of the labels have in common.
+/// The quantity of which each tenth of the labels has as much.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DecileOf {
     /// The number of labels.

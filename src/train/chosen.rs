@@ -13,7 +13,7 @@ use crate::events::Phase;
 /// Epochs between two looks at the held-out points.
 const LOOK_EVERY: usize = 3;
 
-/// No epoch was looked at yet: every nDCG is higher.
+/// nDCG before an epoch was looked at: every other is higher.
 const NONE: f32 = -1.0;
 
 /// Weights beside those that are trained, in the order of [`TrainState::parameters`]; empty where the recipe has none.
@@ -23,8 +23,10 @@ pub(super) struct Chosen {
     average: Vec<Vec<f32>>,
     /// How many steps it is of: one number.
     n_averaged: Vec<u32>,
-    /// Those of the best epoch, and behind them A's.
+    /// Those of the best epoch.
     best: Vec<Vec<f32>>,
+    /// A's of the best epoch, where A is learned.
+    best_edges: Option<Vec<f32>>,
     /// nDCG@5 of the best epoch: one number.
     best_ndcg: Vec<f32>,
 }
@@ -72,7 +74,7 @@ impl TrainState {
         }
         if recipe.best_epoch && phase != Phase::WarmUp {
             chosen.best = self.copy_parameters();
-            chosen.best.push(self.edge_weights());
+            chosen.best_edges = self.edge_weights();
             chosen.best_ndcg = vec![NONE];
         }
         self.chosen = chosen;
@@ -80,16 +82,14 @@ impl TrainState {
 
     /// Forgets the best epoch: its edges of A are no more.
     pub(super) fn forget_best_epoch(&mut self) {
-        let edges = self.edge_weights();
-        if let Some(last) = self.chosen.best.last_mut() {
-            *last = edges;
+        if !self.chosen.best_ndcg.is_empty() {
+            self.chosen.best_edges = self.edge_weights();
             self.chosen.best_ndcg = vec![NONE];
         }
     }
 
-    fn edge_weights(&self) -> Vec<f32> {
-        let weights = self.model.adjacency.weights();
-        weights.map_or(Vec::new(), <[f32]>::to_vec)
+    fn edge_weights(&self) -> Option<Vec<f32>> {
+        self.model.adjacency.weights().map(<[f32]>::to_vec)
     }
 
     /// Adds the weights to the mean.
@@ -133,9 +133,7 @@ impl TrainState {
         for (best, values) in chosen.best.iter_mut().zip(self.parameters()) {
             best.copy_from_slice(values);
         }
-        if let Some(last) = chosen.best.last_mut() {
-            *last = self.edge_weights();
-        }
+        chosen.best_edges = self.edge_weights();
         self.chosen = chosen;
     }
 
@@ -149,7 +147,11 @@ impl TrainState {
             for (best, values) in chosen.best.iter().zip(self.parameters()) {
                 values.copy_from_slice(best);
             }
-            let edges = self.optimiser.edges.as_mut().zip(chosen.best.last());
+            let edges = self
+                .optimiser
+                .edges
+                .as_mut()
+                .zip(chosen.best_edges.as_ref());
             if let Some((state, weights)) = edges {
                 state.replace_weights(&mut self.model.adjacency, weights, communicator);
             }
@@ -169,14 +171,17 @@ impl Chosen {
             average,
             n_averaged,
             best,
+            best_edges,
             best_ndcg,
         } = self;
         for (name, values) in names.iter().zip(average) {
             add(&format!("{name}.average"), Array::Floats(values));
         }
-        let names = names.iter().map(String::as_str).chain(["adjacency.weight"]);
-        for (name, values) in names.zip(best) {
+        for (name, values) in names.iter().zip(best) {
             add(&format!("{name}.best"), Array::Floats(values));
+        }
+        if let Some(weights) = best_edges {
+            add("adjacency.weight.best", Array::Floats(weights));
         }
         if !n_averaged.is_empty() {
             add("n_averaged", Array::Counts(n_averaged));

@@ -89,7 +89,7 @@ pub(crate) struct Evaluate {
     json: bool,
 }
 
-/// What the tenths of --by-decile have in common.
+/// The kinds of tenths that --by-decile has.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum TenthsOf {
     Labels,

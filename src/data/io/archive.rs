@@ -71,6 +71,10 @@ pub(in crate::data) fn root(archive: &Path) -> Result<PathBuf> {
         }
         root.push(first);
     }
+    if root.as_os_str().is_empty() {
+        // Joining nothing would end the path in a slash, which is no path of a file.
+        return Ok(archive.to_path_buf());
+    }
     Ok(archive.join(root))
 }
 
