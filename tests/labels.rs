@@ -254,7 +254,9 @@ fn removed_and_merged_labels_are_answers_no_more() {
             ..Query::default()
         };
         let score = model.predict(TEXT, &query).unwrap()[0].score;
-        assert_eq!(score, model.predict(TEXT, 1).unwrap()[0].score);
+        // The predecessors are candidates, too; they are among what a score is compared with.
+        let unlisted = model.predict(TEXT, 1).unwrap()[0].score;
+        assert!((score - unlisted).abs() < 0.01, "{score} {unlisted}");
     };
     check(&model);
     let directory = tempfile::tempdir().unwrap();
