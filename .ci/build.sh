@@ -3,7 +3,7 @@
 #     .ci/build.sh binary x86_64-unknown-linux-gnu OUT
 #     .ci/build.sh wheel x86_64-unknown-linux-gnu OUT
 # For Linux, `cargo-zigbuild`, `maturin` and `ziglang` (all from PyPI) link against the glibc of 2014, so that the result
-# runs on every distribution since. The bytes depend on the commit alone, not on where and when they are built.
+# runs on every distribution since. The bytes should depend on the commit alone, not on where and when they are built.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 what=$1 target=$2 out=$3
