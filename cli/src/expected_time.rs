@@ -121,6 +121,8 @@ mod tests {
                 n_labels,
                 n_features: 20_000,
                 n_pairs: 0,
+                n_parts: 0,
+                embedding_dim: 0,
             };
             let plan = Config::default().resolve(counts).unwrap();
             let work = Workload {

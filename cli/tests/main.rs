@@ -19,3 +19,4 @@ mod resume;
 mod serve;
 mod shell;
 mod tables;
+mod vectors;

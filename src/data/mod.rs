@@ -17,7 +17,9 @@ mod label_set;
 mod label_texts;
 mod near_duplicates;
 mod synonyms;
+mod text_embeddings;
 mod texts;
+mod word_vectors;
 
 pub use data_summary::DataSummary;
 pub use dataset::{Dataset, Summary};
@@ -39,6 +41,9 @@ pub(crate) use io::{Pretrained, TokenizerSource, memory_of_machine, missing};
 pub use label_set::LabelSet;
 pub(crate) use label_texts::{names_are_informative, texts_of_names};
 pub use synonyms::Synonyms;
+pub use text_embeddings::{EmbeddingRows, TextEmbeddings};
 pub use texts::Texts;
+pub(crate) use word_vectors::Place;
+pub use word_vectors::WordVectors;
 
 pub use crate::matrix::{CsrBuilder, CsrMatrix};

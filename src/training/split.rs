@@ -227,6 +227,8 @@ mod tests {
             n_labels: 10,
             n_features: 1000,
             n_pairs: 0,
+            n_parts: 0,
+            embedding_dim: 0,
         };
         let plan = Config::default().resolve(counts).unwrap();
         let split = TrainingSplit::choose(points, &labels, &plan);
