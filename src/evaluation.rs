@@ -239,7 +239,8 @@ impl Predictor {
         let query = query.into();
         let stride = test.n_points().div_ceil(n_queries.max(1)).max(1);
         let points: Vec<usize> = (0..test.n_points()).step_by(stride).collect();
-        let texts = test.texts().filter(|_| self.takes_texts());
+        let is_of_texts = self.takes_texts() && test.embeddings().is_none();
+        let texts = test.texts().filter(|_| is_of_texts);
         let time = |point_idx: usize| -> Result<f64> {
             let started;
             match texts {

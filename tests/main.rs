@@ -8,6 +8,7 @@ mod data_npz;
 mod data_predictions;
 mod data_roundtrip;
 mod data_tables;
+mod embeddings;
 mod ensemble;
 mod examples;
 mod fuzz;

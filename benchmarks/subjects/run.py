@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """The subjects of a technical library (SemEval-2025 task 5, LLMs4Subjects), measured as the competition does, on dev.
 
-    python3 benchmarks/subjects/run.py [DATA] [--rows de,de+en,words,merged] [--seeds 42] [--members 1]
+    python3 benchmarks/subjects/run.py [DATA] [--rows de,de+en,words,merged,vectors] [--seeds 42] [--members 1]
                                        [--set KEY=VALUE ...] [--bonsai] [--work DIR]
+                                       [--vectors DIR]
 
 DATA: a directory with train.jsonl.gz, dev.jsonl.gz, labels-de.jsonl.gz and labels-en.jsonl.gz. Rows: `de`, the names of
 the labels in German; `de+en`, in both languages; `words`, besides the words of the other language in every text, from the
-word list of Debian's package trans-de-en (benchmarks/subjects/words.py); `merged`, the mean scores of the models of the
-other rows. F1@5 is the harmonic mean of P@5 and R@5 over all records and average recall the mean of R@5, R@10, ..., R@50,
+word list of Debian's package trans-de-en (benchmarks/subjects/words.py); `vectors`, names in both
+languages and the word vectors of --vectors; `merged`, the mean scores of the models of the other rows. F1@5 is the harmonic mean of P@5 and R@5 over all records and average recall the mean of R@5, R@10, ..., R@50,
 as in the competition; F1@5 per record and nDCG@10 are as Annif's authors published them for dev. All are shares. With
 several seeds a row is their mean, and the half of their range follows. With --bonsai, omikuji's Bonsai with three trees
 is measured too, with the German names as training points and word pairs (benchmarks/peers/compare.py). With --work,
@@ -40,8 +41,8 @@ def lines_of(path):
 class Files:
     """What the rows need beside the data, written when it is first asked for."""
 
-    def __init__(self, data, work):
-        self.data, self.work = data, work
+    def __init__(self, data, work, vectors):
+        self.data, self.work, self.vectors = data, work, vectors
 
     def labels(self, languages):
         path = self.work / f"labels-{'-'.join(languages)}.jsonl"
@@ -60,6 +61,7 @@ class Files:
         return {
             "de": lambda: ["--labels", self.labels(["de"])],
             "de+en": lambda: ["--labels", self.labels(["de", "en"])],
+            "vectors": lambda: ["--labels", self.labels(["de", "en"]), "--embeddings", self.vectors],
             "words": lambda: ["--labels", self.labels(["de", "en"]), "--synonyms", self.words()],
         }[row]()
 
@@ -151,6 +153,7 @@ def main():
     parser.add_argument("--members", type=int, default=1, help="members of every model")
     parser.add_argument("--set", action="append", default=[], help="passed on to elias train")
     parser.add_argument("--bonsai", action="store_true")
+    parser.add_argument("--vectors", type=pathlib.Path, help="of words or tokens, for the row `vectors`")
     parser.add_argument("--elias", help="the program; built unless given")
     parser.add_argument("--work", type=pathlib.Path, help="where models and figures are kept; temporary unless given")
     arguments = parser.parse_args()
@@ -161,7 +164,7 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         work = arguments.work or pathlib.Path(temporary)
         work.mkdir(parents=True, exist_ok=True)
-        files = Files(arguments.data, work)
+        files = Files(arguments.data, work, arguments.vectors)
         print("| | " + " | ".join([*COLUMNS.values(), "training min"]) + " |")
         print("|---" * (len(COLUMNS) + 2) + "|")
         models = [row for row in rows if row != "merged"]

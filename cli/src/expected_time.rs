@@ -135,6 +135,8 @@ mod tests {
                 n_labels,
                 n_features: 20_000,
                 n_pairs: 0,
+                n_parts: 0,
+                embedding_dim: 0,
             };
             let plan = Config::default().resolve(counts).unwrap();
             let work = Workload {
@@ -162,6 +164,8 @@ mod tests {
                 n_labels: 500,
                 n_features: 900,
                 n_pairs: 0,
+                n_parts: 0,
+                embedding_dim: 0,
             };
             let plan = config.resolve(counts).unwrap();
             let work = Workload {

@@ -179,6 +179,8 @@ mod tests {
             n_labels: 28_484,
             n_features: 40_000,
             n_pairs: 0,
+            n_parts: 0,
+            embedding_dim: 0,
         };
         let plan = Config::default().resolve(counts).unwrap();
         let estimate = MemoryEstimate::default();

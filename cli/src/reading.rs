@@ -8,7 +8,9 @@ use anyhow::Context;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use elias::Predictor;
-use elias::data::{Columns, Dataset, Format, LabelSeparator, LabelSet, Part, ReadOptions, Summary};
+use elias::data::{
+    Columns, Dataset, Format, LabelSeparator, LabelSet, Part, ReadOptions, Summary, TextEmbeddings,
+};
 
 use crate::ui::console::Console;
 use crate::ui::count::count;
@@ -162,6 +164,15 @@ pub(crate) fn read(
     }
     console.detail(format_args!("reading took {:.2?}", started.elapsed()));
     Ok(dataset)
+}
+
+/// The points with the embeddings of their texts, if a file has any.
+pub(crate) fn with_embeddings(data: Dataset, path: Option<&Path>) -> anyhow::Result<Dataset> {
+    let Some(path) = path else {
+        return Ok(data);
+    };
+    let embeddings = TextEmbeddings::read(path).context("while reading the embeddings of texts")?;
+    Ok(data.with_embeddings(embeddings)?)
 }
 
 /// Where the training data is: the path given, else the train part of the directory `data`.

@@ -20,3 +20,4 @@ mod resume;
 mod serve;
 mod shell;
 mod tables;
+mod vectors;

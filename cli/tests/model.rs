@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::command::{Ran, elias, run, write};
 
 /// Texts about fruit and vehicles.
-fn data(dir: &Path) -> String {
+pub(crate) fn data(dir: &Path) -> String {
     let mut lines = String::new();
     for colour in ["red", "green", "blue", "brown"] {
         for (words, label) in [("ripe apple pear", "fruit"), ("fast car bike", "vehicle")] {
@@ -34,7 +34,7 @@ const FAST: [&str; 8] = [
     "stage2.epochs=8",
 ];
 
-fn train(data: &str, out: &Path, more: &[&str]) -> Ran {
+pub(crate) fn train(data: &str, out: &Path, more: &[&str]) -> Ran {
     let out = out.to_str().unwrap();
     let arguments = ["train", data, "--out", out];
     run(arguments.iter().chain(&FAST).chain(more))
@@ -51,7 +51,7 @@ fn trained() -> (tempfile::TempDir, String, PathBuf) {
     (dir, data, model)
 }
 
-fn first_label(line: &str) -> String {
+pub(crate) fn first_label(line: &str) -> String {
     let json: Value = serde_json::from_str(line).unwrap();
     json["labels"][0]["label"].as_str().unwrap().to_string()
 }

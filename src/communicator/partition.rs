@@ -49,9 +49,12 @@ impl Ranges {
     /// The range that holds the thing with this number.
     #[inline]
     pub(crate) fn holding(self, at: u32) -> usize {
+        let (near, at) = ((f64::from(at) * self.density) as usize, at as usize);
+        if self.n < N_RANGES {
+            return ((at + 1) * N_RANGES - 1) / self.n;
+        }
         // Paths to labels are sorted by it, so it is a product instead of a division, off by one at most.
-        let near = (f64::from(at) * self.density) as usize;
-        let (at, bounds) = (at as usize, self.get(near));
+        let bounds = self.get(near);
         near + usize::from(bounds.end <= at) - usize::from(at < bounds.start)
     }
 }

@@ -18,6 +18,10 @@ pub struct DataCounts {
     pub n_features: usize,
     /// Pairs of neighbouring words that the ranker reads besides.
     pub n_pairs: usize,
+    /// Parts of words that are not in the vocabulary.
+    pub n_parts: usize,
+    /// Values of the embedding that is given with every text; 0 if none is.
+    pub embedding_dim: usize,
 }
 
 /// The decisions of [`Config::resolve`], by themselves.
@@ -312,6 +316,8 @@ mod tests {
                 n_labels,
                 n_features: 10,
                 n_pairs: 0,
+                n_parts: 0,
+                embedding_dim: 0,
             })
             .unwrap()
     }

@@ -65,6 +65,8 @@ mod tests {
         n_labels: 500_000,
         n_features: 100_000,
         n_pairs: 0,
+        n_parts: 0,
+        embedding_dim: 0,
     };
 
     #[test]

@@ -186,6 +186,8 @@ mod tests {
             n_labels: 5,
             n_features: 10,
             n_pairs: 0,
+            n_parts: 0,
+            embedding_dim: 0,
         };
         assert!(config.resolve(counts).is_err(), "{setting}");
     }

@@ -49,6 +49,19 @@ impl DataSummary {
                 hash.update(text);
             }
         }
+        if let Some(vectors) = data.word_vectors() {
+            for entry in vectors.entries().iter() {
+                number(&mut hash, entry.len());
+                hash.update(entry);
+            }
+            hash.update(bytemuck::cast_slice::<f32, u8>(vectors.vectors().values()));
+        }
+        if let Some(embeddings) = data.embeddings() {
+            number(&mut hash, embeddings.dim());
+            hash.update(bytemuck::cast_slice::<f32, u8>(
+                embeddings.matrix().values(),
+            ));
+        }
         if let Some(features) = data.features() {
             hash_matrix(&mut hash, features);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::data::{DescribedLabels, LabelSet, Synonyms, Texts};
+use crate::data::{DescribedLabels, LabelSet, Synonyms, TextEmbeddings, Texts, WordVectors};
 use crate::error::{Error, Result};
 use crate::ids::LabelId;
 use crate::matrix::{CsrBuilder, CsrMatrix};
@@ -24,6 +24,8 @@ pub struct Dataset {
     more_labels: DescribedLabels,
     synonyms: Option<Synonyms>,
     filter: Vec<(usize, LabelId)>,
+    word_vectors: Option<WordVectors>,
+    embeddings: Option<TextEmbeddings>,
 }
 
 /// Counts of what a reader found in a data set, and how it was handled.
@@ -98,6 +100,8 @@ impl Dataset {
             more_labels: DescribedLabels::default(),
             synonyms: None,
             filter: Vec::new(),
+            word_vectors: None,
+            embeddings: None,
         })
     }
 
@@ -134,6 +138,8 @@ impl Dataset {
             more_labels: DescribedLabels::default(),
             synonyms: None,
             filter: Vec::new(),
+            word_vectors: None,
+            embeddings: None,
         }
     }
 
@@ -250,16 +256,14 @@ impl Dataset {
     /// # Errors
     /// [`Error::InvalidDataset`] if there are not as many rows as points.
     pub fn with_features(self, features: CsrMatrix) -> Result<Dataset> {
-        let (label_texts, more_labels) = (self.label_texts, self.more_labels);
-        let (synonyms, filter) = (self.synonyms, self.filter);
-        let features = Some(features);
-        let data = Dataset::new(self.texts, features, self.labels, self.label_set, self.ids)?;
+        if features.n_rows() != self.n_points() {
+            let (n_rows, n_points) = (features.n_rows(), self.n_points());
+            let problem = format!("{n_rows} feature rows for {n_points} label rows");
+            return Err(Error::InvalidDataset(problem));
+        }
         Ok(Dataset {
-            label_texts,
-            more_labels,
-            synonyms,
-            filter,
-            ..data
+            features: Some(features),
+            ..self
         })
     }
 
@@ -332,6 +336,41 @@ impl Dataset {
         &self.filter
     }
 
+    /// The same points with vectors of words that someone else trained: the encoder of a bag of words starts from them.
+    pub fn with_word_vectors(self, vectors: WordVectors) -> Dataset {
+        Dataset {
+            word_vectors: Some(vectors),
+            ..self
+        }
+    }
+
+    /// The vectors of words, if [`Dataset::with_word_vectors`] gave them.
+    pub(crate) fn word_vectors(&self) -> Option<&WordVectors> {
+        self.word_vectors.as_ref()
+    }
+
+    /// The same points with embeddings of their texts that someone else computed, which the encoder of a bag of words reads
+    /// beside the words.
+    ///
+    /// # Errors
+    /// [`Error::InvalidDataset`] if there are not as many embeddings as points.
+    pub fn with_embeddings(self, embeddings: TextEmbeddings) -> Result<Dataset> {
+        let (n_found, n_points) = (embeddings.len(), self.n_points());
+        if n_found != n_points {
+            let problem = format!("{n_found} embeddings of texts for {n_points} points");
+            return Err(Error::InvalidDataset(problem));
+        }
+        Ok(Dataset {
+            embeddings: Some(embeddings),
+            ..self
+        })
+    }
+
+    /// The embeddings of the texts, if [`Dataset::with_embeddings`] gave them.
+    pub(crate) fn embeddings(&self) -> Option<&TextEmbeddings> {
+        self.embeddings.as_ref()
+    }
+
     /// Identifiers of the points, where the source had them.
     pub fn ids(&self) -> Option<&Texts> {
         self.ids.as_ref()
@@ -361,6 +400,8 @@ impl Dataset {
             more_labels: self.more_labels.clone(),
             synonyms: self.synonyms.clone(),
             filter: self.filter_of(points),
+            word_vectors: self.word_vectors.clone(),
+            embeddings: self.embeddings.as_ref().map(|all| all.select(points)),
         }
     }
     /// The pairs of these points, by their new places.

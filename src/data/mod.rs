@@ -18,7 +18,9 @@ mod label_texts;
 mod near_duplicates;
 mod seen_texts;
 mod synonyms;
+mod text_embeddings;
 mod texts;
+mod word_vectors;
 
 pub use data_summary::DataSummary;
 pub use dataset::{Dataset, Summary};
@@ -43,6 +45,9 @@ pub(crate) use seen_texts::SeenTexts;
 pub use label_set::LabelSet;
 pub(crate) use label_texts::{names_are_informative, texts_of_names};
 pub use synonyms::Synonyms;
+pub use text_embeddings::{EmbeddingRows, TextEmbeddings};
 pub use texts::Texts;
+pub(crate) use word_vectors::Place;
+pub use word_vectors::WordVectors;
 
 pub use crate::matrix::{CsrBuilder, CsrMatrix};

@@ -6,6 +6,7 @@
 
 mod bag;
 mod origin;
+mod outside;
 #[cfg(feature = "transformer")]
 mod transformer;
 #[cfg(not(feature = "transformer"))]
@@ -14,6 +15,7 @@ mod transformer;
 
 pub(crate) use bag::BagEncoder;
 pub(crate) use origin::EncoderOrigin;
+pub(crate) use outside::{Outside, Standard};
 pub(crate) use transformer::TransformerEncoder;
 #[cfg(feature = "transformer")]
 pub(crate) use transformer::{Architecture, Shape};

@@ -6,12 +6,16 @@
 
 use std::borrow::Cow;
 
+use super::unseen::{UnseenScratch, UnseenWords};
 use super::vocabulary::{TermRows, TermScratch, Vocabulary};
-use super::{Expansion, Pairs, PointSet, Vectorizer, WordPieces};
-use crate::config::Config;
-use crate::data::{Dataset, Synonyms, Texts};
+use super::{Expansion, Pairs, PointSet, Vectorizer, WordParts, WordPieces};
+use crate::config::{Config, DataCounts};
+use crate::data::{Dataset, Synonyms, TextEmbeddings, Texts};
 use crate::error::{Error, Result};
 use crate::matrix::CsrMatrix;
+
+/// Most parts of words that a model keeps.
+const MAX_PARTS: usize = 1 << 16;
 
 /// Turns data into points.
 #[derive(Clone, Debug)]
@@ -19,7 +23,10 @@ pub(crate) struct Featurizer {
     expansion: Option<Expansion>,
     vocabulary: Option<Vocabulary>,
     pieces: Option<WordPieces>,
+    parts: Option<WordParts>,
     n_features: usize,
+    /// Values of the embedding that is given with every text.
+    embedding_dim: usize,
 }
 
 /// Buffers of one thread.
@@ -28,6 +35,7 @@ pub(crate) struct FeatureScratch {
     terms: TermScratch,
     words: Vec<(u32, f32)>,
     pairs: Vec<(u32, f32)>,
+    unseen: UnseenScratch,
 }
 
 impl Featurizer {
@@ -64,10 +72,16 @@ impl Featurizer {
         let featurizer = Featurizer {
             n_features: rows.words.n_cols(),
             expansion,
+            parts: parts_of(data)?,
+            embedding_dim: data.embeddings().map_or(0, TextEmbeddings::dim),
             vocabulary,
             pieces,
         };
         let points = PointSet {
+            unseen: data
+                .texts()
+                .and_then(|texts| featurizer.unseen(texts, &rows.words)),
+            embedded: data.embeddings().map(|all| all.matrix().clone()),
             tokens,
             pairs: rows.pairs,
             ..PointSet::of_features(rows.words)
@@ -80,13 +94,16 @@ impl Featurizer {
         expansion: Option<Expansion>,
         vocabulary: Option<Vocabulary>,
         pieces: Option<WordPieces>,
-        n_features: usize,
+        parts: Option<WordParts>,
+        counts: DataCounts,
     ) -> Self {
         Featurizer {
             expansion,
             vocabulary,
             pieces,
-            n_features,
+            parts,
+            n_features: counts.n_features,
+            embedding_dim: counts.embedding_dim,
         }
     }
 
@@ -95,26 +112,75 @@ impl Featurizer {
     /// # Errors
     /// [`Error::CannotPredict`] if the data lacks what the featurizer was fitted on.
     pub(crate) fn points(&self, data: &Dataset) -> Result<PointSet> {
-        match (&self.vocabulary, data.texts(), data.features()) {
-            (Some(_), Some(texts), _) => self.points_of_texts(texts),
+        let points = match (&self.vocabulary, data.texts(), data.features()) {
+            (Some(_), Some(texts), _) => self.words_of_texts(texts),
             (Some(_), None, _) => Err(Error::CannotPredict(
                 "the model was trained on texts, the data has none".into(),
             )),
-            (None, _, Some(features)) => self.points_of_features(features),
+            (None, _, Some(features)) => self.words_of_features(features),
             (None, _, None) => Err(needs_features()),
-        }
+        };
+        self.with_embeddings(points?, data.embeddings())
+    }
+
+    /// Points with the embeddings that were given for their texts, if the model was trained with such.
+    ///
+    /// # Errors
+    /// [`Error::CannotPredict`] if they are not what it was trained with.
+    pub(crate) fn with_embeddings(
+        &self,
+        points: PointSet,
+        embeddings: Option<&TextEmbeddings>,
+    ) -> Result<PointSet> {
+        let expected = self.embedding_dim;
+        let problem = match embeddings {
+            None if expected == 0 => return Ok(points),
+            Some(all) if all.dim() == expected && all.len() == points.len() => {
+                return Ok(PointSet {
+                    embedded: Some(all.matrix().clone()),
+                    ..points
+                });
+            }
+            None => format!(
+                "the model was trained with embeddings of texts of {expected} values: give them with the texts"
+            ),
+            Some(_) if expected == 0 => {
+                "embeddings of texts were given, the model was trained without".into()
+            }
+            Some(all) if all.dim() != expected => {
+                let found = all.dim();
+                format!(
+                    "the embeddings of texts have {found} values, the model was trained with {expected}"
+                )
+            }
+            Some(all) => format!(
+                "{} embeddings were given for {} texts",
+                all.len(),
+                points.len()
+            ),
+        };
+        Err(Error::CannotPredict(problem))
     }
 
     /// The points of texts.
     ///
     /// # Errors
-    /// [`Error::CannotPredict`] if the featurizer was fitted on features.
+    /// [`Error::CannotPredict`] if the featurizer was fitted on features, or on embeddings besides.
     pub(crate) fn points_of_texts(&self, texts: &Texts) -> Result<PointSet> {
+        self.with_embeddings(self.words_of_texts(texts)?, None)
+    }
+
+    /// The points of texts, without embeddings.
+    ///
+    /// # Errors
+    /// [`Error::CannotPredict`] if the featurizer was fitted on features.
+    pub(crate) fn words_of_texts(&self, texts: &Texts) -> Result<PointSet> {
         let vocabulary = self.vocabulary.as_ref().ok_or_else(needs_features)?;
         let rows = vocabulary.transform(&expanded(self.expansion.as_ref(), texts));
         let pieces = self.pieces.as_ref();
         Ok(PointSet {
             tokens: pieces.map(|pieces| pieces.rows(texts)).transpose()?,
+            unseen: self.unseen(texts, &rows.words),
             pairs: rows.pairs,
             ..PointSet::of_features(rows.words)
         })
@@ -123,8 +189,12 @@ impl Featurizer {
     /// The points of ready-made features.
     ///
     /// # Errors
-    /// [`Error::CannotPredict`] if the featurizer was fitted on texts or on fewer columns.
+    /// [`Error::CannotPredict`] if the featurizer was fitted on texts, on fewer columns, or on embeddings besides.
     pub(crate) fn points_of_features(&self, features: &CsrMatrix) -> Result<PointSet> {
+        self.with_embeddings(self.words_of_features(features)?, None)
+    }
+
+    fn words_of_features(&self, features: &CsrMatrix) -> Result<PointSet> {
         if self.vocabulary.is_some() {
             return Err(Error::CannotPredict(
                 "the model was trained on texts, not on features: give it texts".into(),
@@ -150,6 +220,7 @@ impl Featurizer {
             terms,
             words,
             pairs,
+            unseen,
         } = scratch;
         let matrix = |row: &[(u32, f32)], n_columns| {
             let (columns, values) = row.iter().copied().unzip();
@@ -163,18 +234,51 @@ impl Featurizer {
             Some(known) => Some(matrix(pairs, known.len())?),
             None => None,
         };
+        let unseen = match &self.parts {
+            Some(parts) => {
+                let mut row = Vec::new();
+                let known = (features.indices(), features.values());
+                UnseenWords::new(vocabulary.words(), parts).row(&expanded, known, unseen, &mut row);
+                Some(matrix(&row, parts.len())?)
+            }
+            None => None,
+        };
         let pieces = self.pieces.as_ref();
         let ids = pieces.map(|pieces| pieces.ids(text)).transpose()?;
-        Ok(PointSet {
+        let point = PointSet {
+            unseen,
             tokens: ids.map(|ids| [ids].into_iter().collect()),
             pairs,
             ..PointSet::of_features(features)
-        })
+        };
+        self.with_embeddings(point, None)
+    }
+
+    /// The parts of words of texts that are not in the vocabulary, whose rows are given; none if it has no parts.
+    fn unseen(&self, texts: &Texts, known: &CsrMatrix) -> Option<CsrMatrix> {
+        let (vocabulary, parts) = self.vocabulary.as_ref().zip(self.parts.as_ref())?;
+        let texts = expanded(self.expansion.as_ref(), texts);
+        Some(UnseenWords::new(vocabulary.words(), parts).rows(&texts, known))
+    }
+
+    /// The parts of words that are not in the vocabulary, if outside vectors gave any.
+    pub(crate) fn parts(&self) -> Option<&WordParts> {
+        self.parts.as_ref()
+    }
+
+    /// Number of these parts.
+    pub(crate) fn n_parts(&self) -> usize {
+        self.parts().map_or(0, WordParts::len)
     }
 
     /// The synonyms that it adds to texts, if there are any.
     pub(crate) fn synonyms(&self) -> Option<&Synonyms> {
         self.expansion.as_ref().map(Expansion::synonyms)
+    }
+
+    /// Values of the embedding that is given with every text; 0 if none is.
+    pub(crate) fn embedding_dim(&self) -> usize {
+        self.embedding_dim
     }
 
     /// Number of feature columns.
@@ -217,6 +321,22 @@ fn expanded<'t>(expansion: Option<&Expansion>, texts: &'t Texts) -> Cow<'t, Text
         Some(expansion) => Cow::Owned(expansion.expand_all(texts)),
         None => Cow::Borrowed(texts),
     }
+}
+
+/// The parts of words that outside vectors know: the first of them, as a model keeps them all.
+fn parts_of(data: &Dataset) -> Result<Option<WordParts>> {
+    let Some(vectors) = data.word_vectors() else {
+        return Ok(None);
+    };
+    if data.embeddings().is_some() {
+        let problem = "it has vectors of words and embeddings of texts: give one of them";
+        return Err(Error::CannotTrain(problem.into()));
+    }
+    if data.texts().is_none() {
+        let problem = "vectors of words are for texts, the data has none";
+        return Err(Error::CannotTrain(problem.into()));
+    }
+    WordParts::new(vectors.entries().iter().take(MAX_PARTS).collect()).map(Some)
 }
 
 fn needs_features() -> Error {

@@ -16,9 +16,11 @@ mod tf_idf;
 mod token_rows;
 mod token_table;
 mod tokens;
+mod unseen;
 mod vectorizer;
 mod vocabulary;
 mod word_chars;
+mod word_parts;
 #[cfg(feature = "transformer")]
 mod word_pieces;
 #[cfg(not(feature = "transformer"))]
@@ -34,6 +36,8 @@ pub use tf_idf::TfIdf;
 pub(crate) use token_rows::TokenRows;
 pub(crate) use vectorizer::Vectorizer;
 pub(crate) use vocabulary::Vocabulary;
+
+pub(crate) use word_parts::WordParts;
 
 use terms::TokenScratch;
 pub(crate) use word_pieces::WordPieces;

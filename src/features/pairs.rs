@@ -91,11 +91,15 @@ impl Pairs {
     /// The rows of texts, N×pairs, of length 1.
     pub(super) fn transform(&self, texts: &Texts, words: &Vectorizer) -> CsrMatrix {
         type Scratch = (TokenScratch, Vec<Option<u32>>, Vec<u32>);
-        let [rows] = rows_of(texts, [self.len()], |text, scratch: &mut Scratch, [row]| {
-            let (tokens, found, pairs) = scratch;
-            words.columns_in_order(text, tokens, found);
-            self.weigh(found, pairs, row);
-        });
+        let [rows] = rows_of(
+            texts,
+            [self.len()],
+            |_, text, scratch: &mut Scratch, [row]| {
+                let (tokens, found, pairs) = scratch;
+                words.columns_in_order(text, tokens, found);
+                self.weigh(found, pairs, row);
+            },
+        );
         rows
     }
 

@@ -20,6 +20,8 @@ pub(crate) struct Points<'a> {
     pub tokens: Option<&'a TokenRows>,
     /// Their embeddings before training, one per row, for an encoder that is not trained.
     pub embedded: Option<&'a Matrix>,
+    /// Parts of words that are not among the features, N×parts, where outside vectors know them.
+    pub unseen: Option<&'a CsrMatrix>,
 }
 
 impl<'a> Points<'a> {
@@ -31,6 +33,7 @@ impl<'a> Points<'a> {
             pairs: None,
             tokens: None,
             embedded: None,
+            unseen: None,
         }
     }
 }
@@ -72,6 +75,7 @@ pub struct PointSet {
     pub(crate) pairs: Option<CsrMatrix>,
     pub(crate) tokens: Option<TokenRows>,
     pub(crate) embedded: Option<Matrix>,
+    pub(crate) unseen: Option<CsrMatrix>,
 }
 
 impl PointSet {
@@ -82,6 +86,7 @@ impl PointSet {
             pairs: None,
             tokens: None,
             embedded: None,
+            unseen: None,
         }
     }
 
@@ -92,6 +97,7 @@ impl PointSet {
             pairs: self.pairs.as_ref(),
             tokens: self.tokens.as_ref(),
             embedded: self.embedded.as_ref(),
+            unseen: self.unseen.as_ref(),
         }
     }
 
@@ -141,6 +147,9 @@ impl PointSet {
         if let Some((pairs, others)) = self.pairs.as_mut().zip(other.pairs.as_ref()) {
             pairs.append(others);
         }
+        if let Some((unseen, others)) = self.unseen.as_mut().zip(other.unseen.as_ref()) {
+            unseen.append(others);
+        }
         if let Some((tokens, others)) = self.tokens.as_mut().zip(other.tokens.as_ref()) {
             (0..others.n_rows()).for_each(|row| tokens.push(others.row(row)));
         }
@@ -162,6 +171,7 @@ impl PointSet {
             pairs: self.pairs.as_ref().map(|pairs| pairs.select_rows(rows)),
             tokens: self.tokens.as_ref().map(|tokens| tokens.select_rows(rows)),
             embedded: self.embedded.as_ref().map(embedded),
+            unseen: self.unseen.as_ref().map(|unseen| unseen.select_rows(rows)),
         }
     }
 }

@@ -107,7 +107,7 @@ impl Vectorizer {
 
     /// The rows of texts, N×D. A text without a known word gets an empty row.
     pub(crate) fn transform(&self, texts: &Texts) -> CsrMatrix {
-        let [rows] = rows_of(texts, [self.n_columns()], |text, scratch, [row]| {
+        let [rows] = rows_of(texts, [self.n_columns()], |_, text, scratch, [row]| {
             self.transform_one(text, scratch, row);
         });
         rows
@@ -152,6 +152,22 @@ impl Vectorizer {
         out.clear();
         self.terms.for_each(text, scratch, |term| {
             out.push(self.column_of.find(term));
+        });
+    }
+
+    /// Calls `visit` with every word of a text that is not in the vocabulary, in their order.
+    pub(super) fn for_each_unknown(
+        &self,
+        text: &str,
+        scratch: &mut TokenScratch,
+        mut visit: impl FnMut(&str),
+    ) {
+        self.terms.for_each(text, scratch, |term| {
+            if self.column_of.find(term).is_none()
+                && let Ok(term) = std::str::from_utf8(term)
+            {
+                visit(term);
+            }
         });
     }
 
@@ -243,11 +259,12 @@ impl ChunkRows {
     }
 }
 
-/// The rows of texts in several matrices, each text's written by `transform_one`, with buffers for many of them.
+/// The rows of texts in several matrices, each text's written by `transform_one`, which is given its number and itself, with
+/// buffers for many of them.
 pub(super) fn rows_of<S: Default, const N: usize>(
     texts: &Texts,
     n_columns: [usize; N],
-    transform_one: impl Fn(&str, &mut S, &mut [Vec<(u32, f32)>; N]) + Sync,
+    transform_one: impl Fn(usize, &str, &mut S, &mut [Vec<(u32, f32)>; N]) + Sync,
 ) -> [CsrMatrix; N] {
     let of_chunks: Vec<[ChunkRows; N]> = chunks(texts)
         .into_par_iter()
@@ -255,7 +272,7 @@ pub(super) fn rows_of<S: Default, const N: usize>(
             let mut parts = [(); N].map(|()| ChunkRows::default());
             let (mut scratch, mut rows) = (S::default(), [(); N].map(|()| Vec::new()));
             for text_idx in chunk {
-                transform_one(texts.get(text_idx), &mut scratch, &mut rows);
+                transform_one(text_idx, texts.get(text_idx), &mut scratch, &mut rows);
                 parts
                     .iter_mut()
                     .zip(&rows)

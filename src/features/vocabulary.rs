@@ -93,7 +93,7 @@ impl Vocabulary {
             };
         };
         let n_columns = [self.words.n_columns(), pairs.len()];
-        let [words, pairs] = rows_of(texts, n_columns, |text, scratch, [words, pairs]| {
+        let [words, pairs] = rows_of(texts, n_columns, |_, text, scratch, [words, pairs]| {
             self.transform_one(text, scratch, words, pairs);
         });
         TermRows {

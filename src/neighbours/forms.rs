@@ -35,14 +35,14 @@ impl Forms {
     /// The lines of texts about labels, a text per label.
     ///
     /// # Errors
-    /// As [`Featurizer::points_of_texts`].
+    /// As [`Featurizer::words_of_texts`].
     pub(crate) fn of_texts(featurizer: &Featurizer, texts: &Texts) -> Result<Self> {
         let (mut lines, mut ends) = (Texts::default(), Vec::new());
         for text in texts.iter() {
             text.lines().for_each(|line| lines.push(line));
             ends.push(lines.len() as u32);
         }
-        Forms::new(featurizer.points_of_texts(&lines)?.features, ends)
+        Forms::new(featurizer.words_of_texts(&lines)?.features, ends)
     }
 
     /// The forms of labels, F×V, with the end of each label's.

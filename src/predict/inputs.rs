@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::data::{Dataset, Texts};
+use crate::data::{Dataset, TextEmbeddings, Texts};
 use crate::error::Result;
 use crate::features::{Featurizer, PointSet};
 use crate::matrix::CsrMatrix;
@@ -13,6 +13,8 @@ pub enum Inputs<'a> {
     Texts(Cow<'a, Texts>),
     /// Sparse features, one row per point, for a model that was trained on such.
     Features(&'a CsrMatrix),
+    /// Texts with their embeddings, for a model that was trained with such.
+    Embedded(&'a Texts, &'a TextEmbeddings),
     /// The texts or the features of a data set, whichever the model was trained on.
     Dataset(&'a Dataset),
 }
@@ -22,6 +24,9 @@ impl Inputs<'_> {
     pub(super) fn points(&self, featurizer: &Featurizer) -> Result<PointSet> {
         match self {
             Inputs::Texts(texts) => featurizer.points_of_texts(texts),
+            Inputs::Embedded(texts, embeddings) => {
+                featurizer.with_embeddings(featurizer.words_of_texts(texts)?, Some(embeddings))
+            }
             Inputs::Features(features) => featurizer.points_of_features(features),
             Inputs::Dataset(data) => featurizer.points(data),
         }

@@ -85,6 +85,11 @@ impl PredictorParts {
             let expected = counts.n_pairs;
             return invalid(format!("{n_pairs} pairs of words, expected {expected}"));
         }
+        let n_parts = self.featurizer.n_parts();
+        if n_parts != counts.n_parts {
+            let expected = counts.n_parts;
+            return invalid(format!("{n_parts} parts of words, expected {expected}"));
+        }
         let neighbours = self.neighbours.as_ref();
         let neighbours = neighbours.map(|all| (all.postings().n_words(), all.labels().n_cols()));
         let names = self.names.as_ref().map(Names::words);

@@ -224,6 +224,8 @@ mod tests {
                 n_labels: 3,
                 n_features: 4,
                 n_pairs: 0,
+                n_parts: 0,
+                embedding_dim: 0,
             })
             .unwrap();
         let data = TrainingData {
@@ -232,6 +234,7 @@ mod tests {
                 pairs: None,
                 tokens: None,
                 embedded: None,
+                unseen: None,
             },
             n_texts: 4,
             labels: &labels,

@@ -4,7 +4,7 @@ use super::rerank::{ranker_sees_points, train_ranker};
 use super::run::Run;
 use super::split::Pass;
 use crate::candidates::{FinalScorer, Member};
-use crate::config::Plan;
+use crate::config::{Plan, Precision};
 use crate::error::Result;
 use crate::events::{Event, emit};
 use crate::model::Model;
@@ -38,8 +38,11 @@ impl<S: Store> Run<'_, S> {
         let trained = self.train_stages(run, plan)?;
         let history = started.into_iter().chain(trained.history).collect();
         let precision = plan.config().train.precision;
-        let mut encoder = trained.encoder;
+        let (mut encoder, mut stage1) = (trained.encoder, trained.stage1);
         encoder.narrow(precision);
+        if let Some(whole) = &mut stage1.whole {
+            whole.encoder.narrow(Precision::Full);
+        }
         let member = Member {
             encoder,
             model: Model {
@@ -48,7 +51,7 @@ impl<S: Store> Run<'_, S> {
             },
             ranker: None,
             final_scorer: FinalScorer::Product,
-            stage1: trained.stage1,
+            stage1,
         };
         let config = &plan.config().ranker;
         let whole = if config.enabled && ranker_sees_points(&member, plan.recipe()) {

@@ -80,6 +80,8 @@ pub(super) struct DataSizes {
     pub(super) n_threads: usize,
     /// Processes that share the labels.
     pub(super) n_processes: usize,
+    /// Dimensions of vectors of words, or of embeddings of texts, from outside.
+    pub(super) outside_dim: usize,
     /// Sizes of the encoder, if it is not a bag of words.
     pub(super) transformer: Option<EncoderSizes>,
 }
@@ -116,7 +118,10 @@ impl<'a> Estimator<'a> {
             IndexMode::Learned => (plan.n_clusters() * plan.kappa()).max(counts.n_labels),
         };
         let batch_words = plan.batch_size() * sizes.words_per_point;
-        let bag = || BagEncoder::sizes(counts.n_features, &config.encoder, batch_words);
+        let bag = || {
+            let of_outside = (sizes.outside_dim, sizes.n_points);
+            BagEncoder::sizes(counts, &config.encoder, batch_words, of_outside)
+        };
         Estimator {
             plan,
             sizes,
@@ -313,6 +318,8 @@ mod tests {
             n_labels: 30_000,
             n_features: 40_000,
             n_pairs: 0,
+            n_parts: 0,
+            embedding_dim: 0,
         };
         config.resolve(counts).unwrap()
     }
@@ -328,6 +335,7 @@ mod tests {
         words_per_point: 40,
         n_threads: 2,
         n_processes: 1,
+        outside_dim: 0,
         transformer: None,
     };
 

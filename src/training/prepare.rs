@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use super::Trainer;
 use super::processes::{check_alone, check_shared, follow};
@@ -12,8 +12,8 @@ use super::transformer::{self, PreparedTransformer};
 use crate::communicator::Communicator;
 use crate::config::{Config, DataCounts, EncoderKind, FinalScoreKind, LabelTexts, Plan, Recipe};
 use crate::data::{DataSummary, Dataset, Texts, names_are_informative, texts_of_names};
-use crate::encoder::EncoderOrigin;
-use crate::error::Result;
+use crate::encoder::{EncoderOrigin, Outside, Standard};
+use crate::error::{Error, Result};
 use crate::events::{Event, Observer, Phase, emit};
 use crate::features::{Featurizer, PointSet};
 use crate::ids::LabelId;
@@ -61,6 +61,13 @@ impl<'a> PreparedTraining<'a> {
         config.validate()?;
         let transformer = match config.encoder.kind {
             EncoderKind::Bag => None,
+            EncoderKind::Transformer
+                if data.word_vectors().is_some() || data.embeddings().is_some() =>
+            {
+                let problem = "vectors of words and embeddings of texts are for a bag of words: \
+                               train one, or give none";
+                return Err(Error::CannotTrain(problem.into()));
+            }
             EncoderKind::Transformer => Some(transformer::prepare(&mut config)?),
         };
         let pieces = transformer.as_ref().map(|t| t.pieces.clone());
@@ -69,7 +76,7 @@ impl<'a> PreparedTraining<'a> {
         let texts = label_texts(data, &config);
         let (mut label_texts, mut forms) = (None, None);
         if let Some(texts) = texts {
-            label_texts = Some(featurizer.points_of_texts(&texts)?);
+            label_texts = Some(featurizer.words_of_texts(&texts)?);
             if is_boosted {
                 let more = data.more_labels().texts();
                 forms = Some([
@@ -85,6 +92,8 @@ impl<'a> PreparedTraining<'a> {
             n_labels: data.n_labels(),
             n_features: featurizer.n_features(),
             n_pairs: featurizer.n_pairs(),
+            n_parts: featurizer.n_parts(),
+            embedding_dim: featurizer.embedding_dim(),
         };
         let plan = config.resolve(counts)?;
         check_shared(trainer.communicator, &plan)?;
@@ -185,6 +194,18 @@ impl<'a> PreparedTraining<'a> {
         TrainingFolder::open(destination, identity, observer, communicator)
     }
 
+    /// A bag of words, over vectors from outside if the data has any.
+    fn vectors_from_outside(&self) -> Result<EncoderOrigin> {
+        if let Some(embedded) = &self.points.embedded {
+            return Ok(EncoderOrigin::Texts(Arc::new(Standard::of(embedded))));
+        }
+        let Some((words, vectors)) = self.featurizer.words().zip(self.data.word_vectors()) else {
+            return Ok(EncoderOrigin::Bag);
+        };
+        let outside = Outside::new(words, self.featurizer.n_parts(), vectors, &self.points)?;
+        Ok(EncoderOrigin::Vectors(Arc::new(outside)))
+    }
+
     /// Counts and fingerprint of the data.
     fn summary(&self) -> &DataSummary {
         self.summary.get_or_init(|| DataSummary::of(self.data))
@@ -199,12 +220,14 @@ impl<'a> PreparedTraining<'a> {
             validation,
             ..
         } = *self.trainer;
+        let from_outside = self.vectors_from_outside()?;
         let origin = match self.transformer {
             Some(prepared) => EncoderOrigin::Pretrained(Box::new(prepared.transformer)),
-            None => EncoderOrigin::Bag,
+            None => from_outside,
         };
         let embed = |mut points: PointSet| {
-            points.embedded = transformer::embed_once(&origin, &points, observer)?;
+            let embedded = transformer::embed_once(&origin, &points, observer)?;
+            points.embedded = embedded.or(points.embedded);
             Ok(points)
         };
         let points = embed(self.points)?;

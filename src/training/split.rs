@@ -286,6 +286,8 @@ mod tests {
             n_labels: 10,
             n_features: n_points,
             n_pairs: 0,
+            n_parts: 0,
+            embedding_dim: 0,
         };
         let config = Config::default().with_value(setting).unwrap();
         config.resolve(counts).unwrap()

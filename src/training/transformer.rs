@@ -57,8 +57,21 @@ pub(super) fn embed_once(
     points: &PointSet,
     observer: &dyn Observer,
 ) -> Result<Option<Matrix>> {
-    let EncoderOrigin::Pretrained(encoder) = origin else {
-        return Ok(None);
+    let encoder = match origin {
+        EncoderOrigin::Bag => return Ok(None),
+        // What is known of labels has no embeddings: the mean says nothing.
+        EncoderOrigin::Texts(standard) if points.embedded.is_none() => {
+            let (mean, n_rows) = (standard.mean(), points.len());
+            let values = mean.iter().cycle().take(n_rows * mean.len());
+            return Ok(Some(Matrix::from_vec(
+                values.copied().collect(),
+                n_rows,
+                mean.len(),
+            )));
+        }
+        EncoderOrigin::Texts(_) => return Ok(None),
+        EncoderOrigin::Vectors(outside) => return Ok(Some(outside.embed(points))),
+        EncoderOrigin::Pretrained(encoder) => encoder,
     };
     if !encoder.is_frozen() {
         return Ok(None);

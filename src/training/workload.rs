@@ -4,7 +4,7 @@ use super::memory::{self, DataSizes, MemoryEstimate};
 use super::prepare::PreparedTraining;
 use super::split::LabelPoints;
 use crate::config::Refit;
-use crate::data::{Dataset, Texts};
+use crate::data::{Dataset, Texts, WordVectors};
 use crate::encoder::EncoderSizes;
 use crate::matrix::CsrMatrix;
 use crate::train::points_per_epoch;
@@ -72,6 +72,9 @@ impl PreparedTraining<'_> {
             words_per_point,
             n_threads,
             n_processes: self.trainer.communicator.n_processes(),
+            outside_dim: data
+                .word_vectors()
+                .map_or(self.plan.counts().embedding_dim, WordVectors::dim),
             transformer: self.transformer_sizes(validation.map_or(0, Dataset::n_points), n_threads),
             ..DataSizes::default()
         };

@@ -72,6 +72,14 @@ pub(crate) struct Evaluate {
     /// PSP constants: A,B, or amazon, wikipedia, default; if not given, those of the model's preset
     #[arg(long, value_name = "A,B", value_parser = str::parse::<Propensity>)]
     propensity: Option<Propensity>,
+    /// NumPy array with an embedding of every text, for a model that was trained with such
+    #[arg(
+        long,
+        value_name = "FILE.npy",
+        hide_short_help = true,
+        conflicts_with = "predictions"
+    )]
+    embeddings_of_texts: Option<PathBuf>,
     /// Evaluate a part of the model: shortlist (recall by beam and size), stage1 (needs train.keep_stage1), stage2,
     /// ranker, calibrated or ensemble
     #[arg(
@@ -142,6 +150,7 @@ impl Evaluate {
         let predictor = models::load(model)?;
         let options = self.data_args.options_of(Part::Test, &predictor);
         let test = reading::read(console, data, options)?;
+        let test = reading::with_embeddings(test, self.embeddings_of_texts.as_deref())?;
         let recall = predictor.evaluate_shortlist(&test)?;
         predictor.check_files()?;
         let mut out = io::stdout().lock();
@@ -169,6 +178,7 @@ impl Evaluate {
         }
         let options = self.data_args.options_of(Part::Test, &predictor);
         let test = reading::read(console, data, options)?;
+        let test = reading::with_embeddings(test, self.embeddings_of_texts.as_deref())?;
         let evaluation = Evaluation {
             propensity: self.propensity.unwrap_or(predictor.propensity()),
             ..self.evaluation(level, &test, console)?

@@ -3,11 +3,14 @@
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use elias::data::{InputId, Part, PredictionFormat, PredictionWriter, Sink, TextInput, Texts};
-use elias::{Prediction, Predictor, Query};
+use elias::data::{
+    EmbeddingRows, InputId, Part, PredictionFormat, PredictionWriter, Sink, TextEmbeddings,
+    TextInput, Texts,
+};
+use elias::{Inputs, Prediction, Predictor, Query};
 
 use crate::read_ahead::ReadAhead;
 use crate::rules::RuleArgs;
@@ -53,6 +56,9 @@ pub(crate) struct Predict {
     /// Replace the file if it exists
     #[arg(long)]
     overwrite: bool,
+    /// NumPy array with an embedding of every text, for a model that was trained with such
+    #[arg(long, value_name = "FILE.npy", hide_short_help = true)]
+    embeddings_of_texts: Option<PathBuf>,
     /// If a text cannot be read: stop, or skip it
     #[arg(
         long,
@@ -326,13 +332,21 @@ impl Predict {
         mut output: AnswerOutput<'_, impl Write>,
     ) -> anyhow::Result<Remarks> {
         let mut remarks = Remarks::default();
+        let path = self.embeddings_of_texts.as_deref();
+        let mut embeddings = path.map(EmbeddingRows::open).transpose()?;
         loop {
             let batch = self.readable(inputs.next_batch(), &mut remarks)?;
             if batch.is_empty() {
                 break;
             }
             let texts: Texts = batch.iter().flatten().map(|input| &input.text).collect();
-            let answers = predictor.predict_batch(&texts, query)?;
+            let answers = match &mut embeddings {
+                None => predictor.predict_batch(&texts, query)?,
+                Some(rows) => {
+                    let embedded = rows_of(rows, &batch)?;
+                    predictor.predict_batch(Inputs::Embedded(&texts, &embedded), query)?
+                }
+            };
             let mut answers = answers.into_iter();
             for input in &batch {
                 match (input, input.as_ref().and_then(|_| answers.next())) {
@@ -348,6 +362,12 @@ impl Predict {
                 }
             }
             output.flush()?;
+        }
+        if let Some(n_left) = embeddings
+            .map(|rows| rows.n_left())
+            .filter(|&left| left > 0)
+        {
+            bail!("there are {n_left} more embeddings than texts: give one per text");
         }
         output.finish()?;
         Ok(remarks)
@@ -384,6 +404,7 @@ impl Predict {
         let mut output = output;
         let options = self.columns.options(Part::Test, Some(predictor.labels()));
         let data = reading::read(console, &self.input, options)?;
+        let data = reading::with_embeddings(data, self.embeddings_of_texts.as_deref())?;
         let answers = predictor.predict_batch(&data, query)?;
         for (point_idx, answers) in answers.iter().enumerate() {
             let input = TextInput {
@@ -395,6 +416,19 @@ impl Predict {
         output.finish()?;
         Ok(())
     }
+}
+
+/// The embeddings of the texts of a batch; one of a text that was skipped is skipped, too.
+fn rows_of(
+    rows: &mut EmbeddingRows,
+    batch: &[Option<TextInput>],
+) -> anyhow::Result<TextEmbeddings> {
+    let read = rows.next(batch.len())?;
+    if read.len() < batch.len() {
+        bail!("there are fewer embeddings than texts: give one per text");
+    }
+    let kept: Vec<usize> = (0..batch.len()).filter(|&at| batch[at].is_some()).collect();
+    Ok(read.select(&kept))
 }
 
 fn format_parser() -> impl TypedValueParser<Value = OutputFormat> {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use elias::config::{EncoderKind, FinalScoreKind, LabelTexts, Plan, Refit};
-use elias::data::{LabelFile, Part, ReadOptions, Synonyms};
+use elias::data::{LabelFile, Part, ReadOptions, Synonyms, WordVectors};
 use elias::internals::size;
 use elias::{
     Config, Contents, Dataset, Error, Evaluation, MemoryEstimate, Predictor, PreparedTraining,
@@ -69,6 +69,18 @@ pub(crate) struct Train {
     /// too. A pair that holds in both directions has two lines.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     synonyms: Option<PathBuf>,
+    /// Vectors of words to start from: a file of words with their vectors, or a directory of tokens with theirs
+    ///
+    /// word2vec, GloVe and fastText write such files as text; a directory has vectors of tokens as safetensors beside
+    /// tokenizer.json, as model2vec and WordLlama have it. Words that no training text has get the vectors of their parts.
+    #[arg(long, value_name = "FILE|DIR", hide_short_help = true)]
+    embeddings: Option<PathBuf>,
+    /// NumPy array with an embedding of every training text, which the model reads beside the words
+    ///
+    /// f2, f4 or f8, a row per text, from whatever program makes embeddings. The model then answers texts that are given
+    /// with such embeddings, too.
+    #[arg(long, value_name = "FILE.npy", hide_short_help = true, conflicts_with_all = ["embeddings", "test"])]
+    embeddings_of_texts: Option<PathBuf>,
     /// Let similar training points have a say in the answers
     #[arg(long, value_name = "on|off", hide_short_help = true)]
     neighbours: Option<Switch>,
@@ -253,7 +265,8 @@ impl Train {
             text_fields,
             ..self.data_args.options(Part::Train, None)
         };
-        let mut train = reading::read(console, &self.data, options)?;
+        let train = reading::read(console, &self.data, options)?;
+        let mut train = reading::with_embeddings(train, self.embeddings_of_texts.as_deref())?;
         if let Some(path) = &self.synonyms {
             let synonyms = Synonyms::read(path).context("while reading the synonyms")?;
             let n_lines = count(synonyms.len(), "line");
@@ -262,6 +275,13 @@ impl Train {
                 path.display()
             ));
             train = train.with_synonyms(synonyms);
+        }
+        if let Some(path) = &self.embeddings {
+            let vectors = WordVectors::read(path).context("while reading the vectors of words")?;
+            let (n_words, dim) = (count(vectors.len(), "word or part"), vectors.dim());
+            let name = path.display();
+            console.info(format_args!("{n_words} with {dim} dimensions from {name}"));
+            train = train.with_word_vectors(vectors);
         }
         let Some(path) = &self.labels else {
             return Ok(train);

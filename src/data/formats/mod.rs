@@ -24,3 +24,4 @@ pub(super) mod xc_json;
 
 pub use columns::{Columns, LabelSeparator};
 pub use npy::write_npy;
+pub(super) use number::f16_to_f32;

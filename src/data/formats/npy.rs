@@ -6,6 +6,7 @@
 use std::fmt;
 use std::io::{self, Read, Write};
 
+use super::f16_to_f32;
 use crate::data::io::source::excerpt;
 
 /// An element of any type.
@@ -46,6 +47,9 @@ impl fmt::Display for Number {
     }
 }
 
+/// Most columns of a matrix of floats.
+const MAX_COLUMNS: u64 = 1 << 16;
+
 #[derive(Debug, PartialEq)]
 struct Header {
     is_big_endian: bool,
@@ -53,6 +57,84 @@ struct Header {
     kind: u8,
     n_bytes: usize,
     n_elements: u64,
+    /// Whether columns follow each other, not rows.
+    is_fortran: bool,
+    /// Extents.
+    shape: Vec<u64>,
+}
+
+/// A matrix whose rows are read one after the other.
+#[derive(Clone, Copy)]
+pub(in crate::data) struct MatrixRows {
+    pub(in crate::data) n_rows: u64,
+    pub(in crate::data) n_cols: usize,
+    is_big_endian: bool,
+    /// Bytes of an element.
+    n_bytes: usize,
+    decode: fn(&[u8]) -> Number,
+}
+
+impl MatrixRows {
+    /// Reads the header of a matrix of floats.
+    ///
+    /// # Errors
+    /// A phrase of what is wrong.
+    pub(in crate::data) fn start(reader: &mut impl Read) -> Result<Self, String> {
+        let header = read_header(reader)?;
+        let decode = decoder(&header)?;
+        let Header {
+            is_big_endian,
+            n_bytes,
+            ..
+        } = header;
+        match (&header.shape[..], header.kind) {
+            (_, b'f') if header.is_fortran => Err(
+                "has its columns one after the other: save numpy.ascontiguousarray of it".into(),
+            ),
+            (&[n_rows, n_cols @ 1..=MAX_COLUMNS], b'f') => Ok(MatrixRows {
+                n_rows,
+                n_cols: n_cols as usize,
+                is_big_endian,
+                n_bytes,
+                decode,
+            }),
+            (shape, kind) => Err(format!(
+                "has the shape {shape:?} and elements of NumPy type {}{n_bytes}, expected rows of f2, f4 or f8 with 1 to {MAX_COLUMNS} columns",
+                char::from(kind)
+            )),
+        }
+    }
+
+    /// Bytes of all rows, if they can be counted.
+    pub(in crate::data) fn n_file_bytes(&self) -> Option<u64> {
+        let n_values = self.n_rows.checked_mul(self.n_cols as u64)?;
+        n_values.checked_mul(self.n_bytes as u64)
+    }
+
+    /// Adds the next row to the values.
+    ///
+    /// # Errors
+    /// A phrase of what is wrong.
+    pub(in crate::data) fn read_row(
+        &self,
+        reader: &mut impl Read,
+        values: &mut Vec<f32>,
+    ) -> Result<(), String> {
+        let mut bytes = vec![0u8; self.n_cols * self.n_bytes];
+        let read = reader.read_exact(&mut bytes);
+        read.map_err(|error| format!("ends early: {error}"))?;
+        for element in bytes.chunks_exact_mut(self.n_bytes) {
+            if self.is_big_endian {
+                element.reverse();
+            }
+            let value = (self.decode)(element).as_f32();
+            if !value.is_finite() {
+                return Err(format!("has the value {value}, expected finite numbers"));
+            }
+            values.push(value);
+        }
+        Ok(())
+    }
 }
 
 /// Reads a flat array; `convert` maps an element, and returns `None` if it is out of range.
@@ -202,19 +284,21 @@ fn parse_header(text: &str) -> Option<Header> {
     let (kind, size) = rest.split_at_checked(1)?;
     let size: usize = size.parse().ok()?;
     let shape = value_of("shape")?.strip_prefix('(')?.split(')').next()?;
-    let mut n_elements = 1u64;
-    for extent in shape
-        .split(',')
-        .map(str::trim_ascii)
+    let extents = shape.split(',').map(str::trim_ascii);
+    let shape: Vec<u64> = extents
         .filter(|extent| !extent.is_empty())
-    {
-        n_elements = n_elements.checked_mul(extent.trim_end_matches('L').parse().ok()?)?;
-    }
+        .map(|extent| extent.trim_end_matches('L').parse().ok())
+        .collect::<Option<_>>()?;
+    let n_elements = shape
+        .iter()
+        .try_fold(1u64, |product, &extent| product.checked_mul(extent))?;
     Some(Header {
         is_big_endian: order == ">",
         kind: kind.as_bytes()[0],
         n_bytes: size,
         n_elements,
+        is_fortran: value_of("fortran_order").is_some_and(|value| value.starts_with("True")),
+        shape,
     })
 }
 
@@ -224,6 +308,7 @@ fn decoder(header: &Header) -> Result<fn(&[u8]) -> Number, String> {
         bytes.try_into().unwrap_or([0; N])
     }
     Ok(match (header.kind, header.n_bytes) {
+        (b'f', 2) => |bytes| Number::Float(f64::from(f16_to_f32(u16::from_le_bytes(exact(bytes))))),
         (b'f', 4) => |bytes| Number::Float(f64::from(f32::from_le_bytes(exact(bytes)))),
         (b'f', 8) => |bytes| Number::Float(f64::from_le_bytes(exact(bytes))),
         (b'i', 1) => |bytes| Number::Signed(i64::from(i8::from_le_bytes(exact(bytes)))),
@@ -236,7 +321,7 @@ fn decoder(header: &Header) -> Result<fn(&[u8]) -> Number, String> {
         (b'u', 8) => |bytes| Number::Unsigned(u64::from_le_bytes(exact(bytes))),
         (kind, n_bytes) => {
             return Err(format!(
-                "has elements of NumPy type {}{n_bytes}, expected f4, f8, an integer or a boolean",
+                "has elements of NumPy type {}{n_bytes}, expected f2, f4, f8, an integer or a boolean",
                 char::from(kind)
             ));
         }
@@ -255,6 +340,8 @@ mod tests {
             kind: b'i',
             n_bytes: 8,
             n_elements: 6,
+            is_fortran: false,
+            shape: vec![3, 2],
         };
         assert_eq!(parse_header(text), Some(expected));
         for bad in [

@@ -28,9 +28,33 @@ pub(in crate::data) fn parse_relevance(text: &str) -> Option<f32> {
     parse_finite(text).filter(|relevance| *relevance >= 0.0)
 }
 
+/// A number of 16 bits (IEEE 754).
+pub(in crate::data) fn f16_to_f32(bits: u16) -> f32 {
+    let (exponent, fraction) = (u32::from(bits >> 10 & 0x1f), u32::from(bits & 0x3ff));
+    let magnitude = match exponent {
+        0 => fraction as f32 * 2f32.powi(-24),
+        31 if fraction == 0 => f32::INFINITY,
+        31 => f32::NAN,
+        _ => f32::from_bits((exponent + 112) << 23 | fraction << 13),
+    };
+    if bits >> 15 == 0 {
+        magnitude
+    } else {
+        -magnitude
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_16_bits_are_those_of_ieee_754() {
+        for bits in 0..=u16::MAX {
+            let (found, expected) = (f16_to_f32(bits), half::f16::from_bits(bits).to_f32());
+            assert!(found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan());
+        }
+    }
 
     #[test]
     fn only_digits_are_integers() {

@@ -29,6 +29,12 @@ pub(crate) struct Manifest {
     pub(crate) data: Data,
     pub(crate) n_features: usize,
     pub(crate) n_pairs: usize,
+    /// Parts of words that are not in the vocabulary.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) n_parts: usize,
+    /// Values of the embedding that is given with every text.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) embedding_dim: usize,
     /// Points that were trained on: those that have a label.
     pub(crate) n_training_points: usize,
     pub(crate) plan: WirePlan,
@@ -38,6 +44,9 @@ pub(crate) struct Manifest {
     /// File of the words that are added to texts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) synonyms: Option<String>,
+    /// File of the parts of words that are not in the vocabulary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) parts: Option<String>,
     /// File of the pairs of words that the rankers read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pairs: Option<String>,
@@ -69,6 +78,10 @@ pub(crate) struct Manifest {
     pub(crate) history: Vec<WireEvent>,
     pub(crate) config: Config,
     pub(crate) files: BTreeMap<String, WireFile>,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -288,6 +301,7 @@ impl Manifest {
             names.extend([&features.vocabulary[..], &features.weights]);
         }
         names.extend(self.synonyms.as_deref());
+        names.extend(self.parts.as_deref());
         names.extend(self.pairs.as_deref());
         if let Some(transformer) = &self.transformer {
             names.extend([&transformer.config[..], &transformer.tokenizer]);

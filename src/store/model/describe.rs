@@ -84,6 +84,8 @@ pub(super) fn plan_of(manifest: &Manifest) -> Result<Plan> {
         n_labels: manifest.data.n_labels,
         n_features: manifest.n_features,
         n_pairs: manifest.n_pairs,
+        n_parts: manifest.n_parts,
+        embedding_dim: manifest.embedding_dim,
     };
     manifest.config.restore(counts, (&manifest.plan).into())
 }

@@ -14,7 +14,9 @@ use crate::candidates::{LabelsByText, Member};
 use crate::config::Plan;
 use crate::data::{LabelSet, SeenTexts, Synonyms, Texts};
 use crate::error::Result;
-use crate::features::{Expansion, Featurizer, Pairs, Vectorizer, Vocabulary, WordPieces};
+use crate::features::{
+    Expansion, Featurizer, Pairs, Vectorizer, Vocabulary, WordParts, WordPieces,
+};
 use crate::ids::LabelId;
 use crate::matrix::CsrMatrix;
 use crate::neighbours::{Forms, Names, Neighbours};
@@ -191,7 +193,8 @@ impl Loader<'_> {
             self.expansion()?,
             vocabulary,
             self.pieces()?,
-            n_features,
+            self.parts()?,
+            self.plan.counts(),
         ))
     }
 
@@ -233,6 +236,17 @@ impl Loader<'_> {
         let lines = lines::read(&file.path, &file.map)?;
         let synonyms = Synonyms::from_lines(&lines).map_err(|problem| bad(file.path, problem))?;
         Ok(Some(Expansion::new(synonyms)))
+    }
+
+    fn parts(&self) -> Result<Option<WordParts>> {
+        let Some(name) = &self.manifest.parts else {
+            return Ok(None);
+        };
+        let (file, entries) = self.lines(name, self.plan.counts().n_parts, "parts of words")?;
+        let parts = WordParts::new(entries);
+        parts
+            .map(Some)
+            .map_err(|error| bad(file.path, error.to_string()))
     }
 
     fn pieces(&self) -> Result<Option<WordPieces>> {

@@ -128,12 +128,11 @@ impl MemberLoader<'_> {
 
     fn encoder(&self, name: &str) -> Result<Box<dyn TrainableEncoder>> {
         let config = self.plan.config();
-        let n_words = self.plan.counts().n_features;
         let mut file = self.files.tensors(name)?;
         let mut take = |name: &str, n_rows, n_cols| file.weight_rows(name, (n_rows, n_cols));
         let encoder: Box<dyn TrainableEncoder> = match (config.encoder.kind, self.architecture) {
             (EncoderKind::Bag, _) => Box::new(BagEncoder::from_tensors(
-                n_words,
+                self.plan.counts(),
                 &config.encoder,
                 &mut take,
             )?),

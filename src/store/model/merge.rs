@@ -16,7 +16,7 @@ use crate::config::{Change, Plan};
 use crate::data::LabelSet;
 use crate::error::{Error, Result, shortened};
 use crate::events::Event;
-use crate::features::Featurizer;
+use crate::features::{Featurizer, WordParts};
 use crate::predict::{EnsembleCalibration, Predictor, PredictorParts};
 use crate::store::format::open::{Depth, Residence, bad};
 
@@ -229,6 +229,7 @@ fn are_same_features(first: &Featurizer, other: &Featurizer) -> bool {
     first.n_features() == other.n_features()
         && first.synonyms() == other.synonyms()
         && words(first) == words(other)
+        && first.parts().map(WordParts::entries) == other.parts().map(WordParts::entries)
         && first.pairs() == other.pairs()
         && pieces(first) == pieces(other)
 }

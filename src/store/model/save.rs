@@ -10,7 +10,7 @@ use crate::candidates::LabelsByText;
 use crate::communicator::SingleProcess;
 use crate::data::{SeenTexts, Synonyms};
 use crate::error::{Error, Result};
-use crate::features::{Pairs, Vectorizer};
+use crate::features::{Pairs, Vectorizer, WordParts};
 use crate::matrix::CsrMatrix;
 use crate::neighbours::Postings;
 use crate::predict::{Predictor, Retired};
@@ -96,6 +96,10 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::M
     let synonyms = synonyms
         .map(|list| writer.write("synonyms", "txt", |out| lines::write(&list, out)))
         .transpose()?;
+    let parts = featurizer.parts().map(WordParts::entries);
+    let parts = parts
+        .map(|parts| writer.write("parts", "txt", |out| lines::write(parts, out)))
+        .transpose()?;
     let pairs = featurizer.pairs();
     let pairs = pairs.map(|pairs| write_pairs(writer, pairs)).transpose()?;
     let transformer = write_transformer(writer, predictor)?;
@@ -135,11 +139,14 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::M
         data: (&record.data).into(),
         n_features: plan.counts().n_features,
         n_pairs: plan.counts().n_pairs,
+        n_parts: plan.counts().n_parts,
+        embedding_dim: plan.counts().embedding_dim,
         n_training_points: plan.counts().n_points,
         plan: plan.decided().into(),
         labels,
         features,
         synonyms,
+        parts,
         pairs,
         transformer,
         members,

@@ -72,10 +72,14 @@ pub(super) fn read(lines: Lines<'_>, syntax: Syntax, vocabulary: &mut Vocabulary
     };
     match syntax {
         Syntax::Xml => {
-            let reader = NoBombs::new(lines.into_reader());
-            for triple in RdfXmlParser::new().for_reader(reader) {
+            let mut reader = NoBombs::new(lines.into_reader());
+            for triple in RdfXmlParser::new().for_reader(&mut reader) {
                 let triple = triple.map_err(|error| wrong(&error))?;
                 concepts.add(triple).map_err(bad)?;
+            }
+            // The parser takes the end of the file for the end of all elements.
+            if !reader.is_closed() {
+                return Err(wrong(&"it ends before its first element does"));
             }
         }
         Syntax::Turtle => {
@@ -128,7 +132,12 @@ struct NoBombs<R> {
     /// Bytes of [`DECLARES`] met last.
     n_met: usize,
     n_entities: usize,
+    /// The last bytes.
+    tail: Vec<u8>,
 }
+
+/// Bytes that are kept of the end of a file: its last element and a comment.
+const TAIL: usize = 1024;
 
 const DECLARES: &[u8] = b"<!ENTITY";
 
@@ -139,7 +148,17 @@ impl<R: Read> NoBombs<R> {
             declaration: None,
             n_met: 0,
             n_entities: 0,
+            tail: Vec::new(),
         }
+    }
+
+    /// Whether the element `rdf:RDF` is closed at the end.
+    fn is_closed(&self) -> bool {
+        let tail = String::from_utf8_lossy(&self.tail);
+        let tags = tail.rsplit('<');
+        let mut tags = tags.filter(|tag| !tag.starts_with("!--"));
+        tags.next()
+            .is_some_and(|tag| tag.starts_with('/') && tag.trim_end().ends_with("RDF>"))
     }
 
     fn look(&mut self, byte: u8) -> io::Result<()> {
@@ -185,6 +204,10 @@ impl<R: Read> Read for NoBombs<R> {
         for &byte in &buffer[..n_read] {
             self.look(byte)?;
         }
+        let n_kept = self.tail.len().min(TAIL.saturating_sub(n_read));
+        self.tail.drain(..self.tail.len() - n_kept);
+        let last = n_read.min(TAIL);
+        self.tail.extend_from_slice(&buffer[n_read - last..n_read]);
         Ok(n_read)
     }
 }
