@@ -15,6 +15,7 @@ mod read_ahead;
 mod reading;
 mod rules;
 mod settings;
+mod test_part;
 
 mod ui;
 mod verbs;

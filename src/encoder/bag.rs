@@ -33,7 +33,7 @@ const ROWS_PER_TASK: usize = 64;
 
 /// Standard deviation that word embeddings start with.
 const EMBEDDING_SCALE: f32 = 0.1;
-/// What is left of that beside vectors from outside, which tell words apart from the start.
+/// Share of that beside vectors from outside, which tell words apart from the start.
 const OWN_SHARE: f32 = 0.5;
 /// Factor of the encoder's learning rate for P: at 1 and more it forgets what the vectors know (`benchmarks/notebook/network.md`).
 const PROJECTION_RATE: f32 = 0.2;

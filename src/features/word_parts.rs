@@ -16,10 +16,10 @@ const MIN_PART: usize = 4;
 #[derive(Clone, Debug)]
 pub(crate) struct WordParts {
     entries: Texts,
-    /// What can begin a word, and what can follow.
+    /// Pieces that can begin a word, and those that can follow.
     starts: HashMap<Box<str>, u32>,
     insides: HashMap<Box<str>, u32>,
-    /// What is a whole word, and a part of one only if it is long.
+    /// Whole words, parts of others only if they are long.
     words: HashMap<Box<str>, u32>,
     /// Bytes of the longest piece.
     longest: usize,

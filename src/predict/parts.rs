@@ -3,7 +3,7 @@
 use super::retired::Retired;
 use crate::calibration::Isotonic;
 use crate::candidates::{LabelsByText, Member};
-use crate::config::Plan;
+use crate::config::{DataCounts, Plan};
 use crate::data::{DataSummary, LabelSet, SeenTexts};
 use crate::error::{Error, Result};
 use crate::events::Event;
@@ -113,31 +113,34 @@ impl PredictorParts {
                 "the names of other than its {n_labels} trained labels"
             ));
         }
-        for member in &self.members {
-            let n_classifiers = member.model.classifiers.n_labels();
-            if n_classifiers != n_labels {
-                return invalid(format!(
-                    "{n_labels} label names for {n_classifiers} classifiers"
-                ));
-            }
-            let Some(ranker) = &member.ranker else {
-                continue;
-            };
-            let dim = member.encoder.dim();
-            let n_terms = counts.n_features + n_pairs;
-            let fits = ranker.n_labels() == n_labels
-                && ranker.n_words() == n_terms
-                && [0, dim].contains(&ranker.n_dense());
-            if !fits {
-                return invalid(format!(
-                    "a ranker of {} labels, {} words and {} dimensions for {n_labels}, {} and {dim}",
-                    ranker.n_labels(),
-                    ranker.n_words(),
-                    ranker.n_dense(),
-                    n_terms
-                ));
-            }
-        }
-        Ok(())
+        let members = self.members.iter();
+        members.map(|member| check_member(member, counts)).collect()
     }
+}
+
+fn check_member(member: &Member, counts: DataCounts) -> Result<()> {
+    let n_labels = counts.n_labels;
+    let n_classifiers = member.model.classifiers.n_labels();
+    if n_classifiers != n_labels {
+        return Err(Error::InvalidModel(format!(
+            "{n_labels} label names for {n_classifiers} classifiers"
+        )));
+    }
+    let Some(ranker) = &member.ranker else {
+        return Ok(());
+    };
+    let dim = member.encoder.dim();
+    let n_terms = counts.n_features + counts.n_pairs;
+    let fits = ranker.n_labels() == n_labels
+        && ranker.n_words() == n_terms
+        && [0, dim].contains(&ranker.n_dense());
+    if fits {
+        return Ok(());
+    }
+    Err(Error::InvalidModel(format!(
+        "a ranker of {} labels, {} words and {} dimensions for {n_labels}, {n_terms} and {dim}",
+        ranker.n_labels(),
+        ranker.n_words(),
+        ranker.n_dense(),
+    )))
 }

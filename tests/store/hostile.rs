@@ -365,21 +365,25 @@ fn ids_out_of_range_and_broken_lists_are_refused() {
     );
     check_replaced(
         "ranker-0",
-        set("ranker.indptr", 1),
-        "row offsets start with",
+        set("ranker.words.indptr", 1),
+        "do not fit the offsets",
     );
-    check_replaced("ranker-0", set("ranker.words", u32::MAX), "ranker-0");
+    check_replaced(
+        "ranker-0",
+        set("ranker.words.gaps", u32::MAX),
+        "do not fit the offsets",
+    );
     let clusters = "the ranker's clusters do not fit";
     check_replaced("ranker-0", set("ranker.cluster_of", 1000), clusters);
     check_replaced(
         "ranker-0",
-        set("ranker.clusters.columns", u32::MAX),
-        "ranker-0",
+        set("ranker.clusters.gaps", u32::MAX),
+        "do not fit the offsets",
     );
     check_replaced(
         "ranker-0",
         set("ranker.clusters.indptr", 1),
-        "row offsets start with",
+        "do not fit the offsets",
     );
     check_replaced("tree-0", set("tree.right", u32::MAX), "decision tree");
     check_replaced("tree-0", set("tree.feature", 4), "splits feature 4 of 4");
@@ -415,7 +419,8 @@ fn weights_that_are_not_finite_are_refused() {
             ("index-0", "clusters.weight"),
             ("index-0", "adjacency.weight"),
             ("features", "idf"),
-            ("ranker-0", "ranker.word_weight"),
+            ("ranker-0", "ranker.words.step"),
+            ("ranker-0", "ranker.clusters.step"),
             ("ranker-0", "ranker.weight"),
             ("ranker-0", "ranker.intercept"),
             ("tree-0", "tree.probability"),

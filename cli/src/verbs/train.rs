@@ -15,6 +15,7 @@ use elias::{
 
 use crate::processes::Process;
 use crate::settings::{Settings, preset};
+use crate::test_part::TestPart;
 use crate::ui::console::{Console, Misuse};
 use crate::ui::count::count;
 use crate::ui::figures;
@@ -40,7 +41,7 @@ pub(crate) struct Train {
     #[arg(long, value_name = "DATA")]
     test: Option<PathBuf>,
     /// Keep a random part aside and test on it at the end: 10%, or a number of points
-    #[arg(long, value_name = "PART", conflicts_with = "test", value_parser = parse_part)]
+    #[arg(long, value_name = "PART", conflicts_with = "test", value_parser = TestPart::parse)]
     hold_out: Option<TestPart>,
     /// Encoder: bag, or a directory with a transformer
     #[arg(long, value_name = "bag|DIR", hide_short_help = true)]
@@ -109,31 +110,6 @@ pub(crate) struct Train {
 struct Parts {
     train: Dataset,
     test: Option<Dataset>,
-}
-
-/// The part of the data that is kept aside to test on.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum TestPart {
-    /// This share of the points.
-    Share(f64),
-    /// A number of points.
-    Points(usize),
-}
-
-impl TestPart {
-    /// The parts of the data to train on and to test on.
-    fn cut(self, data: &Dataset, seed: u64) -> anyhow::Result<[Dataset; 2]> {
-        let n_all = data.n_points();
-        let n_points = match self {
-            TestPart::Share(share) => (share * n_all as f64).round() as usize,
-            TestPart::Points(n_points) => n_points,
-        };
-        if n_points == 0 || n_points >= n_all {
-            let problem = format!("--hold-out: {n_points} of {n_all} points cannot be kept aside");
-            return Err(Misuse(problem).into());
-        }
-        Ok(data.cut_test(n_points, seed))
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -435,22 +411,6 @@ fn say_what_is_known_by_text(predictor: &Predictor, train: &Dataset, console: &C
             "{labels} without a training text are left out: they need a final score, and points to fit it on"
         ));
     }
-}
-
-fn parse_part(text: &str) -> Result<TestPart, String> {
-    let part = match text.strip_suffix('%') {
-        Some(percent) => percent
-            .parse()
-            .ok()
-            .map(|percent: f64| TestPart::Share(percent / 100.0)),
-        None => text.parse().ok().map(TestPart::Points),
-    };
-    let is_possible = |part: &TestPart| match *part {
-        TestPart::Share(share) => share > 0.0 && share < 1.0,
-        TestPart::Points(n_points) => n_points > 0,
-    };
-    part.filter(is_possible)
-        .ok_or_else(|| "expected a share such as 10%, or a number of points".into())
 }
 
 /// Says so if points that are held out are not trained on in the end, either.

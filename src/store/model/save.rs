@@ -8,7 +8,7 @@ use super::save_member::{write_member, write_tensors};
 use super::{describe, postings, rerank};
 use crate::candidates::LabelsByText;
 use crate::communicator::SingleProcess;
-use crate::data::{SeenTexts, Synonyms};
+use crate::data::{SeenTexts, Synonyms, Texts};
 use crate::error::{Error, Result};
 use crate::features::{Pairs, Vectorizer, WordParts};
 use crate::matrix::CsrMatrix;
@@ -93,13 +93,8 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::M
         .map(|words| write_words(writer, words))
         .transpose()?;
     let synonyms = featurizer.synonyms().map(Synonyms::to_lines);
-    let synonyms = synonyms
-        .map(|list| writer.write("synonyms", "txt", |out| lines::write(&list, out)))
-        .transpose()?;
-    let parts = featurizer.parts().map(WordParts::entries);
-    let parts = parts
-        .map(|parts| writer.write("parts", "txt", |out| lines::write(parts, out)))
-        .transpose()?;
+    let synonyms = write_list(writer, "synonyms", synonyms.as_ref())?;
+    let parts = write_list(writer, "parts", featurizer.parts().map(WordParts::entries))?;
     let pairs = featurizer.pairs();
     let pairs = pairs.map(|pairs| write_pairs(writer, pairs)).transpose()?;
     let transformer = write_transformer(writer, predictor)?;
@@ -161,6 +156,11 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::M
         config: plan.config().clone(),
         files: manifest::wire_files(writer.files()),
     })
+}
+
+fn write_list(writer: &mut Writer, stem: &str, list: Option<&Texts>) -> Result<Option<String>> {
+    let write = |list| writer.write(stem, "txt", |out| lines::write(list, out));
+    list.map(write).transpose()
 }
 
 fn write_words(writer: &mut Writer, words: &Vectorizer) -> Result<manifest::Features> {
