@@ -339,7 +339,7 @@ fn corrections_are_heeded_by_whoever_loads_the_model() {
         answer.map_or(0.0, |answer| answer.score)
     };
     let before = Predictor::load(&path).unwrap();
-    Predictor::learn_in(&path, &[correction.clone()]).unwrap();
+    Predictor::learn_in(&path, std::slice::from_ref(&correction)).unwrap();
     let after = Predictor::load(&path).unwrap();
     assert!(score(&before, "kind3x") > 0.1);
     assert!(score(&after, "kind3x") < 0.001);
@@ -396,7 +396,7 @@ fn a_damaged_journal_is_an_error_that_names_the_line() {
         std::fs::write(&journal, &text).unwrap();
         let error = Predictor::load(&path).err().unwrap().to_string();
         assert!(error.contains(&format!("line {line} ")), "{error}");
-        assert!(Predictor::learn_in(&path, &[correction.clone()]).is_err());
+        assert!(Predictor::learn_in(&path, std::slice::from_ref(&correction)).is_err());
         assert_eq!(std::fs::read_to_string(&journal).unwrap(), text);
     };
     let flipped = lines[1].replace("noise1", "noise7");
@@ -415,7 +415,7 @@ fn a_damaged_journal_is_an_error_that_names_the_line() {
         .unwrap();
         assert!(Predictor::load(&path).is_ok());
     }
-    Predictor::learn_in(&path, &[correction.clone()]).unwrap();
+    Predictor::learn_in(&path, std::slice::from_ref(&correction)).unwrap();
     let again = std::fs::read_to_string(&journal).unwrap();
     assert!(again.starts_with(&lines[..3].concat()) && again.matches('\n').count() == 4);
     Predictor::load(&path).unwrap();

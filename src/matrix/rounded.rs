@@ -156,12 +156,12 @@ mod tests {
         let exact = matrix(&rows, 10);
         let mut rounded = exact.clone();
         let steps = rounded.round_rows();
-        for row_idx in 0..3 {
+        for (row_idx, &step) in steps.iter().enumerate() {
             let (values, before) = (rounded.row(row_idx).1, exact.row(row_idx).1);
             for (&value, before) in values.iter().zip(before) {
-                assert!((value - before).abs() <= 0.501 * steps[row_idx]);
-                let whole = f32::from(steps_of(value, steps[row_idx]));
-                assert_eq!(steps[row_idx] * whole, value);
+                assert!((value - before).abs() <= 0.501 * step);
+                let whole = f32::from(steps_of(value, step));
+                assert_eq!(step * whole, value);
             }
         }
         assert_eq!(steps[1], 0.0);

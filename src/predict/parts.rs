@@ -113,8 +113,8 @@ impl PredictorParts {
                 "the names of other than its {n_labels} trained labels"
             ));
         }
-        let members = self.members.iter();
-        members.map(|member| check_member(member, counts)).collect()
+        let mut members = self.members.iter();
+        members.try_for_each(|member| check_member(member, counts))
     }
 }
 

@@ -133,7 +133,7 @@ impl RankedPoints<'_> {
                     .is_some_and(|&first| part_of(first) == part_of(label))
             };
             let keeps_votes = |label: LabelId| {
-                self.knowledge.frequencies[label.idx()] <= FEW_POINTS && label.0 % 2 == 0
+                self.knowledge.frequencies[label.idx()] <= FEW_POINTS && label.0.is_multiple_of(2)
             };
             let voted = point.votes.iter().map(|vote| vote.label);
             let voted = voted.filter(|&label| keeps_votes(label));
