@@ -272,6 +272,29 @@ def synonyms_of(synonyms: Any) -> str | list[tuple[str, str]]:
     return [(phrase, words) for phrase, words in pairs]
 
 
+def dense_of(X_dense: Any) -> Any:
+    """Embeddings of texts as an array of 32-bit floats with a row per text."""
+    import numpy
+
+    try:
+        dense = numpy.ascontiguousarray(X_dense, dtype=numpy.float32)
+    except (TypeError, ValueError) as error:
+        raise EliasValueError(f"X_dense: expected an array of numbers with a row per text: {error}") from None
+    if dense.ndim != 2 or dense.shape[1] == 0:
+        raise EliasValueError(f"X_dense: found the shape {dense.shape}, expected a row per text")
+    return dense
+
+
+def texts_with(texts: Any, X_dense: Any) -> Any:
+    """Texts or a matrix as the Rust half takes them, with embeddings of the texts if there are any."""
+    if X_dense is None:
+        return points_of(texts)
+    texts = [texts] if isinstance(texts, str) else points_of(texts)
+    if not isinstance(texts, list):
+        raise EliasValueError("X_dense: expected texts beside it, found a matrix")
+    return {"texts": texts, "dense": dense_of(X_dense)}
+
+
 def cut_offs_of(at: Any) -> list[int] | None:
     """Numbers of answers to measure at; None for the usual ones."""
     if at is None:

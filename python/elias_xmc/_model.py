@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any, overload
 from ._elias import Core, predict_arrow
 from ._elias import merge as _merge
 from ._errors import EliasValueError
-from ._inputs import cut_offs_of, make_dataset, number, options_of, pairs_of, path_of, points_of, threads_of
+from ._inputs import (
+    cut_offs_of,
+    dense_of,
+    make_dataset,
+    number,
+    options_of,
+    pairs_of,
+    path_of,
+    points_of,
+    texts_with,
+    threads_of,
+)
 from ._types import Labels, PathLike, Prediction
 
 if TYPE_CHECKING:
@@ -119,6 +130,7 @@ class Model:
         allow: Iterable[str | int] | None = ...,
         deny: Iterable[str | int] = ...,
         thresholds: Mapping[str | int, float] | None = ...,
+        X_dense: Any = ...,
     ) -> list[Prediction]: ...
 
     @overload
@@ -133,6 +145,7 @@ class Model:
         allow: Iterable[str | int] | None = ...,
         deny: Iterable[str | int] = ...,
         thresholds: Mapping[str | int, float] | None = ...,
+        X_dense: Any = ...,
     ) -> list[list[Prediction]]: ...
 
     def predict(
@@ -146,6 +159,7 @@ class Model:
         allow: Iterable[str | int] | None = None,
         deny: Iterable[str | int] = (),
         thresholds: Mapping[str | int, float] | None = None,
+        X_dense: Any = None,
     ) -> Any:
         """The `k` best labels of a text, best first; of a list of texts or a sparse matrix, a list for each.
 
@@ -154,12 +168,14 @@ class Model:
         on `threads` threads, by default one per core, and without Python's lock.
 
         With `allow`, names or numbers of labels, only these are answers, and all of them are considered whatever the
-        text; labels in `deny` never are. `thresholds` maps single labels to their own thresholds.
+        text; labels in `deny` never are. `thresholds` maps single labels to their own thresholds. A model that was
+        trained with embeddings of texts takes them as `X_dense`, an array with a row per text.
         """
         options = options_of(k, threshold, stage, threads, allow=allow, deny=deny, thresholds=thresholds)
-        if isinstance(texts, str):
+        if isinstance(texts, str) and X_dense is None:
             return self._core.predict_one(texts, options)
-        return self._core.predict(points_of(texts), options)
+        answers = self._core.predict(texts_with(texts, X_dense), options)
+        return answers[0] if isinstance(texts, str) else answers
 
     def predict_csr(
         self,
@@ -173,6 +189,7 @@ class Model:
         allow: Iterable[str | int] | None = None,
         deny: Iterable[str | int] = (),
         thresholds: Mapping[str | int, float] | None = None,
+        X_dense: Any = None,
     ) -> csr_matrix:
         """The scores of the `k` best labels of each text as a SciPy matrix, with a column per label of `labels`.
 
@@ -181,7 +198,7 @@ class Model:
         from scipy.sparse import csr_matrix
 
         options = options_of(k, threshold, stage, threads, allow=allow, deny=deny, thresholds=thresholds)
-        points = [texts] if isinstance(texts, str) else points_of(texts)
+        points = texts_with([texts] if isinstance(texts, str) else texts, X_dense)
         indptr, indices, data = self._core.predict_csr(points, options, bool(probabilities))
         return csr_matrix((data, indices, indptr), shape=(len(indptr) - 1, self._core.n_labels), copy=False)
 
@@ -257,6 +274,7 @@ class Model:
         at: Iterable[int] | None = None,
         threshold: float | None = None,
         by_label: bool = False,
+        X_dense: Any = None,
         threads: int | None = None,
         **reading: Any,
     ) -> dict[str, Any]:
@@ -264,9 +282,12 @@ class Model:
 
         `texts` and `labels` as for `train`, or a path. `latency` also times single queries. `at` has the numbers of
         answers k; `threshold` adds precision, recall and F1 of all answers of at least that probability to those at the
-        best threshold; `by_label` adds support, precision and recall of every label as a list of dicts.
+        best threshold; `by_label` adds support, precision and recall of every label as a list of dicts; `X_dense` has
+        an embedding of every text, for a model that was trained with such.
         """
         data = self._test(texts, labels, label_names, threads, reading)
+        if X_dense is not None:
+            data = data.with_embeddings(dense_of(X_dense))
         pairs = pairs_of(filter)
         threads = threads_of(threads)
         asked = None if threshold is None else number(threshold, "threshold")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from . import _elias
-from ._inputs import make_dataset, number, path_of, synonyms_of, threads_of
+from ._inputs import dense_of, make_dataset, number, path_of, synonyms_of, threads_of
 from ._model import Model
 from ._progress import observer
 from ._settings import make_settings
@@ -37,6 +37,8 @@ def train(
     label_names: Any = None,
     label_file: PathLike | None = None,
     synonyms: PathLike | Iterable[tuple[str, str]] | None = None,
+    embeddings: PathLike | None = None,
+    X_dense: Any = None,
     validation: Any = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -67,7 +69,8 @@ def train(
 
     `validation` is a pair `(texts, labels)` or a path, predicted every few epochs; `label_file` has names, synonyms or
     descriptions of the labels; `synonyms` is a file, or pairs, of a word or phrase and the words that are added to texts
-    with it, which the model keeps; `memory_limit` is in bytes.
+    with it, which the model keeps; `embeddings` has vectors of words to start from, a file or a directory; `X_dense` is
+    an array with an embedding of every text, which `predict` then needs, too; `memory_limit` is in bytes.
 
     >>> model = train(["red apple", "blue sky"], [["fruit"], ["weather"]], stage1_epochs=20)
     >>> model.labels
@@ -83,6 +86,8 @@ def train(
         label_names=label_names,
         label_file=label_file,
         synonyms=synonyms,
+        embeddings=embeddings,
+        X_dense=X_dense,
         validation=validation,
         resume=resume,
         overwrite=overwrite,
@@ -112,6 +117,8 @@ def prepare(
     label_names: Any = None,
     label_file: PathLike | None = None,
     synonyms: PathLike | Iterable[tuple[str, str]] | None = None,
+    embeddings: PathLike | None = None,
+    X_dense: Any = None,
     validation: Any = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -138,6 +145,10 @@ def prepare(
         prepared["assignments"].insert(0, "train.label_texts=on")
     if synonyms is not None:
         data = data.with_synonyms(synonyms_of(synonyms))
+    if embeddings is not None:
+        data = data.with_word_vectors(path_of(embeddings))
+    if X_dense is not None:
+        data = data.with_embeddings(dense_of(X_dense))
     run: dict[str, Any] = {
         "out": None if out is None else path_of(out),
         "resume": bool(resume),

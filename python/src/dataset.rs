@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use elias::data::{
     Columns, CsrBuilder, CsrMatrix, LabelFile, LabelSet, Part, ReadOptions, Synonyms, Texts,
+    WordVectors,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList, PyString, PyTuple};
 
 use crate::border::run;
 use crate::errors::{Failure, value_error};
-use crate::matrices::csr;
+use crate::matrices::{csr, dense};
 use crate::model::Core;
 
 /// The labels that are numbered already: they keep their ids, others follow.
@@ -125,6 +126,23 @@ impl Dataset {
             };
             let data = self.data.clone().with_synonyms(synonyms);
             Ok(Dataset { data })
+        })
+    }
+
+    /// The same points with vectors of words from a file or directory, from which training starts.
+    fn with_word_vectors(&self, py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        run(py, None, || {
+            let vectors = WordVectors::read(&path)?;
+            let data = self.data.clone().with_word_vectors(vectors);
+            Ok(Dataset { data })
+        })
+    }
+
+    /// The same points with embeddings of their texts.
+    fn with_embeddings(&self, embeddings: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let data = self.data.clone().with_embeddings(dense(embeddings)?);
+        Ok(Dataset {
+            data: data.map_err(Failure::from)?,
         })
     }
 

@@ -4,8 +4,8 @@
 //! gives either; rows must be sorted and without duplicates, which the Python half sees to.
 
 use elias::Prediction;
-use elias::data::CsrMatrix;
-use numpy::{IntoPyArray, PyReadonlyArray1};
+use elias::data::{CsrMatrix, TextEmbeddings};
+use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -26,6 +26,14 @@ pub(crate) fn csr(parts: &Bound<'_, PyTuple>) -> PyResult<CsrMatrix> {
     let data = data.as_array().to_vec();
     let matrix = CsrMatrix::new(indptr, indices, data, n_cols);
     Ok(matrix.map_err(Failure::from)?)
+}
+
+/// The embeddings of texts in an array of 32-bit floats with a row per text.
+pub(crate) fn dense(array: &Bound<'_, PyAny>) -> PyResult<TextEmbeddings> {
+    let array: PyReadonlyArray2<'_, f32> = array.extract()?;
+    let dim = array.shape()[1];
+    let values = array.as_array().iter().copied().collect();
+    Ok(TextEmbeddings::new(values, dim).map_err(Failure::from)?)
 }
 
 /// The numbers of an array of 32 or 64 bits.

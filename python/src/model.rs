@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use elias::config::EncoderKind;
-use elias::data::{CsrMatrix, Texts};
+use elias::data::{CsrMatrix, TextEmbeddings, Texts};
 use elias::insight::{ReportCache, ReportOptions};
 use elias::metrics::{CutOffs, DecileOf, FilterPairs, LabelFigures};
 use elias::{
@@ -13,12 +13,12 @@ use elias::{
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 
 use crate::border::{pool, run, run_here};
 use crate::dataset::{Dataset, texts_of};
 use crate::errors::{Failure, value_error};
-use crate::matrices::{Rows, csr};
+use crate::matrices::{Rows, csr, dense};
 use crate::metrics::parse_propensity;
 
 /// Maximum number of single queries that are timed.
@@ -66,15 +66,28 @@ impl From<&ListedLabel> for LabelRef {
     }
 }
 
-/// Texts, or sparse features.
+/// Texts, texts with embeddings, or sparse features.
 pub(crate) enum Points {
     Texts(Texts),
+    Embedded(Texts, TextEmbeddings),
     Features(CsrMatrix),
 }
 
 impl Points {
-    /// The points of a list of texts, or of the tuple of a matrix.
+    /// The points of a list of texts, of a dictionary of such a list and an array of embeddings, or of the tuple of a
+    /// matrix.
     fn of(points: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if let Ok(both) = points.cast::<PyDict>() {
+            let part = |key| both.as_any().get_item(key);
+            let texts = texts_of(part("texts")?.cast::<PyList>()?)?;
+            let embeddings = dense(&part("dense")?)?;
+            let (n_found, n_texts) = (embeddings.len(), texts.len());
+            if n_found != n_texts {
+                let problem = format!("X_dense: found {n_found} rows for {n_texts} texts");
+                return Err(value_error(problem));
+            }
+            return Ok(Points::Embedded(texts, embeddings));
+        }
         match points.cast::<PyList>() {
             Ok(texts) => Ok(Points::Texts(texts_of(texts)?)),
             Err(_) => Ok(Points::Features(csr(points.cast::<PyTuple>()?)?)),
@@ -83,7 +96,7 @@ impl Points {
 
     fn len(&self) -> usize {
         match self {
-            Points::Texts(texts) => texts.len(),
+            Points::Texts(texts) | Points::Embedded(texts, _) => texts.len(),
             Points::Features(features) => features.n_rows(),
         }
     }
@@ -92,6 +105,11 @@ impl Points {
     fn batch(&self, first: usize, end: usize) -> Points {
         match self {
             Points::Texts(texts) => Points::Texts((first..end).map(|at| texts.get(at)).collect()),
+            Points::Embedded(texts, embeddings) => {
+                let rows: Vec<usize> = (first..end).collect();
+                let texts = rows.iter().map(|&at| texts.get(at)).collect();
+                Points::Embedded(texts, embeddings.select(&rows))
+            }
             Points::Features(features) => {
                 let rows: Vec<usize> = (first..end).collect();
                 Points::Features(features.select_rows(&rows))
@@ -102,6 +120,7 @@ impl Points {
     fn inputs(&self) -> Inputs<'_> {
         match self {
             Points::Texts(texts) => texts.into(),
+            Points::Embedded(texts, embeddings) => Inputs::Embedded(texts, embeddings),
             Points::Features(features) => features.into(),
         }
     }

@@ -211,6 +211,32 @@ def test_synonyms_are_kept_with_the_model(tmp_path, synonyms):
         elias_xmc.train(texts, [["fruit"], ["vehicle"]] * 20, synonyms=[("poire",)], **QUICK)
 
 
+def test_vectors_of_words_know_words_that_no_text_has(tmp_path):
+    words = tmp_path / "words.vec"
+    words.write_text("pear 1 0\nplum 1 0.1\ncar 0 1\ntram 0.1 1\n")
+    texts = [f"{word} {n}" for n in range(20) for word in ("pear", "car")]
+    model = elias_xmc.train(texts, [["fruit"], ["vehicle"]] * 20, embeddings=words, **QUICK)
+    assert [answers[0].label for answers in model.predict(["plum", "tram"])] == ["fruit", "vehicle"]
+
+
+def test_embeddings_of_texts_are_read_beside_their_words(tmp_path):
+    dense = numpy.array([[1.0, 0.0], [0.0, 1.0]] * 30)
+    texts, labels = ["text"] * 60, [["fruit"], ["vehicle"]] * 30
+    model = elias_xmc.train(texts, labels, X_dense=dense, out=tmp_path / "model", **QUICK)
+    answers = model.predict(["text", "text"], X_dense=dense[:2].astype(numpy.float16))
+    assert [of_text[0].label for of_text in answers] == ["fruit", "vehicle"]
+    assert model.predict("text", X_dense=dense[1:2])[0].label == "vehicle"
+    assert model.predict_csr(["text"], X_dense=dense[:1]).shape == (1, 2)
+    assert model.evaluate(texts, labels, X_dense=dense)["p@1"] == 100
+    with pytest.raises(ValueError, match="give them with the texts"):
+        model.predict(["text"])
+    for bad in (dense[:1], dense[0], [["a"]], dense[:2, :1]):
+        with pytest.raises(ValueError):
+            model.predict(["text", "text"], X_dense=bad)
+    with pytest.raises(ValueError, match="embeddings"):
+        elias_xmc.train(texts, labels, X_dense=dense[:3], **QUICK)
+
+
 @pytest.mark.parametrize("index", [numpy.int32, numpy.int64])
 @pytest.mark.parametrize("kind", [csr_matrix, csr_array, coo_matrix, numpy.asarray])
 def test_features_and_label_matrices_of_any_kind_train(index, kind):
