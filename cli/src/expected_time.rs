@@ -170,6 +170,7 @@ mod tests {
             let plan = config.resolve(counts).unwrap();
             let work = Workload {
                 points_per_epoch: 1000,
+                n_passes: 1,
                 ..Workload::default()
             };
             ExpectedTime::at(REFERENCE_RATE, &plan, &work).stages[0]

@@ -82,6 +82,8 @@ enum Verb {
     Inspect(inspect::Inspect),
     Labels(labels::Labels),
     Learn(learn::Learn),
+    // For those who read docs/report.md.
+    #[command(hide = true)]
     Prune(prune::Prune),
     Merge(merge::Merge),
     Report(report::Report),

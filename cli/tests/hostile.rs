@@ -77,7 +77,14 @@ fn large_model() -> (tempfile::TempDir, PathBuf, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let data = write(dir.path(), "train.jsonl", &lines(24));
     let model = dir.path().join("model");
-    let wide = ["--set", "encoder.dim=500000", "--set", "stage1.epochs=1"];
+    let wide = [
+        "--set",
+        "encoder.dim=500000",
+        "--set",
+        "stage1.epochs=1",
+        "--set",
+        "train.precision=full",
+    ];
     let ran = train(&data, &model, &wide);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let largest = largest_file(&model);

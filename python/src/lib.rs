@@ -12,6 +12,7 @@ mod events;
 mod matrices;
 mod metrics;
 mod model;
+mod points;
 mod settings;
 mod train;
 

@@ -3,23 +3,23 @@
 use std::path::{Path, PathBuf};
 
 use elias::config::EncoderKind;
-use elias::data::{CsrMatrix, TextEmbeddings, Texts};
 use elias::insight::{ReportCache, ReportOptions};
 use elias::metrics::{CutOffs, DecileOf, FilterPairs, LabelFigures};
 use elias::{
-    Evaluation, Inputs, LabelId, LabelLists, LabelRef, LabelRules, Level, Measurements, Prediction,
+    Evaluation, LabelId, LabelLists, LabelRef, LabelRules, Level, Measurements, Prediction,
     Predictor, Query,
 };
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyList, PyString, PyTuple, PyType};
 
 use crate::border::{pool, run, run_here};
-use crate::dataset::{Dataset, texts_of};
+use crate::dataset::Dataset;
 use crate::errors::{Failure, value_error};
-use crate::matrices::{Rows, csr, dense};
+use crate::matrices::Rows;
 use crate::metrics::parse_propensity;
+use crate::points::Points;
 
 /// Maximum number of single queries that are timed.
 const N_QUERIES: usize = 2000;
@@ -62,66 +62,6 @@ impl From<&ListedLabel> for LabelRef {
         match label {
             ListedLabel::Name(name) => LabelRef::Name(name.clone()),
             ListedLabel::Id(id) => LabelRef::Id(LabelId(*id)),
-        }
-    }
-}
-
-/// Texts, texts with embeddings, or sparse features.
-pub(crate) enum Points {
-    Texts(Texts),
-    Embedded(Texts, TextEmbeddings),
-    Features(CsrMatrix),
-}
-
-impl Points {
-    /// The points of a list of texts, of a dictionary of such a list and an array of embeddings, or of the tuple of a
-    /// matrix.
-    fn of(points: &Bound<'_, PyAny>) -> PyResult<Self> {
-        if let Ok(both) = points.cast::<PyDict>() {
-            let part = |key| both.as_any().get_item(key);
-            let texts = texts_of(part("texts")?.cast::<PyList>()?)?;
-            let embeddings = dense(&part("dense")?)?;
-            let (n_found, n_texts) = (embeddings.len(), texts.len());
-            if n_found != n_texts {
-                let problem = format!("X_dense: found {n_found} rows for {n_texts} texts");
-                return Err(value_error(problem));
-            }
-            return Ok(Points::Embedded(texts, embeddings));
-        }
-        match points.cast::<PyList>() {
-            Ok(texts) => Ok(Points::Texts(texts_of(texts)?)),
-            Err(_) => Ok(Points::Features(csr(points.cast::<PyTuple>()?)?)),
-        }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Points::Texts(texts) | Points::Embedded(texts, _) => texts.len(),
-            Points::Features(features) => features.n_rows(),
-        }
-    }
-
-    /// Some of the points.
-    fn batch(&self, first: usize, end: usize) -> Points {
-        match self {
-            Points::Texts(texts) => Points::Texts((first..end).map(|at| texts.get(at)).collect()),
-            Points::Embedded(texts, embeddings) => {
-                let rows: Vec<usize> = (first..end).collect();
-                let texts = rows.iter().map(|&at| texts.get(at)).collect();
-                Points::Embedded(texts, embeddings.select(&rows))
-            }
-            Points::Features(features) => {
-                let rows: Vec<usize> = (first..end).collect();
-                Points::Features(features.select_rows(&rows))
-            }
-        }
-    }
-
-    fn inputs(&self) -> Inputs<'_> {
-        match self {
-            Points::Texts(texts) => texts.into(),
-            Points::Embedded(texts, embeddings) => Inputs::Embedded(texts, embeddings),
-            Points::Features(features) => features.into(),
         }
     }
 }

@@ -145,6 +145,10 @@ impl Predictor {
     /// # Errors
     /// [`crate::Error::CannotPredict`] if the model was trained on features.
     pub fn knows_words_of(&self, text: &str) -> Result<bool> {
+        // With an embedding, no text is blank.
+        if self.parts.featurizer.embedding_dim() > 0 {
+            return Ok(true);
+        }
         let mut scratch = FeatureScratch::default();
         let point = self.parts.featurizer.point(text, &mut scratch)?;
         Ok(!point.is_blank(0))

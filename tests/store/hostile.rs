@@ -377,11 +377,6 @@ fn ids_out_of_range_and_broken_lists_are_refused() {
     check_replaced("ranker-0", set("ranker.cluster_of", 1000), clusters);
     check_replaced(
         "ranker-0",
-        set("ranker.clusters.gaps", u32::MAX),
-        "do not fit the offsets",
-    );
-    check_replaced(
-        "ranker-0",
         set("ranker.clusters.indptr", 1),
         "do not fit the offsets",
     );
@@ -419,8 +414,7 @@ fn weights_that_are_not_finite_are_refused() {
             ("index-0", "clusters.weight"),
             ("index-0", "adjacency.weight"),
             ("features", "idf"),
-            ("ranker-0", "ranker.words.step"),
-            ("ranker-0", "ranker.clusters.step"),
+            ("ranker-0", "ranker.words.weight"),
             ("ranker-0", "ranker.weight"),
             ("ranker-0", "ranker.intercept"),
             ("tree-0", "tree.probability"),
