@@ -49,7 +49,7 @@ pub(crate) struct Evaluate {
         hide_short_help = true
     )]
     labels: Option<PathBuf>,
-    /// Numbers of answers k to measure at; by default 1,3,5, and for R up to 100
+    /// Numbers of answers to measure at; by default 1,3,5, for R up to 100
     #[arg(long, value_name = "K,K,…", value_parser = str::parse::<CutOffs>)]
     at: Option<CutOffs>,
     /// Also measure all answers of at least this probability or score, from 0 to 1; the best is always named
@@ -69,7 +69,7 @@ pub(crate) struct Evaluate {
     /// Ignore these pairs in answers only: what is listed and true counts as missed, as in the released code
     #[arg(long, hide_short_help = true)]
     filter_answers_only: bool,
-    /// PSP constants: A,B, or amazon, wikipedia, default; if not given, those of the model's preset
+    /// PSP constants: A,B, or amazon, wikipedia, default [default: the model's]
     #[arg(long, value_name = "A,B", value_parser = str::parse::<Propensity>)]
     propensity: Option<Propensity>,
     /// NumPy array with an embedding of every text, for a model that was trained with such
@@ -89,7 +89,7 @@ pub(crate) struct Evaluate {
         conflicts_with = "predictions"
     )]
     stage: Option<String>,
-    /// Also print recall by label frequency: of tenths of the labels, or of training pairs, as in the paper
+    /// Also print recall by label frequency, for tenths of labels or pairs
     #[arg(long, value_name = "OF", num_args = 0..=1, require_equals = true, default_missing_value = "labels")]
     by_decile: Option<TenthsOf>,
     /// Print JSON

@@ -163,6 +163,7 @@ fn read_json(lines: &mut Lines<'_>, vocabulary: &mut Vocabulary) -> Result<()> {
                 return Err(line.malformed("neither \"label\" nor \"title\"", EXPECTED));
             }
         };
+        vocabulary.mention(id);
         if let Some(title) = title {
             // The XC Repository's labels are named by their titles.
             vocabulary.add_title(id, title);

@@ -50,6 +50,11 @@ impl Vocabulary {
         Ok(())
     }
 
+    /// Adds a label, of which the words of its name are known.
+    pub(super) fn mention(&mut self, id: &str) {
+        self.place(id);
+    }
+
     /// Adds a name that data may call a label by.
     pub(super) fn add_title(&mut self, id: &str, title: &str) {
         let place = self.place(id);
