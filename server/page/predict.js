@@ -184,6 +184,7 @@ class PredictView {
       const answer = await post("v1/predict", body, AbortSignal.any([pending.signal, this.signal]));
       if (this.pending !== pending) return;
       this.answers = answer.labels;
+      this.isUnknown = answer.no_known_word === true;
       this.answeredFor = question;
       this.show();
       this.tell();
@@ -229,7 +230,8 @@ class PredictView {
     const visible = this.visible();
     const hadFocus = this.found.contains(document.activeElement) ? document.activeElement.dataset.id : null;
     const { node, items } = answerList(visible, this.answers.length, (answer) => this.choose(answer));
-    this.found.replaceChildren(node);
+    const warning = el("p", { class: "soft" }, "The model knows no word of this text; it would answer any such text like this.");
+    this.found.replaceChildren(...(this.isUnknown ? [warning, node] : [node]));
     this.items = items;
     if (hadFocus) items.get(Number(hadFocus))?.button.focus({ preventScroll: true });
     this.showWhy();

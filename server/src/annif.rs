@@ -110,7 +110,8 @@ pub(crate) async fn suggest(
     let model = service.models().get(Some(&query::name(path)?))?;
     let (text, k) = json::aside(body.len(), || parse_form(&body))?;
     let answers = predict::answer(&service, &model, k.into(), vec![text], deadline).await?;
-    let results = answers.into_iter().flatten().map(|answer| Suggestion {
+    let answers = answers.into_iter().flat_map(|of_text| of_text.labels);
+    let results = answers.map(|answer| Suggestion {
         uri: answer.label.clone(),
         score: answer.probability.unwrap_or(answer.score),
         label: answer.label,

@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use elias::{Error, LabelId, LabelLists, LabelRef, LabelRules, Prediction, Query};
+use elias::{Error, LabelId, LabelLists, LabelRef, LabelRules, Prediction, Predictor, Query};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout_at};
 use utoipa::ToSchema;
@@ -116,21 +116,34 @@ pub(crate) struct LabelAnswer {
     pub(crate) probability: Option<f32>,
 }
 
-/// The answers to a text, best first, as they leave a thread that answers.
-pub(crate) fn answers_of(predictions: Vec<Prediction<'_>>) -> Vec<LabelAnswer> {
-    let answers = predictions.into_iter().map(|prediction| LabelAnswer {
-        label: prediction.label.to_owned(),
-        id: prediction.id.0,
-        score: prediction.score,
-        probability: prediction.probability,
-    });
-    answers.collect()
-}
-
 /// The labels of a text, best first.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Labels {
-    labels: Vec<LabelAnswer>,
+    pub(crate) labels: Vec<LabelAnswer>,
+    /// Whether the model knows no word of the text: its labels are then those of any text. Left out where it is false.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    no_known_word: bool,
+}
+
+impl Labels {
+    /// The answers to a text as they leave a thread that answers.
+    pub(crate) fn new(
+        predictor: &Predictor,
+        text: &str,
+        predictions: Vec<Prediction<'_>>,
+    ) -> elias::Result<Self> {
+        let labels = predictions.into_iter().map(|prediction| LabelAnswer {
+            label: prediction.label.to_owned(),
+            id: prediction.id.0,
+            score: prediction.score,
+            probability: prediction.probability,
+        });
+        Ok(Labels {
+            labels: labels.collect(),
+            no_known_word: !predictor.knows_words_of(text)?,
+        })
+    }
 }
 
 /// The answer to `text`.
@@ -138,8 +151,8 @@ pub(crate) struct Labels {
 pub(crate) struct TextLabels<'a> {
     /// The model that answered.
     model: &'a str,
-    /// The labels of the text, best first.
-    labels: Vec<LabelAnswer>,
+    #[serde(flatten)]
+    labels: Labels,
 }
 
 /// The answer to `texts`.
@@ -199,14 +212,12 @@ pub(crate) async fn predict(
             return Err(ApiError::BadValue(problem.into()));
         }
     };
-    let mut answers = answer(&service, &model, query, texts, deadline).await?;
+    let mut results = answer(&service, &model, query, texts, deadline).await?;
     let model = &model.name[..];
     let response = if is_one {
-        let labels = answers.pop().unwrap_or_default();
+        let labels = results.pop().ok_or(ApiError::Internal)?;
         PredictResponse::One(TextLabels { model, labels })
     } else {
-        let results = answers.into_iter().map(|labels| Labels { labels });
-        let results = results.collect();
         PredictResponse::Many(BatchLabels { model, results })
     };
     Ok(json::response(&response))
@@ -247,7 +258,7 @@ pub(crate) async fn answer(
     query: Query,
     texts: Vec<String>,
     deadline: Instant,
-) -> Result<Vec<Vec<LabelAnswer>>, ApiError> {
+) -> Result<Vec<Labels>, ApiError> {
     let max_texts = service.options().max_texts;
     if texts.is_empty() || max_texts < texts.len() {
         return Err(ApiError::BadValue(format!(

@@ -26,7 +26,7 @@ use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::models::Model;
 use crate::options::Options;
-use crate::predict::{LabelAnswer, answers_of};
+use crate::predict::Labels;
 
 /// Texts that are taken together, and texts of a large request that are answered without a pause.
 const MAX_BATCH: usize = 32;
@@ -35,7 +35,7 @@ const MAX_BATCH: usize = 32;
 const SHORT: usize = 2 << 10;
 
 /// The answers to some texts of a request, in their order.
-pub(crate) type Answers = Result<Vec<Vec<LabelAnswer>>, ApiError>;
+pub(crate) type Answers = Result<Vec<Labels>, ApiError>;
 
 /// Texts of one request that are waiting for their labels.
 struct Prediction {
@@ -94,6 +94,11 @@ struct Shared {
 /// The queue and its threads, which end by themselves when it is dropped and everything queued is answered.
 pub(crate) struct Queue {
     shared: Arc<Shared>,
+}
+
+fn labels_of(model: &Model, text: &str, query: &Query) -> elias::Result<Labels> {
+    let predictions = model.predictor.predict(text, query)?;
+    Labels::new(&model.predictor, text, predictions)
 }
 
 /// A thread that answers, as the others see it.
@@ -157,7 +162,7 @@ impl Queue {
         }
         let _place = Place::take(&self.shared)?;
         self.shared.metrics.observe_batch(1);
-        let answer = || model.predictor.predict(text, query).map(answers_of);
+        let answer = || labels_of(model, text, query);
         Some(match catch_unwind(AssertUnwindSafe(answer)) {
             Ok(answered) => self.shared.checked(answered).map(|answers| vec![answers]),
             Err(_) => {
@@ -384,7 +389,7 @@ impl Shared {
                 let wanted = texts.take_while(|_| !prediction.reply.is_closed());
                 let answers = wanted.map(|text| {
                     worker.set_busy(Some(Instant::now()));
-                    model.predictor.predict(text, &query).map(answers_of)
+                    labels_of(&model, text, &query)
                 });
                 let answers = answers.collect();
                 let _ = prediction.reply.send(self.checked(answers));
@@ -394,9 +399,16 @@ impl Shared {
         let texts = predictions.iter();
         let texts = texts.flat_map(|one| &one.texts[one.range.clone()]);
         let texts: Vec<&str> = texts.map(String::as_str).collect();
-        match self.checked(model.predictor.predict_batch(&texts, &query)) {
+        let predicted = model.predictor.predict_batch(&texts, &query);
+        let labels = predicted.and_then(|predictions| {
+            let answers = predictions.into_iter().zip(&texts);
+            let labels =
+                answers.map(|(of_text, text)| Labels::new(&model.predictor, text, of_text));
+            labels.collect::<elias::Result<Vec<Labels>>>()
+        });
+        match self.checked(labels) {
             Ok(answers) => {
-                let mut answers = answers.into_iter().map(answers_of);
+                let mut answers = answers.into_iter();
                 for prediction in predictions {
                     let own = answers.by_ref().take(prediction.range.len()).collect();
                     let _ = prediction.reply.send(Ok(own));

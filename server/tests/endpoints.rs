@@ -35,6 +35,17 @@ fn many_texts_are_answered_in_their_order() {
 }
 
 #[test]
+fn a_text_without_a_known_word_is_marked() {
+    let mut client = Running::new().client();
+    let reply = client.post("/v1/predict", &json!({"text": "zzzyx"}));
+    assert_eq!(reply.json()["no_known_word"], true);
+    let both = json!({"texts": [tiny::text(0), "zzzyx"]});
+    let results = client.post("/v1/predict", &both).json()["results"].clone();
+    assert_eq!(results[0].get("no_known_word"), None);
+    assert_eq!(results[1]["no_known_word"], true);
+}
+
+#[test]
 fn requests_that_wait_together_get_their_own_answers() {
     let running = Running::with(|options| options.threads = 1);
     std::thread::scope(|scope| {

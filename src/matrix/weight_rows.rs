@@ -87,7 +87,6 @@ impl WeightRows {
     }
 
     /// The same rows in 32 bits.
-    #[cfg(feature = "transformer")]
     pub(crate) fn into_full(self) -> Matrix {
         match self {
             WeightRows::Full(matrix) => matrix,
