@@ -36,7 +36,8 @@ fn many_texts_are_answered_in_their_order() {
 
 #[test]
 fn a_text_without_a_known_word_is_marked() {
-    let mut client = Running::new().client();
+    let running = Running::new();
+    let mut client = running.client();
     let reply = client.post("/v1/predict", &json!({"text": "zzzyx"}));
     assert_eq!(reply.json()["no_known_word"], true);
     let both = json!({"texts": [tiny::text(0), "zzzyx"]});
