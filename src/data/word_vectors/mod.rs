@@ -24,7 +24,7 @@ const MAX_ENTRY: usize = 200;
 
 /// Vectors by word, or by piece of a word.
 ///
-/// Invariants: as many rows as entries; every value is finite; an entry is one of [`Place`]'s signs and a text that is not
+/// Invariants: as many rows as entries; every value is finite; an entry is one of the signs of a place and a text that is not
 /// empty, and none occurs twice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WordVectors {
