@@ -65,6 +65,12 @@ impl DataSummary {
         if let Some(features) = data.features() {
             hash_matrix(&mut hash, features);
         }
+        if let Some(weights) = data.weights() {
+            hash.update(bytemuck::cast_slice::<f32, u8>(weights));
+        }
+        if let Some(rejected) = data.rejected() {
+            hash_matrix(&mut hash, rejected);
+        }
         DataSummary {
             n_points: data.n_points(),
             n_labels: data.n_labels(),
