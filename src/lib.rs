@@ -106,7 +106,7 @@ pub use predict::{
     Uncalibrated,
 };
 pub use store::Learner;
-pub use training::{GivenHoldOut, MemoryEstimate, PreparedTraining, Trainer, Workload};
+pub use training::{GivenHoldOut, MemoryEstimate, PreparedTraining, Trainer, Updated, Workload};
 
 #[cfg(test)]
 #[path = "../tests/goldens.rs"]

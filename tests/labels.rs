@@ -467,10 +467,10 @@ fn corrections_learned_one_by_one_together_or_from_the_journal_give_the_same_bit
     let saved = path.with_file_name("saved");
     one_by_one.save(&saved).unwrap();
     assert_eq!(all_answers(&Predictor::load(&saved).unwrap()), expected);
-    assert_eq!(learner.n_learned(), 40);
-    let mut recent: Vec<Correction> = learner.recent().cloned().collect();
-    recent.reverse();
-    assert_eq!(recent, corrections(20..40));
+    assert_eq!(learner.predictor().learned().len(), 40);
+    let learned = learner.predictor().learned().iter();
+    let learned: Vec<Correction> = learned.map(|of| (**of).clone()).collect();
+    assert_eq!(learned, corrections(0..40));
 }
 
 #[test]
@@ -484,7 +484,7 @@ fn learners_of_one_directory_learn_what_the_others_do() {
     assert!(first.follow().unwrap() && !first.follow().unwrap());
     let loaded = all_answers(&Predictor::load(&path).unwrap());
     for learner in [&first, &second] {
-        assert_eq!(learner.n_learned(), 9);
+        assert_eq!(learner.predictor().learned().len(), 9);
         assert_eq!(all_answers(learner.predictor()), loaded);
     }
     // A damaged line is not learned, and what was learned stays.
@@ -498,7 +498,7 @@ fn learners_of_one_directory_learn_what_the_others_do() {
     assert!(first.learn(&corrections(9..10)).is_err());
     std::fs::write(&journal, &whole).unwrap();
     first.learn(&corrections(9..10)).unwrap();
-    assert_eq!(Learner::load(&path).unwrap().n_learned(), 10);
+    assert_eq!(Predictor::load(&path).unwrap().learned().len(), 10);
 }
 
 #[test]
@@ -510,7 +510,7 @@ fn a_learner_of_a_replaced_model_learns_no_more() {
     changed.replace(&path).unwrap();
     let error = learner.learn(std::slice::from_ref(&correction));
     assert!(matches!(error, Err(Error::InUse { .. })), "{error:?}");
-    assert_eq!(Learner::load(&path).unwrap().n_learned(), 0);
+    assert_eq!(Predictor::load(&path).unwrap().learned().len(), 0);
 }
 
 #[test]

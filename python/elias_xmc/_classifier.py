@@ -12,7 +12,14 @@ import numpy
 from scipy.sparse import csr_matrix, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from ._errors import EliasValueError
 from ._frames import columns_of, is_missing, unframed
@@ -94,11 +101,11 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
         for keyword in keywords():
             setattr(self, keyword, settings.get(keyword))
 
-    def fit(self, X: Any, y: Any) -> EliasClassifier:
-        """Trains on texts or features."""
-        return self._fit(X, y, self.label_names)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> EliasClassifier:
+        """Trains on texts or features; `sample_weight` has a number of at least 0 for each."""
+        return self._fit(X, y, self.label_names, sample_weight)
 
-    def _fit(self, X: Any, y: Any, names: Any) -> EliasClassifier:
+    def _fit(self, X: Any, y: Any, names: Any, sample_weight: Any = None) -> EliasClassifier:
         points = self._points(X, is_new=True)
         matrix, names = self._targets(y, names)
         n_points = len(points) if isinstance(points, list) else points.shape[0]
@@ -108,6 +115,7 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
             points,
             matrix,
             label_names=names,
+            sample_weight=None if sample_weight is None else _check_sample_weight(sample_weight, points),
             out=self.out,
             overwrite=self.overwrite,
             config=self.config,

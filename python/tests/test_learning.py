@@ -78,6 +78,23 @@ def test_bad_corrections(on_disk):
     assert scores(model) == before
 
 
+def test_weights_of_texts_count_in_training():
+    texts, labels = make_data(200, seed=4)
+    settings = {"stage1_epochs": 3, "stage2_epochs": 3, "encoder_dim": 16}
+    one = elias_xmc.train(texts, labels, **settings)
+    assert scores(elias_xmc.train(texts, labels, sample_weight=[1] * 200, **settings)) == scores(one)
+    assert scores(elias_xmc.train(texts, labels, sample_weight=numpy.full(200, 0.5), **settings)) != scores(one)
+    for bad in ([1] * 199, [-1.0] * 200, [float("nan")] * 200, ["heavy"] * 200):
+        with pytest.raises(elias_xmc.EliasError):
+            elias_xmc.train(texts, labels, sample_weight=bad, **settings)
+    pytest.importorskip("sklearn")
+    # Points that contradict the others, and do not count.
+    wrong = [["music"] if "music" not in row else ["fruit"] for row in labels]
+    weights = [1.0] * 200 + [0.0] * 200
+    classifier = elias_xmc.EliasClassifier(**settings).fit(texts * 2, labels + wrong, sample_weight=weights)
+    assert classifier.score(texts, labels) > 0.8
+
+
 def test_partial_fit_trains_once_and_then_learns():
     pytest.importorskip("sklearn")
     texts, labels = make_data(300, seed=3)

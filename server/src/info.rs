@@ -97,7 +97,7 @@ pub(crate) async fn models(State(service): State<Service>) -> Response {
                 .map(|reason| reason.to_string()),
             takes_texts: predictor.takes_texts(),
             learns: service.keys().may_learn() && predictor.check_corrections(&[]).is_ok(),
-            n_learned: model.n_learned,
+            n_learned: predictor.learned().len(),
             loaded_at: time::rfc3339(model.loaded_at),
         }
     });

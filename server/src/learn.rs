@@ -18,6 +18,8 @@ use crate::query::ModelQuery;
 use crate::service::Service;
 use crate::{body, json};
 
+/// Corrections that are shown.
+const N_RECENT: usize = 20;
 /// Characters of a text that are shown of a learned correction.
 const SHOWN: usize = 200;
 
@@ -48,7 +50,7 @@ pub(crate) struct LearnRequest {
 }
 
 /// A text with labels that are right, or wrong, for it; at least one of either.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, ToSchema)]
+#[derive(Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TextCorrection {
     /// The text.
@@ -65,7 +67,7 @@ pub(crate) struct TextCorrection {
 
 impl TextCorrection {
     /// A correction with the beginning of its text.
-    pub(crate) fn shortened(correction: &Correction) -> Self {
+    fn shortened(correction: &Correction) -> Self {
         TextCorrection {
             text: correction.text.chars().take(SHOWN).collect(),
             labels: correction.labels.clone(),
@@ -94,8 +96,8 @@ pub(crate) struct LearnedList<'a> {
     model: &'a str,
     /// Corrections since the model was written.
     n_learned: usize,
-    /// The last ones, latest first, with the first 200 characters of their texts.
-    recent: &'a [TextCorrection],
+    /// The last twenty, latest first, with the first 200 characters of their texts.
+    recent: Vec<TextCorrection>,
 }
 
 /// Corrections that the next answers heed
@@ -191,9 +193,11 @@ pub(crate) async fn learned(
 ) -> Result<Response, ApiError> {
     let query = ModelQuery::parse(&uri)?;
     let model = service.models().get(query.model.as_deref())?;
+    let learned = model.predictor.learned();
+    let recent = learned.iter().rev().take(N_RECENT);
     Ok(json::response(&LearnedList {
         model: &model.name,
-        n_learned: model.n_learned,
-        recent: &model.recent,
+        n_learned: learned.len(),
+        recent: recent.map(|one| TextCorrection::shortened(one)).collect(),
     }))
 }

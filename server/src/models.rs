@@ -17,7 +17,6 @@ use elias::insight::ClusterDetails;
 use elias::{ClusterId, Learner, Predictor};
 
 use crate::error::ApiError;
-use crate::learn::TextCorrection;
 use crate::learning::Waiting;
 use crate::log::Log;
 use crate::memory;
@@ -39,9 +38,6 @@ pub(crate) struct Model {
     pub(crate) loaded_at: SystemTime,
     /// When it was written.
     pub(crate) modified_at: SystemTime,
-    /// Corrections since then, and the last of them.
-    pub(crate) n_learned: usize,
-    pub(crate) recent: Vec<TextCorrection>,
     clusters: Arc<OnceLock<Vec<ClusterDetails>>>,
 }
 
@@ -55,8 +51,6 @@ impl Model {
             predictor,
             loaded_at: SystemTime::now(),
             modified_at: modified_at.unwrap_or(SystemTime::UNIX_EPOCH),
-            n_learned: learner.n_learned(),
-            recent: recent(learner),
             clusters: Arc::default(),
         }
     }
@@ -66,8 +60,6 @@ impl Model {
         Model {
             name: self.name.clone(),
             predictor: learner.predictor().clone(),
-            n_learned: learner.n_learned(),
-            recent: recent(learner),
             clusters: Arc::clone(&self.clusters),
             ..*self
         }
@@ -82,10 +74,6 @@ impl Model {
                 .collect()
         })
     }
-}
-
-fn recent(learner: &Learner) -> Vec<TextCorrection> {
-    learner.recent().map(TextCorrection::shortened).collect()
 }
 
 /// Loads a model into memory; only one that answers texts.
@@ -207,7 +195,7 @@ impl Slot {
             self.show(&files.learner);
             metrics.observe_learned(&self.source.name, all.len(), started.elapsed());
         }
-        let n_learned = files.learner.n_learned();
+        let n_learned = files.learner.predictor().learned().len();
         for reply in replies {
             let _ = reply.send(learned.clone().map(|()| n_learned));
         }

@@ -207,7 +207,7 @@ fn corrections_of_many_clients_are_all_kept_while_others_ask() {
     let n_learned = CLIENTS * EACH * 4 / 5;
     assert_eq!(learned(&mut running.client())["n_learned"], n_learned);
     let kept = Learner::load(running.path("a")).unwrap();
-    assert_eq!(kept.n_learned(), n_learned);
+    assert_eq!(kept.predictor().learned().len(), n_learned);
     let text = tiny::text(3);
     let answers = running.client().post("/v1/predict", &json!({"text": text}));
     assert_eq!(
@@ -228,7 +228,10 @@ fn the_service_learns_what_others_do_and_waits_for_a_new_version() {
     let other = Predictor::learn_in(running.path("a"), &[correction]).unwrap();
     let body = json!({"text": tiny::text(9), "labels": ["a pear"]});
     assert_eq!(send(&mut client, LEARN, &body).json()["n_learned"], 2);
-    assert_eq!(Learner::load(running.path("a")).unwrap().n_learned(), 2);
+    assert_eq!(
+        Predictor::load(running.path("a")).unwrap().learned().len(),
+        2
+    );
     // A version that the service has not loaded yet: what would be learned is not lost with the old one.
     other.replace(running.path("a")).unwrap();
     let reply = send(&mut client, LEARN, &body);

@@ -126,6 +126,11 @@ impl Neighbours {
         })
     }
 
+    /// Number of points, N.
+    pub(crate) fn n_points(&self) -> usize {
+        self.layers.iter().map(|layer| layer.labels.n_rows()).sum()
+    }
+
     /// Number of words, V, and of labels, L.
     pub(crate) fn shape(&self) -> (usize, usize) {
         let n_labels = self.layers.iter().map(|layer| layer.labels.n_cols());

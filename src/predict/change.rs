@@ -3,6 +3,7 @@
 //! Nothing is trained. A new label is known by its names, synonyms and descriptions, and, once texts have it, by the votes
 //! of those.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -23,6 +24,15 @@ pub struct Correction {
     pub labels: Vec<String>,
     /// Names of rejected labels.
     pub not: Vec<String>,
+}
+
+/// Points to learn from, with labels of the model.
+pub(crate) struct Lessons {
+    pub(crate) points: PointSet,
+    /// Labels that each has, N×L.
+    pub(crate) accepted: CsrMatrix,
+    /// Labels that were rejected for each, N×L.
+    pub(crate) rejected: Option<CsrMatrix>,
 }
 
 impl Predictor {
@@ -112,20 +122,13 @@ impl Predictor {
         self.parts.retired.contains(label)
     }
 
-    /// Learns from a data set at once, as from corrections without rejected labels.
+    /// Learns from a data set at once, as from corrections.
     ///
     /// # Errors
     /// As [`Predictor::learn`].
     pub fn learn_data(&mut self, data: &Dataset) -> Result<()> {
-        let points = self.points(data)?;
-        let used: BTreeSet<u32> = data.labels().indices().iter().copied().collect();
-        let name = |&label: &u32| LabelRef::from(data.label_set().name(LabelId(label)));
-        let refs: Vec<LabelRef> = used.iter().map(name).collect();
-        let found = self.find_all("labels of the texts", refs.iter())?;
-        let own: BTreeMap<u32, u32> = used.into_iter().zip(found.iter().map(|id| id.0)).collect();
-        let labels = data.labels();
-        let labels = labels.renumbered(self.labels().len(), |label| own.get(&label).copied())?;
-        self.learn_points(&points, &labels, None)
+        let lessons = self.lessons_of(data)?;
+        self.learn_lessons(&lessons)
     }
 
     /// Learns from corrections at once. A text with accepted labels is a training point that similar texts are compared
@@ -138,11 +141,48 @@ impl Predictor {
     /// trained on features. The model is unchanged then.
     pub fn learn(&mut self, corrections: &[Correction]) -> Result<()> {
         self.check_corrections(corrections)?;
-        let texts: Texts = corrections.iter().map(|of| &of.text).collect();
-        let points = self.featurizer().points_of_texts(&texts)?;
-        let accepted = self.rows("labels", corrections.iter().map(|of| &of.labels[..]))?;
-        let rejected = self.rows("not", corrections.iter().map(|of| &of.not[..]))?;
-        self.learn_points(&points, &accepted, Some(&rejected))
+        let lessons = self.lessons_of_corrections(corrections)?;
+        self.learn_lessons(&lessons)?;
+        self.learned
+            .extend(corrections.iter().cloned().map(Arc::new));
+        Ok(())
+    }
+
+    /// Corrections that it learned since it was written, in their order.
+    pub fn learned(&self) -> &[Arc<Correction>] {
+        &self.learned
+    }
+
+    /// The points of a data set with the model's labels.
+    pub(crate) fn lessons_of(&self, data: &Dataset) -> Result<Lessons> {
+        let n_labels = self.labels().len();
+        let mut used: BTreeSet<u32> = data.labels().indices().iter().copied().collect();
+        used.extend(data.rejected().into_iter().flat_map(CsrMatrix::indices));
+        let name = |&label: &u32| LabelRef::from(data.label_set().name(LabelId(label)));
+        let refs: Vec<LabelRef> = used.iter().map(name).collect();
+        let found = self.find_all("labels of the texts", refs.iter())?;
+        let own: BTreeMap<u32, u32> = used.into_iter().zip(found.iter().map(|id| id.0)).collect();
+        let renumbered =
+            |rows: &CsrMatrix| rows.renumbered(n_labels, |label| own.get(&label).copied());
+        Ok(Lessons {
+            points: self.points(data)?,
+            accepted: renumbered(data.labels())?,
+            rejected: data.rejected().map(renumbered).transpose()?,
+        })
+    }
+
+    /// The texts of corrections with the model's labels.
+    pub(crate) fn lessons_of_corrections(
+        &self,
+        corrections: &[impl Borrow<Correction>],
+    ) -> Result<Lessons> {
+        let corrections = || corrections.iter().map(Borrow::borrow);
+        let texts: Texts = corrections().map(|of: &Correction| &of.text).collect();
+        Ok(Lessons {
+            points: self.featurizer().points_of_texts(&texts)?,
+            accepted: self.rows("labels", corrections().map(|of| &of.labels[..]))?,
+            rejected: Some(self.rows("not", corrections().map(|of| &of.not[..]))?),
+        })
     }
 
     /// Checks that corrections can be learned.
@@ -194,12 +234,13 @@ impl Predictor {
         rows.finish(self.labels().len())
     }
 
-    fn learn_points(
-        &mut self,
-        points: &PointSet,
-        accepted: &CsrMatrix,
-        rejected: Option<&CsrMatrix>,
-    ) -> Result<()> {
+    /// Learns from points at once.
+    pub(crate) fn learn_lessons(&mut self, lessons: &Lessons) -> Result<()> {
+        let Lessons {
+            points,
+            accepted,
+            rejected,
+        } = lessons;
         let Some(neighbours) = &mut self.parts.neighbours else {
             return Err(no_neighbours());
         };

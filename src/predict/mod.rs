@@ -10,6 +10,7 @@ mod embed;
 mod inputs;
 mod integrity;
 mod parts;
+mod promote;
 mod query;
 mod rename;
 mod retired;
@@ -24,6 +25,7 @@ pub use query::Query;
 pub use rules::{LabelLists, LabelRef, LabelRules};
 pub use uncalibrated::Uncalibrated;
 
+pub(crate) use change::Lessons;
 pub(crate) use integrity::Integrity;
 pub(crate) use parts::{EnsembleCalibration, PredictorParts, TrainingRecord};
 pub(crate) use retired::Retired;
@@ -56,6 +58,8 @@ pub struct Predictor {
     parts: PredictorParts,
     scratch: Arc<Pool<Scratch>>,
     integrity: Arc<Watched>,
+    /// Corrections since it was written.
+    learned: Vec<Arc<Correction>>,
 }
 
 /// The check of a model's files, which is given up with the last predictor that needs it.
@@ -94,6 +98,7 @@ impl Predictor {
             parts,
             scratch: Arc::default(),
             integrity: Arc::new(Watched(integrity)),
+            learned: Vec::new(),
         })
     }
 

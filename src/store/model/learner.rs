@@ -3,20 +3,17 @@
 //! Corrections are in the journal, and synced, before an answer heeds them. Several processes may learn into one
 //! directory: each takes the lock for as long as it appends, after it has learned what the others appended.
 
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
+use super::change::in_locked;
 use super::corrections::Journal;
 use super::load;
 use crate::error::{Error, Result};
 use crate::predict::{Correction, Predictor};
 use crate::store::format::open::Depth;
-use crate::store::unfinished::WriteLock;
 
 /// Corrections that are learned at once.
 const BATCH: usize = 4096;
-/// The last corrections, of which more is known than that they were learned.
-const N_RECENT: usize = 20;
 
 /// A model in a directory, and its journal of corrections.
 ///
@@ -25,8 +22,6 @@ pub struct Learner {
     directory: PathBuf,
     predictor: Predictor,
     journal: Journal,
-    n_learned: usize,
-    recent: VecDeque<Correction>,
 }
 
 impl Learner {
@@ -65,8 +60,6 @@ impl Learner {
                 directory: directory.into(),
                 predictor,
                 journal,
-                n_learned: 0,
-                recent: VecDeque::new(),
             };
             learner.follow()?;
             return Ok(learner);
@@ -83,16 +76,6 @@ impl Learner {
         self.predictor
     }
 
-    /// Number of corrections in the journal: those since the model was written.
-    pub fn n_learned(&self) -> usize {
-        self.n_learned
-    }
-
-    /// The last corrections in the journal, latest first.
-    pub fn recent(&self) -> impl Iterator<Item = &Correction> {
-        self.recent.iter().rev()
-    }
-
     /// Learns what other processes have appended to the journal; returns whether there was something.
     ///
     /// # Errors
@@ -106,7 +89,6 @@ impl Learner {
         let mut batches = corrections.chunks(BATCH);
         batches.try_for_each(|batch| predictor.learn(batch))?;
         (self.predictor, self.journal) = (predictor, journal);
-        self.note(&corrections);
         Ok(!corrections.is_empty())
     }
 
@@ -117,10 +99,8 @@ impl Learner {
     /// As [`Predictor::learn`]; [`Error::InUse`] if another process is writing there or another version of the model
     /// has come; [`Error::BadFile`] if the journal is damaged or too long; [`Error::Io`]. Nothing is learned then.
     pub fn learn(&mut self, corrections: &[Correction]) -> Result<()> {
-        let lock = WriteLock::take(&self.directory)?;
-        let learned = self.learn_locked(corrections);
-        lock.release();
-        learned
+        let directory = self.directory.clone();
+        in_locked(&directory, |_| self.learn_locked(corrections))
     }
 
     fn learn_locked(&mut self, corrections: &[Correction]) -> Result<()> {
@@ -135,16 +115,7 @@ impl Learner {
         predictor.learn(corrections)?;
         self.journal.append(corrections)?;
         self.predictor = predictor;
-        self.note(corrections);
         Ok(())
-    }
-
-    fn note(&mut self, corrections: &[Correction]) {
-        self.n_learned += corrections.len();
-        let newest = &corrections[corrections.len().saturating_sub(N_RECENT)..];
-        self.recent.extend(newest.iter().cloned());
-        let n_old = self.recent.len().saturating_sub(N_RECENT);
-        self.recent.drain(..n_old);
     }
 }
 
