@@ -70,8 +70,6 @@ fn learn_all(receiver: &Receiver<Waiting>, metrics: &Metrics, log: &Log) {
             n_corrections += next.corrections.len();
             batch.push(next);
         }
-        // Whoever has gone, or was told that it took too long, did not ask for it to be learned later.
-        batch.retain(|waiting| !waiting.reply.is_closed());
         while let Some(first) = batch.first() {
             let slot = Arc::clone(&first.slot);
             let is_own = |waiting: &Waiting| Arc::ptr_eq(&waiting.slot, &slot);

@@ -173,7 +173,9 @@ impl Slot {
         let started = Instant::now();
         let failed = |error| learning_error(&self.source.name, error, log);
         let (mut all, mut replies) = (Vec::new(), Vec::new());
-        for one in waiting {
+        // Whoever has gone, or was told that it took too long, did not ask for it to be learned later.
+        let is_waiting = |one: &Waiting| !one.reply.is_closed();
+        for one in waiting.into_iter().filter(is_waiting) {
             // Each by itself, so that none fails for the others.
             match files
                 .learner

@@ -436,7 +436,10 @@ fn check_shape(example: &Value, found: &Value, place: &str) {
 
 #[test]
 fn the_examples_of_the_interface_are_requests_and_answers_of_it() {
-    let running = Running::with(|options| options.models[0].name = "default".into());
+    let running = Running::with(|options| {
+        options.models[0].name = "default".into();
+        options.learn_key = Some("staple".into());
+    });
     let mut client = running.client();
     let description = client.get("/openapi.json").json();
     for (path, methods) in description["paths"].as_object().unwrap() {
@@ -451,7 +454,10 @@ fn the_examples_of_the_interface_are_requests_and_answers_of_it() {
             let contents = operation["requestBody"]["content"].as_object();
             let (head, body) = match contents.and_then(|contents| contents.iter().next()) {
                 Some((kind, content)) if kind == "application/json" => {
-                    (kind.clone(), content["example"].to_string())
+                    // With labels of this model.
+                    let body = content["example"].to_string();
+                    let body = body.replace("libpng16-16", "a apple");
+                    (kind.clone(), body.replace("zlib1g", "a pear"))
                 }
                 Some((kind, content)) => {
                     let text = content["example"]["text"].as_str().unwrap();
@@ -459,9 +465,13 @@ fn the_examples_of_the_interface_are_requests_and_answers_of_it() {
                 }
                 None => Default::default(),
             };
-            let head = format!("content-type: {head}\r\n");
-            let head = if body.is_empty() { "" } else { &head };
-            let reply = client.send(&method.to_uppercase(), &address, head, body.as_bytes());
+            let key = "authorization: Bearer staple\r\n".to_owned();
+            let head = if body.is_empty() {
+                key
+            } else {
+                format!("{key}content-type: {head}\r\n")
+            };
+            let reply = client.send(&method.to_uppercase(), &address, &head, body.as_bytes());
             assert_eq!(reply.status, 200, "{method} {address}: {}", reply.text());
             let answer = &operation["responses"]["200"]["content"]["application/json"];
             if path != "/metrics" {
