@@ -105,7 +105,7 @@ pub use predict::{
     Correction, Embeddings, Inputs, LabelLists, LabelRef, LabelRules, Level, Predictor, Query,
     Uncalibrated,
 };
-pub use training::{GivenHoldOut, MemoryEstimate, PreparedTraining, Trainer, Workload};
+pub use training::{GivenHoldOut, MemoryEstimate, PreparedTraining, Trainer, Updated, Workload};
 
 #[cfg(test)]
 #[path = "../tests/goldens.rs"]

@@ -20,4 +20,5 @@ mod resume;
 mod serve;
 mod shell;
 mod tables;
+mod update;
 mod vectors;

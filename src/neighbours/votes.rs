@@ -73,6 +73,18 @@ impl Neighbours {
         Neighbours::from_parts(self.postings.with(features), all)
     }
 
+    /// The same points with other labels.
+    ///
+    /// # Errors
+    /// Whatever `change` returns.
+    pub(crate) fn with_labels(
+        self,
+        change: impl FnOnce(&CsrMatrix) -> Result<CsrMatrix>,
+    ) -> Result<Self> {
+        let labels = change(&self.labels)?;
+        Neighbours::from_parts(self.postings, labels)
+    }
+
     /// The points by their words.
     pub(crate) fn postings(&self) -> &Postings {
         &self.postings

@@ -24,6 +24,15 @@ pub struct Correction {
     pub not: Vec<String>,
 }
 
+/// Points to learn from, with labels of the model.
+pub(crate) struct Lessons {
+    pub(crate) points: PointSet,
+    /// Labels that each has, N×L.
+    pub(crate) accepted: CsrMatrix,
+    /// Labels that were rejected for each, N×L.
+    pub(crate) rejected: Option<CsrMatrix>,
+}
+
 impl Predictor {
     /// Adds labels that are known by their texts alone, and brings back those of them that were removed or merged.
     ///
@@ -111,20 +120,13 @@ impl Predictor {
         self.parts.retired.contains(label)
     }
 
-    /// Learns from a data set at once, as from corrections without rejected labels.
+    /// Learns from a data set at once, as from corrections.
     ///
     /// # Errors
     /// As [`Predictor::learn`].
     pub fn learn_data(&mut self, data: &Dataset) -> Result<()> {
-        let points = self.points(data)?;
-        let used: BTreeSet<u32> = data.labels().indices().iter().copied().collect();
-        let name = |&label: &u32| LabelRef::from(data.label_set().name(LabelId(label)));
-        let refs: Vec<LabelRef> = used.iter().map(name).collect();
-        let found = self.find_all("labels of the texts", refs.iter())?;
-        let own: BTreeMap<u32, u32> = used.into_iter().zip(found.iter().map(|id| id.0)).collect();
-        let labels = data.labels();
-        let labels = labels.renumbered(self.labels().len(), |label| own.get(&label).copied())?;
-        self.learn_points(&points, &labels, None)
+        let lessons = self.lessons_of(data)?;
+        self.learn_lessons(&lessons)
     }
 
     /// Learns from corrections at once. A text with accepted labels is a training point that similar texts are compared
@@ -135,11 +137,43 @@ impl Predictor {
     /// [`Error::UnknownLabels`] naming a label that the model does not have; [`Error::CannotPredict`] if the model has
     /// no index of its training points, or was trained on features. The model is unchanged then.
     pub fn learn(&mut self, corrections: &[Correction]) -> Result<()> {
+        let lessons = self.lessons_of_corrections(corrections)?;
+        self.learn_lessons(&lessons)?;
+        self.learned.extend_from_slice(corrections);
+        Ok(())
+    }
+
+    /// Corrections that it learned since it was written, in their order.
+    pub fn learned(&self) -> &[Correction] {
+        &self.learned
+    }
+
+    /// The points of a data set with the model's labels.
+    pub(crate) fn lessons_of(&self, data: &Dataset) -> Result<Lessons> {
+        let n_labels = self.labels().len();
+        let mut used: BTreeSet<u32> = data.labels().indices().iter().copied().collect();
+        used.extend(data.rejected().into_iter().flat_map(CsrMatrix::indices));
+        let name = |&label: &u32| LabelRef::from(data.label_set().name(LabelId(label)));
+        let refs: Vec<LabelRef> = used.iter().map(name).collect();
+        let found = self.find_all("labels of the texts", refs.iter())?;
+        let own: BTreeMap<u32, u32> = used.into_iter().zip(found.iter().map(|id| id.0)).collect();
+        let renumbered =
+            |rows: &CsrMatrix| rows.renumbered(n_labels, |label| own.get(&label).copied());
+        Ok(Lessons {
+            points: self.points(data)?,
+            accepted: renumbered(data.labels())?,
+            rejected: data.rejected().map(renumbered).transpose()?,
+        })
+    }
+
+    /// The texts of corrections with the model's labels.
+    pub(crate) fn lessons_of_corrections(&self, corrections: &[Correction]) -> Result<Lessons> {
         let texts: Texts = corrections.iter().map(|of| &of.text).collect();
-        let points = self.featurizer().points_of_texts(&texts)?;
-        let accepted = self.rows("labels", corrections.iter().map(|of| &of.labels[..]))?;
-        let rejected = self.rows("not", corrections.iter().map(|of| &of.not[..]))?;
-        self.learn_points(&points, &accepted, Some(&rejected))
+        Ok(Lessons {
+            points: self.featurizer().points_of_texts(&texts)?,
+            accepted: self.rows("labels", corrections.iter().map(|of| &of.labels[..]))?,
+            rejected: Some(self.rows("not", corrections.iter().map(|of| &of.not[..]))?),
+        })
     }
 
     /// A row per list of labels.
@@ -157,12 +191,13 @@ impl Predictor {
         rows.finish(self.labels().len())
     }
 
-    fn learn_points(
-        &mut self,
-        points: &PointSet,
-        accepted: &CsrMatrix,
-        rejected: Option<&CsrMatrix>,
-    ) -> Result<()> {
+    /// Learns from points at once.
+    pub(crate) fn learn_lessons(&mut self, lessons: &Lessons) -> Result<()> {
+        let Lessons {
+            points,
+            accepted,
+            rejected,
+        } = lessons;
         let n_labels = self.labels().len();
         let labelled = |labels: &CsrMatrix| -> Vec<usize> {
             let has_labels = |&row: &usize| !labels.row(row).0.is_empty();
@@ -211,9 +246,8 @@ impl Predictor {
         let successor = |label| retired.successor(LabelId(label)).map(|label| label.0);
         for index in [&mut parts.neighbours, &mut parts.rejected] {
             if let Some(neighbours) = index.take() {
-                let labels = neighbours.labels().renumbered(n_labels, successor)?;
-                let postings = neighbours.postings().clone();
-                *index = Some(Neighbours::from_parts(postings, labels)?);
+                let renumber = |labels: &CsrMatrix| labels.renumbered(n_labels, successor);
+                *index = Some(neighbours.with_labels(renumber)?);
             }
         }
         Ok(())

@@ -10,6 +10,7 @@ mod embed;
 mod inputs;
 mod integrity;
 mod parts;
+mod promote;
 mod query;
 mod rename;
 mod retired;
@@ -24,6 +25,7 @@ pub use query::Query;
 pub use rules::{LabelLists, LabelRef, LabelRules};
 pub use uncalibrated::Uncalibrated;
 
+pub(crate) use change::Lessons;
 pub(crate) use integrity::Integrity;
 pub(crate) use parts::{EnsembleCalibration, PredictorParts, TrainingRecord};
 pub(crate) use retired::Retired;
@@ -53,6 +55,8 @@ pub struct Predictor {
     parts: PredictorParts,
     scratch: Pool<Scratch>,
     integrity: Arc<Integrity>,
+    /// Corrections since it was written.
+    learned: Vec<Correction>,
 }
 
 impl Drop for Predictor {
@@ -88,6 +92,7 @@ impl Predictor {
             parts,
             scratch: Pool::new(),
             integrity,
+            learned: Vec::new(),
         })
     }
 

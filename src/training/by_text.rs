@@ -98,7 +98,7 @@ pub(super) fn fit(
             .collect::<Result<_>>()?;
         for Described { features, relevant } in described.into_iter().flatten() {
             n_relevant += relevant.iter().filter(|is| **is).count();
-            examples.push(&features, relevant.into_iter());
+            examples.push(&features, relevant.into_iter(), 1.0);
         }
     }
     if n_relevant < MIN_RELEVANT {

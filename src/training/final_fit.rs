@@ -245,7 +245,8 @@ impl FoldWalk<'_> {
             })?;
             for (point, (labels, features)) in rows.zip(described) {
                 let relevant = labels.iter().map(|&label| self.held_out.has(point, label));
-                answers.examples.push(&features, relevant);
+                let weight = self.held_out.weight(point);
+                answers.examples.push(&features, relevant, weight);
                 answers.labels.push(labels);
             }
         }

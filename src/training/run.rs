@@ -6,8 +6,10 @@ use super::by_text::{self, RankedPoints};
 use super::final_fit::{FittedCalibration, HeldOutAnswers};
 use super::members::MemberRun;
 use super::prepare::{Features, PreparedTraining};
-use super::rerank::{find_neighbours, train_ranker};
+use super::rerank::{RankerFit, find_neighbours, find_rejected};
 use super::split::{Fold, LabelPoints, LabelledPoints, Pass, TrainingSplit, count_labels};
+use std::borrow::Cow;
+
 use crate::candidates::{Knowledge, LabelsByText, Member};
 use crate::communicator::{Communicator, SingleProcess};
 use crate::config::{FinalScoreKind, Plan, Refit};
@@ -193,8 +195,14 @@ impl<'a, S: MemberStore> Run<'a, S> {
         for (number, member) in members.iter_mut().enumerate() {
             if member.ranker.take().is_some() {
                 let plan = self.plan.of_member(number);
-                let points = &self.split.all;
-                member.ranker = train_ranker(member, points, &plan, self.observer, &SingleProcess)?;
+                let fit = RankerFit {
+                    member,
+                    points: &self.split.all,
+                    plan: &plan,
+                    observer: self.observer,
+                    communicator: &SingleProcess,
+                };
+                member.ranker = fit.train()?;
             }
         }
         Ok(members)
@@ -204,6 +212,7 @@ impl<'a, S: MemberStore> Run<'a, S> {
         let recipe = self.plan.recipe();
         let reads_names = scores.is_some() && recipe.final_score == FinalScoreKind::Boosted;
         let neighbours = find_neighbours(&self.split.all, recipe);
+        let rejected = find_rejected(&self.split.all, self.data.rejected());
         let (scorer, by_text) = match scores {
             Some(FinalScores { fitted, by_text }) => (Some(fitted), by_text),
             None => (None, None),
@@ -236,7 +245,7 @@ impl<'a, S: MemberStore> Run<'a, S> {
             label_counts,
             by_text,
             retired: Retired::default(),
-            rejected: None,
+            rejected,
             members,
             calibration,
             neighbours,
@@ -260,8 +269,11 @@ impl<'a, S: MemberStore> Run<'a, S> {
 impl<'a, S> Run<'a, S> {
     /// Divides the points into those that train and those that are held out; nothing is trained yet.
     pub(super) fn split(features: Features<'a>, store: &'a mut S) -> Self {
-        let labels = features.data.labels();
-        let mut split = TrainingSplit::choose(features.points, labels, &features.plan);
+        let data = features.data;
+        let labels = Cow::Borrowed(data.labels());
+        let all =
+            LabelledPoints::to_learn(features.points, labels, data.weights(), data.rejected());
+        let mut split = TrainingSplit::choose(all, &features.plan);
         let names = features.label_texts.map(|texts| {
             split.add(&LabelPoints::new(&texts));
             Names::new(texts.features)

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::change::in_locked;
 use crate::error::{Error, Result, shortened};
 use crate::predict::{Correction, Predictor};
 use crate::store::format::files::{MANIFEST, sha256};
 use crate::store::format::open::bad;
-use crate::store::unfinished::WriteLock;
 
 /// Digits of hashes in the journal.
 const N_DIGITS: usize = 16;
@@ -152,19 +152,12 @@ impl Predictor {
     /// As [`Predictor::learn`], when nothing is kept; [`Error::BadFile`] if another process is writing there or the
     /// journal is damaged; [`Error::Io`].
     pub fn learn_in(directory: impl AsRef<Path>, corrections: &[Correction]) -> Result<Predictor> {
-        let directory = directory.as_ref();
-        if !directory.join(MANIFEST).exists() {
-            return Predictor::load(directory); // It says what is missing.
-        }
-        let lock = WriteLock::take(directory)?;
-        let learned = (|| {
+        in_locked(directory.as_ref(), |directory| {
             let mut predictor = Predictor::load(directory)?;
             predictor.learn(corrections)?;
             Journal::read(directory)?.0.append(corrections)?;
             Ok(predictor)
-        })();
-        lock.release();
-        learned
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! A model in a directory: saved, described, loaded, checked, merged.
 
 mod boosting;
+mod change;
 mod check;
 mod corrections;
 mod describe;
