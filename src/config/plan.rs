@@ -208,6 +208,11 @@ impl Plan {
         (is_small && self.recipe.folds >= 2).then_some(self.recipe.folds)
     }
 
+    /// Fewest points of which folds can be held out in turn; `None` where that is switched off.
+    pub fn min_points_of_folds(&self) -> Option<usize> {
+        (self.recipe.folds >= 2).then_some(MIN_POINTS_OF_FOLDS)
+    }
+
     /// Times that the network of a member is expected to be trained: on the points that are not held out, and on all.
     pub fn n_passes(&self) -> usize {
         let hold_out = &self.config.hold_out;

@@ -116,6 +116,12 @@ impl<'a> TrainingSplit<'a> {
             });
             self.folds = labelled.iter().map(|fold| self.fold(fold)).collect();
         } else {
+            let n_all = plan.counts().n_points;
+            let (n_points, n_needed) = match plan.min_points_of_folds() {
+                // In folds, each of them could be.
+                Some(n_needed) if n_all < n_needed => (n_all, n_needed),
+                _ => (n_points, n_needed),
+            };
             self.decision = Some(Event::CalibrationSkipped { n_points, n_needed });
         }
     }
@@ -400,13 +406,16 @@ mod tests {
 
     #[test]
     fn nothing_is_held_out_of_too_little_or_where_that_is_switched_off() {
-        for (n_points, setting) in [(49, "hold_out.folds=5"), (300, "hold_out.folds=0")] {
+        for (n_points, setting, (n_could, n_needed)) in [
+            (49, "hold_out.folds=5", (49, 50)),
+            (300, "hold_out.folds=0", (30, 100)),
+        ] {
             let plan = plan(n_points as usize, setting);
             let split = TrainingSplit::choose(data(n_points, 1), &plan);
             assert_eq!(split.passes().collect::<Vec<_>>(), [Pass::All]);
             let skipped = Event::CalibrationSkipped {
-                n_points: n_points as usize / 10,
-                n_needed: 100,
+                n_points: n_could,
+                n_needed,
             };
             assert_eq!(split.decision, Some(skipped));
         }
