@@ -105,6 +105,7 @@ pub use predict::{
     Correction, Embeddings, Inputs, LabelLists, LabelRef, LabelRules, Level, Predictor, Query,
     Uncalibrated,
 };
+pub use store::Learner;
 pub use training::{GivenHoldOut, MemoryEstimate, PreparedTraining, Trainer, Updated, Workload};
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 //! Nothing is trained. A new label is known by its names, synonyms and descriptions, and, once texts have it, by the votes
 //! of those.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::{LabelRef, Predictor};
 use crate::data::{Dataset, DescribedLabels, Texts};
@@ -65,12 +67,12 @@ impl Predictor {
         let texts = texts.into_iter().collect();
         let forms = by_text.forms.with(&Forms::of_texts(featurizer, &texts)?);
         for name in new {
-            self.parts.label_set.intern(name);
+            Arc::make_mut(&mut self.parts.label_set).intern(name);
         }
         let n_labels = self.parts.label_set.len();
         self.parts.label_counts.resize(n_labels, 0);
         if let Some(by_text) = &mut self.parts.by_text {
-            by_text.forms = forms;
+            Arc::make_mut(by_text).forms = forms;
         }
         back.into_iter()
             .for_each(|label| self.parts.retired.restore(label));
@@ -134,17 +136,20 @@ impl Predictor {
     /// Classifiers, rankers and probabilities stay as they are.
     ///
     /// # Errors
-    /// [`Error::UnknownLabels`] naming a label that the model does not have; [`Error::CannotPredict`] if the model has
-    /// no index of its training points, or was trained on features. The model is unchanged then.
+    /// [`Error::UnknownLabels`] naming a label that the model does not have; [`Error::Query`] if a correction has no label,
+    /// or accepts one that it rejects; [`Error::CannotPredict`] if the model has no index of its training points, or was
+    /// trained on features. The model is unchanged then.
     pub fn learn(&mut self, corrections: &[Correction]) -> Result<()> {
+        self.check_corrections(corrections)?;
         let lessons = self.lessons_of_corrections(corrections)?;
         self.learn_lessons(&lessons)?;
-        self.learned.extend_from_slice(corrections);
+        self.learned
+            .extend(corrections.iter().cloned().map(Arc::new));
         Ok(())
     }
 
     /// Corrections that it learned since it was written, in their order.
-    pub fn learned(&self) -> &[Correction] {
+    pub fn learned(&self) -> &[Arc<Correction>] {
         &self.learned
     }
 
@@ -167,13 +172,51 @@ impl Predictor {
     }
 
     /// The texts of corrections with the model's labels.
-    pub(crate) fn lessons_of_corrections(&self, corrections: &[Correction]) -> Result<Lessons> {
-        let texts: Texts = corrections.iter().map(|of| &of.text).collect();
+    pub(crate) fn lessons_of_corrections(
+        &self,
+        corrections: &[impl Borrow<Correction>],
+    ) -> Result<Lessons> {
+        let corrections = || corrections.iter().map(Borrow::borrow);
+        let texts: Texts = corrections().map(|of: &Correction| &of.text).collect();
         Ok(Lessons {
             points: self.featurizer().points_of_texts(&texts)?,
-            accepted: self.rows("labels", corrections.iter().map(|of| &of.labels[..]))?,
-            rejected: Some(self.rows("not", corrections.iter().map(|of| &of.not[..]))?),
+            accepted: self.rows("labels", corrections().map(|of| &of.labels[..]))?,
+            rejected: Some(self.rows("not", corrections().map(|of| &of.not[..]))?),
         })
+    }
+
+    /// Checks that corrections can be learned.
+    ///
+    /// # Errors
+    /// As [`Predictor::learn`].
+    pub fn check_corrections(&self, corrections: &[Correction]) -> Result<()> {
+        if !self.takes_texts() {
+            let problem = "the model was trained on features: corrections have texts";
+            return Err(Error::CannotPredict(problem.into()));
+        }
+        if self.parts.neighbours.is_none() {
+            return Err(no_neighbours());
+        }
+        for Correction { labels, not, .. } in corrections {
+            for (list, names) in [("labels", labels), ("not", not)] {
+                self.find_all(list, refs(names).iter())?;
+            }
+            if let Some(name) = labels.iter().find(|name| not.contains(name)) {
+                return Err(Error::Query {
+                    name: "not",
+                    found: format!("{name:?}, which is among the accepted labels"),
+                    expected: "labels that are rejected",
+                });
+            }
+            if labels.is_empty() && not.is_empty() {
+                return Err(Error::Query {
+                    name: "labels",
+                    found: "neither accepted nor rejected labels".into(),
+                    expected: "one of either",
+                });
+            }
+        }
+        Ok(())
     }
 
     /// A row per list of labels.
@@ -184,8 +227,8 @@ impl Predictor {
     ) -> Result<CsrMatrix> {
         let mut rows = CsrBuilder::default();
         for names in lists {
-            let refs: Vec<LabelRef> = names.iter().map(|name| name[..].into()).collect();
-            let labels: BTreeSet<LabelId> = self.find_all(list, refs.iter())?.into_iter().collect();
+            let found = self.find_all(list, refs(names).iter())?;
+            let labels: BTreeSet<LabelId> = found.into_iter().collect();
             rows.push_row(labels.into_iter().map(|label| (label.0, 1.0)));
         }
         rows.finish(self.labels().len())
@@ -198,29 +241,15 @@ impl Predictor {
             accepted,
             rejected,
         } = lessons;
-        let n_labels = self.labels().len();
-        let labelled = |labels: &CsrMatrix| -> Vec<usize> {
-            let has_labels = |&row: &usize| !labels.row(row).0.is_empty();
-            (0..labels.n_rows()).filter(has_labels).collect()
+        let Some(neighbours) = &mut self.parts.neighbours else {
+            return Err(no_neighbours());
         };
-        let Some(neighbours) = &self.parts.neighbours else {
-            let problem = "the model has no index of its training points: train it with neighbours";
-            return Err(Error::CannotPredict(problem.into()));
-        };
-        let rows = labelled(accepted);
-        let features = points.features.select_rows(&rows);
-        let neighbours = neighbours.with(&features, &accepted.select_rows(&rows), n_labels)?;
+        add(neighbours, &points.features, accepted);
         if let Some(labels) = rejected {
-            let rows = labelled(labels);
-            let features = points.features.select_rows(&rows);
-            let labels = labels.select_rows(&rows);
-            self.parts.rejected = match self.parts.rejected.take() {
-                earlier if rows.is_empty() => earlier,
-                Some(earlier) => Some(earlier.with(&features, &labels, n_labels)?),
-                None => Some(Neighbours::new(&features, &labels, rows.len())),
-            };
+            let no_text = || Neighbours::empty(points.features.n_cols());
+            let texts = self.parts.rejected.get_or_insert_with(no_text);
+            add(texts, &points.features, labels);
         }
-        self.parts.neighbours = Some(neighbours);
         for &label in accepted.indices() {
             self.parts.label_counts[label as usize] += 1;
             let calibration = self.parts.calibration.as_mut();
@@ -246,10 +275,27 @@ impl Predictor {
         let successor = |label| retired.successor(LabelId(label)).map(|label| label.0);
         for index in [&mut parts.neighbours, &mut parts.rejected] {
             if let Some(neighbours) = index.take() {
-                let renumber = |labels: &CsrMatrix| labels.renumbered(n_labels, successor);
-                *index = Some(neighbours.with_labels(renumber)?);
+                *index = Some(neighbours.renumbered(n_labels, successor)?);
             }
         }
         Ok(())
+    }
+}
+
+fn refs(names: &[String]) -> Vec<LabelRef> {
+    names.iter().map(|name| name[..].into()).collect()
+}
+
+fn no_neighbours() -> Error {
+    let problem = "the model has no index of its training points: train it with neighbours";
+    Error::CannotPredict(problem.into())
+}
+
+/// Adds the points that have labels.
+fn add(neighbours: &mut Neighbours, features: &CsrMatrix, labels: &CsrMatrix) {
+    let has_labels = |&row: &usize| !labels.row(row).0.is_empty();
+    let rows: Vec<usize> = (0..labels.n_rows()).filter(has_labels).collect();
+    if !rows.is_empty() {
+        neighbours.add(&features.select_rows(&rows), labels.select_rows(&rows));
     }
 }

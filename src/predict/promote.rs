@@ -2,14 +2,14 @@
 //!
 //! Labels with classifiers come first, so those that are known by their texts alone get other numbers.
 
+use std::sync::Arc;
+
 use super::{Predictor, Retired};
 use crate::candidates::Member;
 use crate::config::{DataCounts, Decided, IndexMode};
 use crate::data::{Dataset, DescribedLabels, LabelSet, SeenTexts, Texts};
 use crate::error::Result;
 use crate::ids::LabelId;
-use crate::matrix::CsrMatrix;
-use crate::pool::Pool;
 
 impl Predictor {
     /// Gets to know the labels of the points of a data set: new ones by their names, if the model knows labels by these.
@@ -38,7 +38,7 @@ impl Predictor {
             return self.add_labels(&DescribedLabels::new(new, texts)?);
         }
         for name in new.names().iter() {
-            self.parts.label_set.intern(name);
+            Arc::make_mut(&mut self.parts.label_set).intern(name);
         }
         self.parts
             .label_counts
@@ -48,7 +48,7 @@ impl Predictor {
 
     /// Takes the members out; they must be put back before it is used.
     pub(crate) fn take_members(&mut self) -> Vec<Member> {
-        std::mem::take(&mut self.parts.members)
+        Arc::unwrap_or_clone(std::mem::take(&mut self.parts.members))
     }
 
     /// Puts members in that know all labels with classifiers.
@@ -56,8 +56,8 @@ impl Predictor {
     /// # Errors
     /// [`Error::InvalidModel`](crate::Error::InvalidModel) if they do not fit the other parts.
     pub(crate) fn set_members(&mut self, members: Vec<Member>) -> Result<()> {
-        self.parts.members = members;
-        self.scratch = Pool::new();
+        self.parts.members = members.into();
+        self.scratch = Arc::default();
         self.learned.clear();
         self.parts.check()
     }
@@ -67,7 +67,7 @@ impl Predictor {
         let record = &mut self.parts.record;
         record.data = record.data.with(data);
         if let Some((seen, texts)) = self.parts.seen.as_mut().zip(data.texts()) {
-            *seen = seen.with(&SeenTexts::of(texts));
+            *seen = seen.with(&SeenTexts::of(texts)).into();
         }
     }
 
@@ -107,12 +107,13 @@ impl Predictor {
                         .features
                 }
             };
-            parts.names = Some(names.with(&rows));
+            parts.names = Some(names.with(&rows).into());
         }
         if let Some(by_text) = &mut parts.by_text {
-            by_text.forms = by_text.forms.select(others.iter().map(|at| at - n_trained));
+            let forms = by_text.forms.select(others.iter().map(|at| at - n_trained));
+            Arc::make_mut(by_text).forms = forms;
         }
-        parts.label_set = label_set;
+        parts.label_set = label_set.into();
         parts.label_counts = order
             .iter()
             .map(|&label| parts.label_counts[label])
@@ -122,10 +123,8 @@ impl Predictor {
         parts.retired = Retired::new(retired.collect::<Vec<_>>().into_iter(), n_all)?;
         for index in [&mut parts.neighbours, &mut parts.rejected] {
             if let Some(neighbours) = index.take() {
-                let renumber = |labels: &CsrMatrix| {
-                    labels.renumbered(n_all, |label| Some(moved(LabelId(label)).0))
-                };
-                *index = Some(neighbours.with_labels(renumber)?);
+                let number = |label| Some(moved(LabelId(label)).0);
+                *index = Some(neighbours.renumbered(n_all, number)?);
             }
         }
         let n_labels = n_trained + promoted.len();

@@ -53,7 +53,7 @@ fn alone(parts: &PredictorParts, member: Member) -> Predictor {
         featurizer: parts.featurizer.clone(),
         label_set: parts.label_set.clone(),
         label_counts: parts.label_counts.clone(),
-        members: vec![member],
+        members: vec![member].into(),
         calibration: parts.calibration.clone(),
         neighbours: parts.neighbours.clone(),
         names: parts.names.clone(),
@@ -69,7 +69,7 @@ fn the_members_of_an_ensemble_differ_and_its_scores_are_their_mean() {
     let mut predictor = train(2);
     let test = data(60, "test");
     let together = predictor.rank(&test, 10).unwrap();
-    let members = std::mem::take(&mut predictor.parts.members);
+    let members = Vec::clone(&predictor.parts.members);
     assert_ne!(members[0].model.numbering, members[1].model.numbering);
     let lists: Vec<Vec<Vec<Scored>>> = members
         .into_iter()

@@ -2,6 +2,8 @@
 //!
 //! A [`Run`] owns it. Where it is kept and how it is resumed is the matter of its [`Store`](crate::store::Store).
 
+use std::sync::Arc;
+
 use super::by_text::{self, RankedPoints};
 use super::final_fit::{FittedCalibration, HeldOutAnswers};
 use super::members::MemberRun;
@@ -240,17 +242,17 @@ impl<'a, S: MemberStore> Run<'a, S> {
             }
         });
         Predictor::new(PredictorParts {
-            featurizer: self.featurizer,
-            label_set,
+            featurizer: self.featurizer.into(),
+            label_set: label_set.into(),
             label_counts,
-            by_text,
+            by_text: by_text.map(Arc::new),
             retired: Retired::default(),
             rejected,
-            members,
+            members: members.into(),
             calibration,
             neighbours,
-            names: self.names.filter(|_| reads_names),
-            seen: self.data.texts().map(SeenTexts::of),
+            names: self.names.filter(|_| reads_names).map(Arc::new),
+            seen: self.data.texts().map(|texts| SeenTexts::of(texts).into()),
             plan: self.plan,
             record: TrainingRecord {
                 data: self.summary,

@@ -124,10 +124,7 @@ impl Curriculum {
     /// Teaches the model what it can learn at once, and collects the points to train on.
     fn take(model: &mut Predictor, news: &Dataset, earlier: Option<&Dataset>) -> Result<Self> {
         model.meet_labels(news)?;
-        let n_before = model
-            .knowledge()
-            .neighbours
-            .map_or(0, |all| all.labels().n_rows());
+        let n_before = model.knowledge().neighbours.map_or(0, |all| all.n_points());
         let new = model.lessons_of(news)?;
         model.learn_lessons(&new)?;
         // Numbers of labels change.
@@ -194,7 +191,7 @@ fn sample(
     let mut order: Vec<u32> = (0..n_rows as u32).collect();
     Random::new(seed, "earlier points", n_rows as u64).shuffle(&mut order);
     let has_new_label = |row: &u32| {
-        let labels = neighbours.labels().row(*row as usize).0;
+        let labels = neighbours.labels_of(*row as usize);
         labels
             .last()
             .is_some_and(|&label| first_new_label <= label as usize)
@@ -263,9 +260,10 @@ impl Predictor {
     /// Points as the index of training points has them.
     fn kept_points(&self, rows: &[u32]) -> Result<LabelledPoints<'static>> {
         let neighbours = self.knowledge().neighbours.expect("there are rows of it");
+        let all = neighbours.whole();
         let counts = self.plan().counts();
         let mut words = CsrBuilder::default();
-        for row in neighbours.postings().words_of(rows) {
+        for row in all.postings.words_of(rows) {
             words.push_row(row);
         }
         let empty = |n_cols: usize| CsrMatrix::new(vec![0; rows.len() + 1], vec![], vec![], n_cols);
@@ -280,8 +278,8 @@ impl Predictor {
             ..PointSet::of_features(features)
         };
         let rows: Vec<usize> = rows.iter().map(|&row| row as usize).collect();
-        let labels = neighbours
-            .labels()
+        let labels = all
+            .labels
             .with_n_cols(self.labels().len())?
             .select_rows(&rows);
         Ok(LabelledPoints::to_learn(

@@ -32,7 +32,7 @@ impl Predictor {
 /// Works on the model in a directory while no other process may write there.
 ///
 /// # Errors
-/// As [`Predictor::load`] if there is no model; [`Error::BadFile`] if another process is writing there; whatever `work`
+/// As [`Predictor::load`] if there is no model; [`Error::InUse`] if another process is writing there; whatever `work`
 /// returns.
 pub(super) fn in_locked<T, E: From<Error>>(
     directory: &Path,
