@@ -161,7 +161,7 @@ fn known_labels_keep_their_scores() {
     let (with, without) = (load(), train(DescribedLabels::default()));
     for (text, _) in texts(40) {
         let mut answers = with.predict(&text, 63).unwrap();
-        answers.retain(|answer| answer.id.idx() < N_LABELS);
+        answers.labels.retain(|answer| answer.id.idx() < N_LABELS);
         let expected = without.predict(&text, 63).unwrap();
         assert_eq!(answers.len(), expected.len());
         for (answer, expected) in answers.iter().zip(&expected) {
