@@ -2,6 +2,8 @@
 //!
 //! A bare `u32` never crosses a function border in the method; these newtypes do.
 
+use std::ops::Deref;
+
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
@@ -92,6 +94,41 @@ pub struct Prediction<'a> {
     pub score: f32,
     /// The probability that the label is right; `None` if the model is not calibrated or answers below the top level.
     pub probability: Option<f32>,
+}
+
+/// The best labels of a point, best first: a slice of [`Prediction`] that knows how much its point says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Predictions<'a> {
+    /// The labels.
+    pub labels: Vec<Prediction<'a>>,
+    /// Whether the model knows a word of the text, or a feature; without one, the labels are those of any such text.
+    pub has_known_word: bool,
+}
+
+impl<'a> Deref for Predictions<'a> {
+    type Target = [Prediction<'a>];
+
+    fn deref(&self) -> &Self::Target {
+        &self.labels
+    }
+}
+
+impl<'a> IntoIterator for Predictions<'a> {
+    type Item = Prediction<'a>;
+    type IntoIter = std::vec::IntoIter<Prediction<'a>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.labels.into_iter()
+    }
+}
+
+impl<'p, 'a> IntoIterator for &'p Predictions<'a> {
+    type Item = &'p Prediction<'a>;
+    type IntoIter = std::slice::Iter<'p, Prediction<'a>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.labels.iter()
+    }
 }
 
 impl Prediction<'_> {

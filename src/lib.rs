@@ -100,7 +100,7 @@ pub use error::{Contents, Error, ReadOption, Result};
 pub use evaluation::{Evaluation, Measurements, QueryTimes};
 pub use events::{Event, Observer, Phase};
 pub use features::TfIdf;
-pub use ids::{ClusterId, LabelId, Prediction, Scored};
+pub use ids::{ClusterId, LabelId, Prediction, Predictions, Scored};
 pub use predict::{
     Correction, Embeddings, Inputs, LabelLists, LabelRef, LabelRules, Level, Predictor, Query,
     Uncalibrated,

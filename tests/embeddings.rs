@@ -63,10 +63,13 @@ fn words_that_no_training_text_has_are_known_by_their_vectors() {
         ("cherryplum", "fruit"),
     ] {
         assert_eq!(best(&predictor, text), expected, "{text}");
+        let has_known_word = |model: &Predictor| model.predict(text, 1).unwrap().has_known_word;
+        assert!(has_known_word(&predictor), "{text}");
     }
     let without = Trainer::new(config()).train(&topics()).unwrap();
     let answers = |text| without.predict(text, 2).unwrap();
     assert_eq!(answers("cherry"), answers("truck"));
+    assert!(!answers("cherry").has_known_word);
 }
 
 #[test]
@@ -145,6 +148,8 @@ fn embeddings_of_texts_are_read_beside_the_words_and_must_come_with_every_text()
     let answers = answers.unwrap();
     let best: Vec<&str> = answers.iter().map(|answers| answers[0].label).collect();
     assert_eq!(best, ["fruit", "vehicle", "vehicle"]);
+    // An embedding says something even where no word does.
+    assert!(answers[2].has_known_word);
     let measured = predictor
         .evaluate(&data, &elias::Evaluation::default())
         .unwrap();

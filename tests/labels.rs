@@ -129,11 +129,39 @@ fn labels_without_a_training_text_are_answers_with_probabilities() {
 }
 
 #[test]
+fn unused_labels_of_a_vocabulary_are_less_likely_than_those_added_later() {
+    // Every fifth text has a label of its own, which its words do not tell, and none has a fresh one.
+    let texts = texts(1500).into_iter().enumerate();
+    let texts = texts.map(|(number, (text, mut labels))| {
+        labels.extend((number % 5 == 0).then(|| format!("own{number}")));
+        (text, labels)
+    });
+    let data = Dataset::from_texts(texts).with_more_labels(more()).unwrap();
+    let mut model = Trainer::new(config()).train(&data).unwrap();
+    model.add_labels(&described(&[("id:3", "fresh3")])).unwrap();
+    let score = |model: &Predictor, word: &str| {
+        let text = format!("kind3x {word} noise1 noise2");
+        let answers = model.predict(&text, 2000).unwrap();
+        let names = ["id:3", "id:8"];
+        let answer = answers.iter().find(|answer| names.contains(&answer.label));
+        answer.unwrap().score
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("model");
+    model.save(&path).unwrap();
+    for model in [model, Predictor::load(&path).unwrap()] {
+        let (unused, added) = (score(&model, "fresh8"), score(&model, "fresh3"));
+        assert!(unused < 0.05, "{unused}");
+        assert!(0.2 < added, "{added}");
+    }
+}
+
+#[test]
 fn known_labels_keep_their_scores() {
     let (with, without) = (load(), train(DescribedLabels::default()));
     for (text, _) in texts(40) {
         let mut answers = with.predict(&text, 63).unwrap();
-        answers.retain(|answer| answer.id.idx() < N_LABELS);
+        answers.labels.retain(|answer| answer.id.idx() < N_LABELS);
         let expected = without.predict(&text, 63).unwrap();
         assert_eq!(answers.len(), expected.len());
         for (answer, expected) in answers.iter().zip(&expected) {

@@ -103,9 +103,13 @@ fn a_text_without_known_words_is_trained_on_and_answered() {
     let predictor = train(tiny(&[]), &Dataset::from_texts(points)).unwrap();
     for text in ["", "qqqq www", "\u{0}"] {
         let answers = predictor.predict(text, 2).unwrap();
+        assert!(!answers.has_known_word, "{text:?}");
         assert_eq!(answers.len(), 2, "{text:?}");
         assert!(answers.iter().all(|answer| answer.score.is_finite()));
     }
+    let answers = predictor.predict_batch(&["qqqq", "ripe qqqq"], 1).unwrap();
+    let known: Vec<bool> = answers.iter().map(|of| of.has_known_word).collect();
+    assert_eq!(known, [false, true]);
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn score(model: &Predictor, level: Level, text: &str, label: &str) -> f32 {
 /// P@1 in percent.
 fn precision(model: &Predictor, data: &Dataset) -> f64 {
     let answers = model.predict_batch(data, 1).unwrap();
-    let is_right = |(point, answers): &(usize, Vec<elias::Prediction<'_>>)| {
+    let is_right = |(point, answers): &(usize, elias::Predictions<'_>)| {
         data.label_names(*point)
             .any(|name| name == answers[0].label)
     };
@@ -205,7 +205,13 @@ fn corrections_are_learned_for_good() {
     let corrections: Vec<Correction> = (0..20).map(correction).collect();
     let before = score(&model, Level::Ranker, text, "kind7");
     model.learn(&corrections).unwrap();
-    assert!(model.learned().iter().map(|one| &**one).eq(&corrections));
+    assert!(
+        model
+            .learned()
+            .iter()
+            .map(|learned| &**learned)
+            .eq(&corrections)
+    );
     assert_eq!(score(&model, Level::Ranker, text, "kind7"), before);
     let (model, updated) = model.update(&texts(0, N_KINDS, 40), None, &go_on).unwrap();
     assert_eq!((updated.n_corrections, model.learned().len()), (20, 0));

@@ -116,6 +116,7 @@ fn a_model_is_inspected_explained_and_pruned() {
     let text = "about apple and some pear";
     let words = ok(["explain", model, "--text", text, "--top-k", "2"]);
     assert!(words.starts_with("1. "), "{words}");
+    assert_eq!(ok(["explain", model, text, "--top-k", "2"]), words);
     for part in ["cluster", "relevance", "ranker", "words: ", "final score"] {
         assert!(words.contains(part), "{part}: {words}");
     }
@@ -285,6 +286,7 @@ fn a_report_is_one_page_that_can_be_searched_sorted_and_hovered() {
         "The highest F1 of the test texts",
         "quality against the threshold",
         "also in the training data",
+        "<b>The model was trained on",
         "reliability",
         "Labels in one cluster",
         "learning rates",
@@ -320,6 +322,10 @@ fn a_report_is_one_page_that_can_be_searched_sorted_and_hovered() {
     assert_eq!(browser.run(rows), 12);
     browser.type_into("#label-table input", "BLUE");
     assert_eq!(browser.run(rows), 1);
+    let links = "const span = clusterLinks([...Array(10).keys()]); const links = () => span.textContent.trim(); \
+                 const before = links(); span.lastElementChild.click(); return [before, links()]";
+    let [few, all] = ["#0 #1 #2 #3 #4 #5 +4", "#0 #1 #2 #3 #4 #5  #6 #7 #8 #9"];
+    assert_eq!(browser.run(links), serde_json::json!([few, all]));
     let first = "return document.querySelector('#label-table tbody td').textContent";
     assert_eq!(browser.run(first), "<b>&\"blue");
     browser.run("const input = document.querySelector('#label-table input'); input.value = ''; input.dispatchEvent(new Event('input'))");

@@ -8,7 +8,7 @@ use crate::command::{elias, run, write};
 
 #[test]
 fn a_text_can_be_an_argument() {
-    let (_dir, _, model) = trained();
+    let (dir, _, model) = trained();
     let model = model.to_str().unwrap();
     let as_option = run(["predict", model, "--text", "ripe apple", "--text", "car"]);
     assert_eq!(as_option.code, Some(0), "{}", as_option.stderr);
@@ -23,6 +23,17 @@ fn a_text_can_be_an_argument() {
     assert_eq!(
         in_place_of_a_file.stdout.lines().next(),
         as_option.stdout.lines().next()
+    );
+    // Neither is a spreadsheet.
+    let name = "[Content_Types].xml";
+    let zipped = ["PK\u{3}\u{4}", &"\0".repeat(22), "\u{13}\0\0\0", name].concat();
+    let sheet = write(dir.path(), "texts.xlsx", &zipped);
+    let ran = run(["predict", model, &sheet]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stdout);
+    assert!(
+        ran.stderr.contains("save the table as CSV"),
+        "{}",
+        ran.stderr
     );
     // A path with a typing error is no text.
     for path in ["my texts.txt", "./my texts", "texts"] {

@@ -3,8 +3,8 @@
 //! A matrix comes as the tuple `(indptr, indices, data, n_cols)` with row offsets and columns of 32 or 64 bits, as SciPy
 //! gives either; rows must be sorted and without duplicates, which the Python half sees to.
 
-use elias::Prediction;
 use elias::data::{CsrMatrix, TextEmbeddings};
+use elias::{Prediction, Predictions};
 use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -78,11 +78,11 @@ impl Rows {
     /// Appends the answers to a point, each with this value.
     pub(crate) fn push(
         &mut self,
-        mut answers: Vec<Prediction<'_>>,
+        Predictions { mut labels, .. }: Predictions<'_>,
         value: impl Fn(&Prediction<'_>) -> f32,
     ) {
-        answers.sort_unstable_by_key(|answer| answer.id);
-        for answer in answers {
+        labels.sort_unstable_by_key(|answer| answer.id);
+        for answer in labels {
             // SciPy's columns are signed; a model of more labels would take terabytes.
             self.indices.push(answer.id.0 as i32);
             self.data.push(value(&answer));

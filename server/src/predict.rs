@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use elias::{Error, LabelId, LabelLists, LabelRef, LabelRules, Prediction, Predictor, Query};
+use elias::{Error, LabelId, LabelLists, LabelRef, LabelRules, Predictions, Query};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout_at};
 use utoipa::ToSchema;
@@ -128,21 +128,18 @@ pub(crate) struct Labels {
 
 impl Labels {
     /// The answers to a text as they leave a thread that answers.
-    pub(crate) fn new(
-        predictor: &Predictor,
-        text: &str,
-        predictions: Vec<Prediction<'_>>,
-    ) -> elias::Result<Self> {
+    pub(crate) fn new(predictions: Predictions<'_>) -> Self {
+        let no_known_word = !predictions.has_known_word;
         let labels = predictions.into_iter().map(|prediction| LabelAnswer {
             label: prediction.label.to_owned(),
             id: prediction.id.0,
             score: prediction.score,
             probability: prediction.probability,
         });
-        Ok(Labels {
+        Labels {
             labels: labels.collect(),
-            no_known_word: !predictor.knows_words_of(text)?,
-        })
+            no_known_word,
+        }
     }
 }
 

@@ -97,8 +97,7 @@ pub(crate) struct Queue {
 }
 
 fn labels_of(model: &Model, text: &str, query: &Query) -> elias::Result<Labels> {
-    let predictions = model.predictor.predict(text, query)?;
-    Labels::new(&model.predictor, text, predictions)
+    model.predictor.predict(text, query).map(Labels::new)
 }
 
 /// A thread that answers, as the others see it.
@@ -400,12 +399,8 @@ impl Shared {
         let texts = texts.flat_map(|one| &one.texts[one.range.clone()]);
         let texts: Vec<&str> = texts.map(String::as_str).collect();
         let predicted = model.predictor.predict_batch(&texts, &query);
-        let labels = predicted.and_then(|predictions| {
-            let answers = predictions.into_iter().zip(&texts);
-            let labels =
-                answers.map(|(of_text, text)| Labels::new(&model.predictor, text, of_text));
-            labels.collect::<elias::Result<Vec<Labels>>>()
-        });
+        let labels = predicted
+            .map(|predictions| predictions.into_iter().map(Labels::new).collect::<Vec<_>>());
         match self.checked(labels) {
             Ok(answers) => {
                 let mut answers = answers.into_iter();

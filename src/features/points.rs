@@ -125,11 +125,13 @@ impl PointSet {
         self.len() == 0
     }
 
-    /// Whether a point has nothing that a model could know: no feature, no pair, and no token but the two around a text.
+    /// Whether a point has nothing that a model could know: no feature, no pair, no part of a word, and no token but the
+    /// two around a text.
     pub(crate) fn is_blank(&self, row: usize) -> bool {
         let is_empty = |rows: &CsrMatrix| rows.row(row).0.is_empty();
         is_empty(&self.features)
             && self.pairs.as_ref().is_none_or(is_empty)
+            && self.unseen.as_ref().is_none_or(is_empty)
             && self
                 .tokens
                 .as_ref()

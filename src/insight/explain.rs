@@ -3,14 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::trace::{PathStep, Trace};
-use crate::candidates::{
-    BoostingScratch, Column, FinalScorer, Merger, Point, PointBuffers, TextScratch,
-};
+use crate::candidates::{BoostingScratch, Column, FinalScorer, Merger, Point, PointBuffers};
 use crate::error::Result;
 use crate::features::PointSet;
 use crate::ids::{ClusterId, LabelId, Scored};
 use crate::neighbours::NeighbourScratch;
-use crate::predict::{Predictor, Query, best};
+use crate::predict::{CompletionScratch, Predictor, Query, best};
 use crate::ranker::{PointView, Ranker};
 
 /// Words of the ranker per answer.
@@ -153,7 +151,7 @@ pub(crate) fn explain(
         .iter()
         .for_each(|trace| merging.add(trace.candidates.scored()));
     let merged = merging.finish();
-    predictor.complete(&walk, &point, &mut TextScratch::default(), merged)?;
+    predictor.complete(&walk, &point, &mut CompletionScratch::default(), merged)?;
     let answers = best(merged, &query);
     // A label that is known by its text alone is in no member.
     let is_trained = |label: LabelId| label.idx() < predictor.n_trained_labels();

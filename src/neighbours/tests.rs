@@ -205,6 +205,7 @@ proptest! {
         let all: Vec<_> = points.iter().chain(&more).cloned().collect();
         let index = Postings::new(&rows(&points, 20), points.len());
         let expected = Postings::new(&rows(&all, 20), all.len());
-        prop_assert_eq!(index.with(&rows(&more, 20)), expected);
+        let later = Postings::of_all_words(&rows(&more, 20));
+        prop_assert_eq!(index.followed_by(&later), expected);
     }
 }

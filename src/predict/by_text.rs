@@ -7,6 +7,15 @@ use crate::ids::{LabelId, Scored};
 use crate::matrix::top_k;
 use crate::neighbours::{NeighbourScratch, Vote};
 
+/// Buffers of [`Predictor::complete`].
+#[derive(Default)]
+pub(crate) struct CompletionScratch {
+    by_text: TextScratch,
+    /// What the rejected texts are searched with.
+    neighbours: NeighbourScratch,
+    votes: Vec<Vote>,
+}
+
 impl Predictor {
     /// Completes the merged candidates of a point: labels that are known by their texts alone are added, rejected ones
     /// lowered, retired ones replaced, and those that may not be answers dropped.
@@ -17,24 +26,31 @@ impl Predictor {
         &self,
         walk: &Walk<'_>,
         point: &Point<'_>,
-        scratch: &mut TextScratch,
+        scratch: &mut CompletionScratch,
         merged: &mut Vec<Scored>,
     ) -> Result<()> {
-        self.add_by_text(walk, point, scratch, merged)?;
-        self.lower_rejected(point, merged)?;
+        self.add_by_text(walk, point, &mut scratch.by_text, merged)?;
+        self.lower_rejected(point, scratch, merged)?;
         self.parts.retired.replace(merged);
         walk.keep_allowed(merged);
         Ok(())
     }
 
     /// Lowers the scores of labels that were rejected of similar texts, to nothing where the texts are the same.
-    fn lower_rejected(&self, point: &Point<'_>, merged: &mut [Scored]) -> Result<()> {
+    fn lower_rejected(
+        &self,
+        point: &Point<'_>,
+        scratch: &mut CompletionScratch,
+        merged: &mut [Scored],
+    ) -> Result<()> {
         let Some(rejected) = &self.parts.rejected else {
             return Ok(());
         };
-        let mut votes = Vec::new();
-        rejected.votes(point.words, &mut NeighbourScratch::default(), &mut votes)?;
-        for Vote { label, nearest, .. } in votes {
+        let CompletionScratch {
+            neighbours, votes, ..
+        } = scratch;
+        rejected.votes(point.words, neighbours, votes)?;
+        for &Vote { label, nearest, .. } in votes.iter() {
             if let Some(scored) = merged.iter_mut().find(|scored| scored.label == label) {
                 scored.score *= 1.0 - nearest.clamp(0.0, 1.0).powi(4);
             }

@@ -25,6 +25,7 @@ pub use query::Query;
 pub use rules::{LabelLists, LabelRef, LabelRules};
 pub use uncalibrated::Uncalibrated;
 
+pub(crate) use by_text::CompletionScratch;
 pub(crate) use change::Lessons;
 pub(crate) use integrity::Integrity;
 pub(crate) use parts::{EnsembleCalibration, PredictorParts, TrainingRecord};
@@ -34,15 +35,13 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::candidates::{
-    Knowledge, LabelsByText, Member, MemberPoint, Merger, TextScratch, Walk, WalkScratch,
-};
+use crate::candidates::{Knowledge, LabelsByText, Member, MemberPoint, Merger, Walk, WalkScratch};
 use crate::config::Plan;
 use crate::data::{DataSummary, Dataset, LabelSet, SeenTexts};
 use crate::error::Result;
 use crate::events::Event;
 use crate::features::{FeatureScratch, Featurizer, PointSet, Points};
-use crate::ids::{Prediction, Scored};
+use crate::ids::{Prediction, Predictions, Scored};
 use crate::matrix::top_k;
 use crate::neighbours::Neighbours;
 use crate::pool::Pool;
@@ -76,7 +75,7 @@ struct Scratch {
     features: FeatureScratch,
     walk: WalkScratch,
     merger: Merger,
-    by_text: TextScratch,
+    completion: CompletionScratch,
 }
 
 impl Predictor {
@@ -112,16 +111,21 @@ impl Predictor {
 
     /// The best labels of a text, best first, ties to the lower id: `predict(text, 5)`.
     ///
-    /// A text without a known word is answered from the biases alone. What is re-ranked are the
+    /// A text without a known word is answered from the biases alone, and the answer says so. What is re-ranked are the
     /// `ranker.n_candidates` best labels of each member, or `k` if that is more.
     ///
     /// # Errors
     /// As [`Predictor::check_query`]; [`crate::Error::CannotPredict`] if the model was trained on features, or holds a
     /// weight that is not finite.
-    pub fn predict(&self, text: &str, query: impl Into<Query>) -> Result<Vec<Prediction<'_>>> {
+    pub fn predict(&self, text: &str, query: impl Into<Query>) -> Result<Predictions<'_>> {
         let query = query.into();
         self.check_query(&query)?;
-        Ok(self.name(self.rank_one(text, &query)?, query.level))
+        self.with_scratch(|scratch| {
+            let point = self.parts.featurizer.point(text, &mut scratch.features)?;
+            let answers = self.answer(point.points(), &[0], &query, scratch)?;
+            let ranking = answers.into_iter().next().unwrap_or_default();
+            Ok(self.name((&point, 0), ranking, query.level))
+        })
     }
 
     /// The best labels of every input, on the caller's thread pool.
@@ -132,13 +136,13 @@ impl Predictor {
         &self,
         inputs: impl Into<Inputs<'a>>,
         query: impl Into<Query>,
-    ) -> Result<Vec<Vec<Prediction<'_>>>> {
+    ) -> Result<Vec<Predictions<'_>>> {
         let query = query.into();
         self.check_query(&query)?;
-        let rankings = self.rank(inputs, &query)?;
-        let named = rankings
-            .into_iter()
-            .map(|ranking| self.name(ranking, query.level));
+        let points = self.points(inputs)?;
+        let rankings = self.rank_points(points.points(), &query)?;
+        let rows = rankings.into_iter().enumerate();
+        let named = rows.map(|(row, ranking)| self.name((&points, row), ranking, query.level));
         Ok(named.collect())
     }
 
@@ -149,20 +153,6 @@ impl Predictor {
         query: impl Into<Query>,
     ) -> Result<Vec<Vec<Scored>>> {
         self.rank_points(self.points(inputs)?.points(), &query.into())
-    }
-
-    /// Whether it knows a word of a text. A text without one is answered all the same, from the biases alone.
-    ///
-    /// # Errors
-    /// [`crate::Error::CannotPredict`] if the model was trained on features.
-    pub fn knows_words_of(&self, text: &str) -> Result<bool> {
-        // With an embedding, no text is blank.
-        if self.parts.featurizer.embedding_dim() > 0 {
-            return Ok(true);
-        }
-        let mut scratch = FeatureScratch::default();
-        let point = self.parts.featurizer.point(text, &mut scratch)?;
-        Ok(!point.is_blank(0))
     }
 
     /// Number of the texts of a data set that it was trained on; `None` if it cannot tell.
@@ -287,18 +277,27 @@ impl Predictor {
         &self.parts.record
     }
 
-    /// The labels with names and probabilities.
-    fn name(&self, ranking: Vec<Scored>, level: Level) -> Vec<Prediction<'_>> {
+    /// The labels of a point with names and probabilities.
+    fn name(
+        &self,
+        (points, row): (&PointSet, usize),
+        ranking: Vec<Scored>,
+        level: Level,
+    ) -> Predictions<'_> {
         let has_probabilities = self.has_probabilities(level);
-        ranking
+        let labels = ranking
             .into_iter()
             .map(|Scored { label, score }| Prediction {
                 label: self.parts.label_set.name(label),
                 id: label,
                 score,
                 probability: self.probability(score).filter(|_| has_probabilities),
-            })
-            .collect()
+            });
+        let is_embedded = self.parts.featurizer.embedding_dim() > 0;
+        Predictions {
+            labels: labels.collect(),
+            has_known_word: is_embedded || !points.is_blank(row),
+        }
     }
 
     /// Drops labels below their thresholds, so that others take their places among the best.
@@ -312,14 +311,6 @@ impl Predictor {
             let probability = self.probability(scored.score).filter(|_| has_probabilities);
             threshold.is_none_or(|threshold| threshold <= probability.unwrap_or(scored.score))
         });
-    }
-
-    fn rank_one(&self, text: &str, query: &Query) -> Result<Vec<Scored>> {
-        self.with_scratch(|scratch| {
-            let point = self.parts.featurizer.point(text, &mut scratch.features)?;
-            let answers = self.answer(point.points(), &[0], query, scratch)?;
-            Ok(answers.into_iter().next().unwrap_or_default())
-        })
     }
 
     /// The best labels of every point, on the caller's thread pool.
@@ -357,7 +348,7 @@ impl Predictor {
                 merging.add(buffers.candidates.scored());
             }
             let merged = merging.finish();
-            self.complete(&walk, point, &mut scratch.by_text, merged)?;
+            self.complete(&walk, point, &mut scratch.completion, merged)?;
             self.keep_relevant(merged, query);
             Ok(best(merged, query))
         };
@@ -395,7 +386,7 @@ impl Predictor {
             features: FeatureScratch::default(),
             walk: WalkScratch::new(&self.parts.members[0].model),
             merger: Merger::default(),
-            by_text: TextScratch::default(),
+            completion: CompletionScratch::default(),
         };
         self.scratch.with(new, work)
     }

@@ -73,7 +73,10 @@ impl<'a> PreparedTraining<'a> {
         let pieces = transformer.as_ref().map(|t| t.pieces.clone());
         let (featurizer, points) = Featurizer::fit(data, &config, pieces)?;
         let is_boosted = Recipe::of(&config).final_score == FinalScoreKind::Boosted;
-        let texts = label_texts(data, &config);
+        let texts = match featurizer.words() {
+            Some(_) => label_texts(data, &config),
+            None => None,
+        };
         let (mut label_texts, mut forms) = (None, None);
         if let Some(texts) = texts {
             label_texts = Some(featurizer.words_of_texts(&texts)?);

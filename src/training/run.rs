@@ -173,8 +173,13 @@ impl<'a, S: MemberStore> Run<'a, S> {
                 }
             });
             let ranked: Vec<RankedPoints<'_>> = ranked.collect();
-            let trees = by_text::fit(&ranked, &forms, more.n_labels())?;
-            by_text = trees.map(|trees| LabelsByText { trees, forms: more });
+            if let Some(trees) = by_text::fit(&ranked, &forms, more.n_labels())? {
+                by_text = Some(LabelsByText {
+                    unused: by_text::measure_unused(&ranked, [&forms, &more], &trees)?,
+                    trees,
+                    forms: more,
+                });
+            }
         }
         self.record(fitted.event.clone())?;
         Ok(Some(FinalScores { fitted, by_text }))

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use crate::config::{Plan, Refit};
-use crate::data::{Alone, HoldOut, SetAside};
+use crate::data::{Alone, HoldOut, HoldOutRules};
 use crate::events::Event;
 use crate::features::PointSet;
 use crate::ids::LabelId;
@@ -84,9 +84,15 @@ impl<'a> TrainingSplit<'a> {
         let (config, cosine) = (plan.config(), plan.recipe().near_duplicates);
         let n_needed = config.hold_out.min_points.max(1);
         let LabelledPoints { points, labels, .. } = &self.all;
+        // Other labels that lose their last point are learned when all points train.
+        let points_per_label = usize::from(plan.refit() == Refit::Nothing);
         let choose = |cosine| {
-            let of = Alone::EveryOther;
-            HoldOut::choose(&points.features, labels, config, SetAside { cosine, of })
+            let rules = HoldOutRules {
+                cosine,
+                alone: Alone::EveryOther,
+                points_per_label,
+            };
+            HoldOut::choose(&points.features, labels, config, rules)
         };
         let first = choose(cosine);
         let n_before = first.held_out.len();
@@ -116,6 +122,12 @@ impl<'a> TrainingSplit<'a> {
             });
             self.folds = labelled.iter().map(|fold| self.fold(fold)).collect();
         } else {
+            let n_all = plan.counts().n_points;
+            let (n_points, n_needed) = match plan.min_points_of_folds() {
+                // In folds, each of them could be.
+                Some(n_needed) if n_all < n_needed => (n_all, n_needed),
+                _ => (n_points, n_needed),
+            };
             self.decision = Some(Event::CalibrationSkipped { n_points, n_needed });
         }
     }
@@ -400,16 +412,40 @@ mod tests {
 
     #[test]
     fn nothing_is_held_out_of_too_little_or_where_that_is_switched_off() {
-        for (n_points, setting) in [(49, "hold_out.folds=5"), (300, "hold_out.folds=0")] {
+        for (n_points, setting, (n_could, n_needed)) in [
+            (49, "hold_out.folds=5", (49, 50)),
+            (300, "hold_out.folds=0", (30, 100)),
+        ] {
             let plan = plan(n_points as usize, setting);
             let split = TrainingSplit::choose(data(n_points, 1), &plan);
             assert_eq!(split.passes().collect::<Vec<_>>(), [Pass::All]);
             let skipped = Event::CalibrationSkipped {
-                n_points: n_points as usize / 10,
-                n_needed: 100,
+                n_points: n_could,
+                n_needed,
             };
             assert_eq!(split.decision, Some(skipped));
         }
+    }
+
+    #[test]
+    fn labels_lose_their_last_point_only_if_they_are_learned_afterwards() {
+        let (mut words, mut labels) = (CsrBuilder::default(), CsrBuilder::default());
+        for point in 0..2000u32 {
+            words.push_row([(point, 1.0)]);
+            labels.push_row([(point % 1500, 1.0)]);
+        }
+        let points = PointSet::of_features(words.finish(2000).unwrap());
+        let all = LabelledPoints::new(points, Cow::Owned(labels.finish(1500).unwrap()));
+        let n_lost = |refit| {
+            let plan = plan(2000, &format!("hold_out.refit=\"{refit}\""));
+            let split = TrainingSplit::choose(all.clone(), &plan);
+            let [fold] = &split.folds[..] else { panic!() };
+            let counts = fold.train.label_counts();
+            counts.iter().filter(|&&count| count == 0).count()
+        };
+        assert_eq!(n_lost("nothing"), 0);
+        assert!(50 < n_lost("ranker"));
+        assert!(50 < n_lost("everything"));
     }
 
     #[test]

@@ -22,9 +22,12 @@ use crate::{models, reading};
 pub(crate) struct Explain {
     /// The model
     model: PathBuf,
-    /// The text
-    #[arg(long)]
-    text: String,
+    /// The text, in quotes
+    #[arg(required_unless_present = "text")]
+    quoted: Option<String>,
+    /// The same as an option
+    #[arg(long, conflicts_with = "quoted")]
+    text: Option<String>,
     /// Number of answers to explain
     #[arg(long, value_name = "N", default_value_t = Query::default().k)]
     top_k: usize,
@@ -44,7 +47,9 @@ impl Explain {
         if let Some(reason) = models::why_uncalibrated(&predictor) {
             console.info(format_args!("answers have no probabilities: {reason}"));
         }
-        let mut explanation = predictor.explain(&self.text, self.top_k)?;
+        let text = self.text.as_ref().or(self.quoted.as_ref());
+        let text = text.map_or("", String::as_str);
+        let mut explanation = predictor.explain(text, self.top_k)?;
         if explanation.words.is_empty() {
             console.info("the model knows no word of the text: the answers come from biases alone");
         }

@@ -351,7 +351,7 @@ impl Predict {
             for input in &batch {
                 match (input, input.as_ref().and_then(|_| answers.next())) {
                     (Some(input), Some(answers)) => {
-                        let is_unknown = !predictor.knows_words_of(&input.text)?;
+                        let is_unknown = !answers.has_known_word;
                         if is_unknown {
                             remarks.n_unknown += 1;
                             remarks.first_unknown.get_or_insert(input.text.clone());

@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -25,7 +25,11 @@ use crate::data::formats::text_fields::TextFields;
 use crate::data::io::missing::missing;
 use crate::data::io::recognise::by_ending;
 use crate::data::io::source::{Line, Lines};
+use crate::data::io::unknown::foreign_format;
 use crate::error::{Error, Result};
+
+/// Bytes that show a file of another program.
+const HEAD_BYTES: usize = 512;
 
 /// A text to predict for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -104,10 +108,18 @@ impl TextInputs<'static> {
     /// The texts of a file.
     ///
     /// # Errors
-    /// [`Error::Io`] if it cannot be opened, [`Error::BadFile`] if it does not exist.
+    /// [`Error::Io`] if it cannot be opened, [`Error::BadFile`] if it does not exist or is of another program.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|error| missing(path, error))?;
-        TextInputs::new(path, file)
+        let mut file = File::open(path).map_err(|error| missing(path, error))?;
+        let mut head = vec![0; HEAD_BYTES];
+        // One read, since a pipe may have more only later.
+        let read = file.read(&mut head);
+        head.truncate(read.map_err(|error| Error::io(path, "read", error))?);
+        if let Some(problem) = foreign_format(&head) {
+            let path = path.into();
+            return Err(Error::BadFile { path, problem });
+        }
+        TextInputs::new(path, Cursor::new(head).chain(file))
     }
 }
 

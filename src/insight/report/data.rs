@@ -77,6 +77,8 @@ pub(super) struct ReportData {
     pub(super) pruning: Option<Pruning>,
     pub(super) train: Option<TrainFigures>,
     pub(super) repetitions: Option<Repetitions>,
+    /// Test texts that the model was trained on, where it can tell.
+    pub(super) n_seen: Option<usize>,
     pub(super) times: Option<TrainingTimes>,
 }
 

@@ -97,6 +97,7 @@ impl Gatherer<'_> {
             pruning,
             train,
             repetitions,
+            n_seen: predictor.n_seen(self.options.test),
         })
     }
 

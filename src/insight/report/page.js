@@ -71,14 +71,23 @@ function table(id, columns, rows) {
 
 const data = JSON.parse(document.getElementById("data").textContent);
 let clusterTable;
+// Clusters of a label that are shown at once, the strongest first; a frequent label is in a hundred.
+const SHOWN = 6;
 function clusterLinks(clusters) {
   const span = document.createElement("span");
-  for (const cluster of clusters) {
+  const add = (text, onClick) => {
     const button = document.createElement("button");
     button.className = "link";
-    button.textContent = "#" + cluster;
-    button.addEventListener("click", () => clusterTable.find("#" + cluster + ";"));
+    button.textContent = text;
+    button.addEventListener("click", onClick);
     span.append(button, " ");
+    return button;
+  };
+  const show = some => some.forEach(cluster => add("#" + cluster, () => clusterTable.find("#" + cluster + ";")));
+  show(clusters.slice(0, SHOWN));
+  const others = clusters.slice(SHOWN);
+  if (others.length > 0) {
+    const more = add("+" + others.length, () => { more.remove(); show(others); });
   }
   return span;
 }

@@ -111,6 +111,14 @@ pub(super) fn data_section(data: &ReportData) -> String {
             share(unseen.iter().sum::<u32>() as usize, n_pairs as usize)
         )
     });
+    match data.n_seen {
+        Some(0) => item("The model was trained on none of the test texts.".to_owned()),
+        Some(n_seen) => item(format!(
+            "<b>The model was trained on {n_seen} of the {}</b>: the figures are better than those of new texts would be.",
+            count(data.test.n_points, "test text")
+        )),
+        None => {}
+    }
     match &data.repetitions {
         Some(repetitions) => {
             for (name, part) in [("training", repetitions.train), ("test", repetitions.test)] {

@@ -11,7 +11,7 @@ use super::describe::{plan_of, read_manifest};
 use super::learner::Learner;
 use super::load_member::MemberLoader;
 use super::{postings, rerank};
-use crate::candidates::{LabelsByText, Member};
+use crate::candidates::{LabelsByText, Member, Unused};
 use crate::config::Plan;
 use crate::data::{LabelSet, SeenTexts, Synonyms, Texts};
 use crate::error::Result;
@@ -343,7 +343,9 @@ impl Loader<'_> {
         let read = |file: &mut _| {
             let (postings, words) = postings::read_postings(file, "forms", n_words, n_words)?;
             let ends = file.numbers("labels.ends", by_text.n_labels)?;
+            let odds = file.floats("unused.odds", 1)?[0];
             Ok(LabelsByText {
+                unused: Unused::new(by_text.n_unused, odds)?,
                 trees: read_boosted(file)?,
                 forms: Forms::from_parts(postings, words, ends)?,
             })

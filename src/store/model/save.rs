@@ -229,9 +229,12 @@ fn write_by_text(writer: &mut Writer, by_text: &LabelsByText) -> Result<manifest
     );
     let mut tensors = postings::posting_tensors("forms", forms.postings(), forms.words(), &ends);
     tensors.push(Tensor::list("labels.ends", Values::U32(forms.ends())));
+    let odds = [by_text.unused.odds()];
+    tensors.push(Tensor::list("unused.odds", Values::F32(&odds)));
     tensors.extend(trees.tensors());
     Ok(manifest::ByText {
         n_labels: forms.n_labels(),
+        n_unused: by_text.unused.n_labels(),
         file: write_tensors(writer, "by-text", tensors)?,
     })
 }
