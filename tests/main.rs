@@ -1,5 +1,6 @@
 //! All integration tests, one module per theme, in one binary.
 
+mod corrections;
 mod data;
 mod data_archives;
 mod data_errors;

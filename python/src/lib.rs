@@ -9,6 +9,7 @@ mod border;
 mod dataset;
 mod errors;
 mod events;
+mod learning;
 mod matrices;
 mod metrics;
 mod model;
@@ -24,9 +25,11 @@ mod _elias {
     #[pymodule_export]
     use crate::dataset::Dataset;
     #[pymodule_export]
+    use crate::learning::learn;
+    #[pymodule_export]
     use crate::metrics::metrics;
     #[pymodule_export]
-    use crate::model::{Core, learn, merge};
+    use crate::model::{Core, merge};
     #[pymodule_export]
     use crate::settings::{commented_config, setting_keys};
     #[pymodule_export]

@@ -6,8 +6,8 @@ use elias::config::EncoderKind;
 use elias::insight::{ReportCache, ReportOptions};
 use elias::metrics::{CutOffs, DecileOf, FilterPairs, LabelFigures};
 use elias::{
-    Correction, Evaluation, LabelId, LabelLists, LabelRef, LabelRules, Level, Measurements,
-    Prediction, Predictor, Query,
+    Evaluation, LabelId, LabelLists, LabelRef, LabelRules, Level, Measurements, Prediction,
+    Predictor, Query,
 };
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
@@ -17,6 +17,7 @@ use pyo3::types::{PyList, PyString, PyTuple, PyType};
 use crate::border::{pool, run, run_here};
 use crate::dataset::Dataset;
 use crate::errors::{Failure, value_error};
+use crate::learning::{Listed, to_corrections};
 use crate::matrices::Rows;
 use crate::metrics::parse_propensity;
 use crate::points::Points;
@@ -32,9 +33,9 @@ const BATCH: usize = 8192;
 pub(crate) struct Core {
     pub(crate) predictor: Predictor,
     /// The directory of the model, if it has one.
-    path: Option<PathBuf>,
+    pub(crate) path: Option<PathBuf>,
     /// The process that loaded it: a background check of its files lives there only.
-    process: u32,
+    pub(crate) process: u32,
 }
 
 /// The options of a prediction.
@@ -331,24 +332,6 @@ impl Core {
 }
 
 impl Core {
-    fn learned(
-        &self,
-        py: Python<'_>,
-        threads: Option<usize>,
-        learn: impl FnOnce(&mut Predictor) -> elias::Result<()> + Send,
-    ) -> PyResult<Self> {
-        let predictor = run(py, threads, || {
-            let mut predictor = self.predictor.clone();
-            learn(&mut predictor)?;
-            Ok(predictor)
-        })?;
-        Ok(Core {
-            predictor,
-            path: None,
-            process: self.process,
-        })
-    }
-
     /// A model of this process.
     pub(crate) fn new(predictor: Predictor, path: Option<&Path>) -> Self {
         Core {
@@ -446,23 +429,6 @@ struct EvaluationAnswer<'a> {
 
 fn to_json(result: &impl serde::Serialize) -> Result<String, Failure> {
     serde_json::to_string(result).map_err(|error| Failure::other(error.to_string()))
-}
-
-/// A text with the names of accepted and of rejected labels.
-type Listed = (String, Vec<String>, Vec<String>);
-
-fn to_corrections(listed: Vec<Listed>) -> Vec<Correction> {
-    let corrections = listed.into_iter();
-    let corrections = corrections.map(|(text, labels, not)| Correction { text, labels, not });
-    corrections.collect()
-}
-
-/// Keeps corrections in the journal of the model in a directory; the model that has learned them.
-#[pyfunction]
-pub(crate) fn learn(py: Python<'_>, path: PathBuf, corrections: Vec<Listed>) -> PyResult<Core> {
-    let corrections = to_corrections(corrections);
-    let predictor = run(py, None, || Ok(Predictor::learn_in(&path, &corrections)?))?;
-    Ok(Core::new(predictor, Some(&path)))
 }
 
 /// Writes the members of several models as one.

@@ -171,7 +171,7 @@ fn corrections(request: LearnRequest) -> Result<Vec<Correction>, ApiError> {
     }
 }
 
-/// What a model has learned since it was written
+/// Corrections that a model has learned since it was written
 ///
 /// It has texts of others, so it needs the key for learning.
 #[utoipa::path(

@@ -283,7 +283,7 @@ impl Slot {
     }
 }
 
-/// What a client learns of corrections that were not taken.
+/// The answer to corrections that were not taken.
 fn learning_error(model: &str, error: elias::Error, log: &Log) -> ApiError {
     match error {
         elias::Error::UnknownLabels { .. } => ApiError::NotFound(error.to_string()),

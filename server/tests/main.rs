@@ -4,6 +4,7 @@ mod annif;
 mod client;
 mod deploy;
 mod endpoints;
+mod examples;
 mod fuzz;
 mod hostile;
 mod learning;
