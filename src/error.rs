@@ -45,6 +45,15 @@ pub enum Error {
         holds: Contents,
     },
 
+    /// A directory that another process writes into, or has written into since it was read.
+    #[error("{path}: {problem}", path = path.display())]
+    InUse {
+        /// The directory, or the file that says so.
+        path: PathBuf,
+        /// A phrase for what happens there, and the remedy.
+        problem: String,
+    },
+
     // -- data ----------------------------------------------------------------------------------------------
     /// Data that could be read, if something were said of it.
     #[error("{source}")]

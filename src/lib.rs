@@ -105,7 +105,8 @@ pub use predict::{
     Correction, Embeddings, Inputs, LabelLists, LabelRef, LabelRules, Level, Predictor, Query,
     Uncalibrated,
 };
-pub use training::{GivenHoldOut, MemoryEstimate, PreparedTraining, Trainer, Workload};
+pub use store::Learner;
+pub use training::{GivenHoldOut, MemoryEstimate, PreparedTraining, Trainer, Updated, Workload};
 
 #[cfg(test)]
 #[path = "../tests/goldens.rs"]

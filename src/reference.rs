@@ -36,6 +36,8 @@
 //!     label_bias: vec![0.0; 4],
 //!     phi: vec![vec![1.0, 0.2], vec![0.1, 1.0]],
 //!     positives: vec![vec![0], vec![3]],
+//!     rejected: Vec::new(),
+//!     weights: Vec::new(),
 //!     searched: Vec::new(),
 //! };
 //! let lambda = 0.05;
@@ -84,6 +86,10 @@ pub struct Step {
     pub phi: Vec<Vec<f64>>,
     /// The labels of each point.
     pub positives: Vec<Vec<usize>>,
+    /// Labels that were rejected for each point: negatives that are always scored; empty where none was.
+    pub rejected: Vec<Vec<usize>>,
+    /// The factor of each point's losses in the gradient; empty: 1.
+    pub weights: Vec<f64>,
     /// The clusters searched for each point where they were drawn, as in the released code; empty: beam and parents.
     pub searched: Vec<Vec<usize>>,
 }
@@ -176,15 +182,28 @@ impl Step {
         best.map(|(cluster, _)| cluster)
     }
 
-    /// The clusters that are searched for a point: the beam, then the parents of these positives.
-    pub fn selected(&self, point: usize, positives: &[usize]) -> Vec<usize> {
+    /// The factor of a point's losses.
+    pub fn weight(&self, point: usize) -> f64 {
+        self.weights.get(point).copied().unwrap_or(1.0)
+    }
+
+    /// The labels that a point has or rejects, ascending.
+    pub fn targets_of(&self, point: usize) -> Vec<usize> {
+        let mut targets = self.positives[point].clone();
+        targets.extend(self.rejected.get(point).into_iter().flatten());
+        targets.sort_unstable();
+        targets
+    }
+
+    /// The clusters that are searched for a point: the beam, then the parents of these targets.
+    pub fn selected(&self, point: usize, targets: &[usize]) -> Vec<usize> {
         if let Some(drawn) = self.searched.get(point) {
             return drawn.clone();
         }
         let mut selected = descending(&self.cluster_scores(point));
         selected.truncate(self.beam_size);
-        for &positive in positives {
-            if let Some(parent) = self.parent(positive)
+        for &target in targets {
+            if let Some(parent) = self.parent(target)
                 && !selected.contains(&parent)
             {
                 selected.push(parent);
@@ -195,11 +214,11 @@ impl Step {
 
     /// Every label that the search of a point reaches, by its best path, best first, before the cut at K.
     ///
-    /// Training gives the point's positives, prediction none. Ties go to the lower label.
-    pub fn reached(&self, point: usize, positives: &[usize]) -> Vec<Reached> {
+    /// Training gives the point's targets, prediction none. Ties go to the lower label.
+    pub fn reached(&self, point: usize, targets: &[usize]) -> Vec<Reached> {
         let cluster_scores = self.cluster_scores(point);
         let mut best: BTreeMap<usize, Reached> = BTreeMap::new();
-        for cluster in self.selected(point, positives) {
+        for cluster in self.selected(point, targets) {
             for (&label, edge_score) in self.edges[cluster].iter().zip(self.edge_scores(cluster)) {
                 let path_score = cluster_scores[cluster] * edge_score;
                 let known = best.get(&label);
@@ -217,7 +236,7 @@ impl Step {
             }
         }
         let is_scored = |reached: &Reached| {
-            self.score_floor <= reached.path_score || positives.contains(&reached.label)
+            self.score_floor <= reached.path_score || targets.contains(&reached.label)
         };
         let mut reached: Vec<Reached> = best.into_values().filter(is_scored).collect();
         reached.sort_by(|a, b| b.path_score.total_cmp(&a.path_score));
@@ -237,15 +256,20 @@ impl Step {
         let mut gradients = self.zeros();
         let (mut classification_loss, mut shortlist_loss) = (0.0, 0.0);
         for (point, phi) in self.phi.iter().enumerate() {
-            let positives = &self.positives[point];
-            for (place, reached) in self.reached(point, positives).iter().enumerate() {
+            let (positives, targets) = (&self.positives[point], self.targets_of(point));
+            let (classification, shortlist) = (
+                self.weight(point) * classification,
+                self.weight(point) * shortlist,
+            );
+            for (place, reached) in self.reached(point, &targets).iter().enumerate() {
                 let is_positive = positives.contains(&reached.label);
                 let mut d_path = 0.0; // ∂L/∂ŷ
                 if is_positive {
                     shortlist_loss -= reached.path_score.ln();
                     d_path -= shortlist / reached.path_score;
                 }
-                if place < self.shortlist_size || self.keeps_positives && is_positive {
+                let is_kept = self.keeps_positives && targets.contains(&reached.label);
+                if place < self.shortlist_size || is_kept {
                     let (loss, d_score) = if is_positive {
                         (-reached.score.ln(), -1.0 / reached.score)
                     } else {

@@ -4,7 +4,8 @@ use std::sync::OnceLock;
 
 use elias::data::{DescribedLabels, LabelSet, Texts};
 use elias::{
-    Config, Correction, Dataset, LabelId, LabelLists, Level, Prediction, Predictor, Query, Trainer,
+    Config, Correction, Dataset, Error, LabelId, LabelLists, Learner, Level, Prediction, Predictor,
+    Query, Trainer,
 };
 
 use crate::on_threads;
@@ -128,11 +129,39 @@ fn labels_without_a_training_text_are_answers_with_probabilities() {
 }
 
 #[test]
+fn unused_labels_of_a_vocabulary_are_less_likely_than_those_added_later() {
+    // Every fifth text has a label of its own, which its words do not tell, and none has a fresh one.
+    let texts = texts(1500).into_iter().enumerate();
+    let texts = texts.map(|(number, (text, mut labels))| {
+        labels.extend((number % 5 == 0).then(|| format!("own{number}")));
+        (text, labels)
+    });
+    let data = Dataset::from_texts(texts).with_more_labels(more()).unwrap();
+    let mut model = Trainer::new(config()).train(&data).unwrap();
+    model.add_labels(&described(&[("id:3", "fresh3")])).unwrap();
+    let score = |model: &Predictor, word: &str| {
+        let text = format!("kind3x {word} noise1 noise2");
+        let answers = model.predict(&text, 2000).unwrap();
+        let names = ["id:3", "id:8"];
+        let answer = answers.iter().find(|answer| names.contains(&answer.label));
+        answer.unwrap().score
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("model");
+    model.save(&path).unwrap();
+    for model in [model, Predictor::load(&path).unwrap()] {
+        let (unused, added) = (score(&model, "fresh8"), score(&model, "fresh3"));
+        assert!(unused < 0.05, "{unused}");
+        assert!(0.2 < added, "{added}");
+    }
+}
+
+#[test]
 fn known_labels_keep_their_scores() {
     let (with, without) = (load(), train(DescribedLabels::default()));
     for (text, _) in texts(40) {
         let mut answers = with.predict(&text, 63).unwrap();
-        answers.retain(|answer| answer.id.idx() < N_LABELS);
+        answers.labels.retain(|answer| answer.id.idx() < N_LABELS);
         let expected = without.predict(&text, 63).unwrap();
         assert_eq!(answers.len(), expected.len());
         for (answer, expected) in answers.iter().zip(&expected) {
@@ -419,4 +448,115 @@ fn a_damaged_journal_is_an_error_that_names_the_line() {
     let again = std::fs::read_to_string(&journal).unwrap();
     assert!(again.starts_with(&lines[..3].concat()) && again.matches('\n').count() == 4);
     Predictor::load(&path).unwrap();
+}
+
+fn corrections(numbers: std::ops::Range<usize>) -> Vec<Correction> {
+    let correction = |number: usize| Correction {
+        text: format!("kind{}x noise{number} noise{}", number % 40, number + 3),
+        labels: vec![format!("kind{}x", (number + 1) % 40)],
+        not: (number % 3 == 0)
+            .then(|| format!("kind{}x", number % 40))
+            .into_iter()
+            .collect(),
+    };
+    numbers.map(correction).collect()
+}
+
+/// Answers to the texts of corrections, and to others.
+fn all_answers(model: &Predictor) -> Vec<Vec<(String, u32)>> {
+    let texts: Vec<String> = corrections(0..60).into_iter().map(|of| of.text).collect();
+    let answers = model.predict_batch(&texts, 63).unwrap();
+    let bits = |answer: &Prediction<'_>| (answer.label.to_owned(), answer.score.to_bits());
+    let rows = answers.iter().map(|row| row.iter().map(bits).collect());
+    rows.collect()
+}
+
+#[test]
+fn corrections_learned_one_by_one_together_or_from_the_journal_give_the_same_bits() {
+    let (_directory, path, _) = copied();
+    let untouched = Predictor::load(&path).unwrap();
+    let before = all_answers(&untouched);
+    let mut together = untouched.clone();
+    together.learn(&corrections(0..40)).unwrap();
+    let mut one_by_one = untouched.clone();
+    for correction in corrections(0..40) {
+        one_by_one.learn(&[correction]).unwrap();
+    }
+    let mut learner = Learner::load(&path).unwrap();
+    for start in (0..40).step_by(8) {
+        learner.learn(&corrections(start..start + 8)).unwrap();
+    }
+    let expected = all_answers(&together);
+    assert_ne!(expected, before);
+    assert_eq!(all_answers(&untouched), before);
+    assert_eq!(all_answers(&one_by_one), expected);
+    assert_eq!(all_answers(learner.predictor()), expected);
+    assert_eq!(all_answers(&Predictor::load(&path).unwrap()), expected);
+    let saved = path.with_file_name("saved");
+    one_by_one.save(&saved).unwrap();
+    assert_eq!(all_answers(&Predictor::load(&saved).unwrap()), expected);
+    assert_eq!(learner.predictor().learned().len(), 40);
+    let learned = learner.predictor().learned().iter();
+    let learned: Vec<Correction> = learned.map(|of| (**of).clone()).collect();
+    assert_eq!(learned, corrections(0..40));
+}
+
+#[test]
+fn learners_of_one_directory_learn_what_the_others_do() {
+    let (_directory, path, _) = copied();
+    let mut first = Learner::load(&path).unwrap();
+    let mut second = Learner::load(&path).unwrap();
+    assert!(!second.follow().unwrap());
+    first.learn(&corrections(0..5)).unwrap();
+    second.learn(&corrections(5..9)).unwrap();
+    assert!(first.follow().unwrap() && !first.follow().unwrap());
+    let loaded = all_answers(&Predictor::load(&path).unwrap());
+    for learner in [&first, &second] {
+        assert_eq!(learner.predictor().learned().len(), 9);
+        assert_eq!(all_answers(learner.predictor()), loaded);
+    }
+    // A damaged line is not learned, and what was learned stays.
+    let journal = journal(&path);
+    let whole = std::fs::read(&journal).unwrap();
+    std::fs::write(&journal, [&whole[..], b"0123456789abcdef {}\n"].concat()).unwrap();
+    assert!(first.follow().is_err());
+    assert!(first.learn(&corrections(9..10)).is_err());
+    assert_eq!(all_answers(first.predictor()), loaded);
+    std::fs::write(&journal, &whole[..whole.len() - 9]).unwrap();
+    assert!(first.learn(&corrections(9..10)).is_err());
+    std::fs::write(&journal, &whole).unwrap();
+    first.learn(&corrections(9..10)).unwrap();
+    assert_eq!(Predictor::load(&path).unwrap().learned().len(), 10);
+}
+
+#[test]
+fn a_learner_of_a_replaced_model_learns_no_more() {
+    let (_directory, path, correction) = copied();
+    let mut learner = Learner::load(&path).unwrap();
+    let mut changed = Predictor::load(&path).unwrap();
+    changed.remove_labels(&["kind30x".into()]).unwrap();
+    changed.replace(&path).unwrap();
+    let error = learner.learn(std::slice::from_ref(&correction));
+    assert!(matches!(error, Err(Error::InUse { .. })), "{error:?}");
+    assert_eq!(Predictor::load(&path).unwrap().learned().len(), 0);
+}
+
+#[test]
+fn corrections_that_say_nothing_or_contradict_themselves_are_refused() {
+    let mut model = load();
+    let mut check = |labels: &[&str], not: &[&str], expected: &str| {
+        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let correction = Correction {
+            text: TEXT.into(),
+            labels: names(labels),
+            not: names(not),
+        };
+        let error = model.check_corrections(std::slice::from_ref(&correction));
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+        assert!(model.learn(&[correction]).is_err());
+    };
+    check(&[], &[], "neither accepted nor rejected");
+    check(&["kind3x"], &["kind4x", "kind3x"], "among the accepted");
+    check(&["kind3x"], &["unheard of"], "unheard of");
 }

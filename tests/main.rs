@@ -17,6 +17,8 @@ mod merge;
 mod store;
 mod tidy;
 mod training;
+mod update;
+mod weights;
 
 /// The library's own random numbers.
 #[path = "../src/random.rs"]

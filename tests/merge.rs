@@ -6,7 +6,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use elias::{Config, Dataset, Event, GivenHoldOut, LabelId, Level, Prediction, Predictor, Trainer};
+use elias::{
+    Config, Dataset, Event, GivenHoldOut, LabelId, Level, Predictions, Predictor, Trainer,
+};
 
 use crate::random::Random;
 
@@ -140,7 +142,7 @@ fn scores_are_the_means_of_the_models_and_probabilities_are_none() {
         {
             assert!(!answers.is_empty());
             for answer in answers {
-                let score_of = |lists: &Vec<Vec<Prediction<'_>>>| {
+                let score_of = |lists: &Vec<Predictions<'_>>| {
                     let mut listed = lists[point].iter();
                     let found = listed.find(|scored| scored.label == answer.label);
                     found.map_or(0.0, |scored| scored.score)

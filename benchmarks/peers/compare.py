@@ -2,6 +2,7 @@
 """One table of elias and its peers: quality, training time, prediction time, model size, peak memory.
 
     python3 benchmarks/peers/compare.py [DATA ...] [--systems elias,xr-linear,parabel,bonsai,napkinxc,fasttext]
+                                        (elias-fast, elias-best: with the preset)
                                         [--label-names] [--word-pairs] [--seeds 42] [--members 1] [--limit 3600]
                                         [--work DIR]
 
@@ -315,10 +316,11 @@ def main():
             print("| system | " + " | ".join([*COLUMNS, *COSTS.values()]) + " |")
             print("|---" * (len(COLUMNS) + len(COSTS) + 1) + "|")
             for system in arguments.systems.split(","):
-                if system == "elias":
-                    row = f"elias x{members}" if members > 1 else "elias"
+                if system in ("elias", "elias-fast", "elias-best"):
+                    row = f"{system} x{members}" if members > 1 else system
+                    preset = ["--preset", system.removeprefix("elias-")] if system != "elias" else []
                     out = lambda seed: str(work / f"{name}-{row}-{seed}").replace(" ", "")
-                    run = lambda seed: run_elias(elias, data, out(seed), ["--seed", seed, *more])
+                    run = lambda seed: run_elias(elias, data, out(seed), ["--seed", seed, *preset, *more])
                     seeds = arguments.seeds.split(",")
                     print_seeds(row, [kept(pathlib.Path(f"{out(s)}.figures.json"), lambda: run(s)) for s in seeds])
                     continue

@@ -32,7 +32,7 @@ use crate::ui::{bus_error, file_limit};
 use crate::verbs::serve;
 use crate::verbs::{
     bench, card, completions, config, convert, demo, embed, evaluate, explain, inspect, labels,
-    learn, man, merge, predict, prune, report, train,
+    learn, man, merge, predict, prune, report, train, update,
 };
 
 /// Extreme multi-label classification: find the relevant labels of a text
@@ -82,6 +82,7 @@ enum Verb {
     Inspect(inspect::Inspect),
     Labels(labels::Labels),
     Learn(learn::Learn),
+    Update(update::Update),
     // For those who read docs/report.md.
     #[command(hide = true)]
     Prune(prune::Prune),
@@ -181,6 +182,7 @@ fn run(verb: Verb, process: &Process, console: &Console) -> anyhow::Result<()> {
         Verb::Inspect(inspect) => inspect.run(console),
         Verb::Labels(labels) => labels.run(console),
         Verb::Learn(learn) => learn.run(console),
+        Verb::Update(update) => update.run(console),
         Verb::Prune(prune) => prune.run(console),
         Verb::Merge(merge) => merge.run(console),
         Verb::Report(report) => report.run(console),

@@ -194,6 +194,9 @@ fn describe(dataset: &Dataset, summary: &Summary) -> String {
         count(dataset.n_points(), "point"),
         count(dataset.n_labels(), "label")
     );
+    let weights = dataset.weights().unwrap_or_default().iter();
+    let n_weighted = weights.filter(|weight| **weight != 1.0).count();
+    let n_rejected = dataset.rejected().map_or(0, |rejected| rejected.nnz());
     for (n, what, remark) in [
         (summary.n_empty_points, "empty point", ""),
         (summary.n_unlabelled, "point", " without labels"),
@@ -204,6 +207,13 @@ fn describe(dataset: &Dataset, summary: &Summary) -> String {
         ),
         (summary.n_zero_labels, "label", " of relevance 0 left out"),
         (summary.n_new_labels, "label", " not in the training data"),
+        (n_weighted, "point", " with a weight other than 1"),
+        (n_rejected, "rejected label", ""),
+        (
+            summary.n_unknown_rejected,
+            "rejected label",
+            " that no point has left out",
+        ),
     ] {
         if n > 0 {
             text.push_str(&format!("; {}{remark}", count(n, what)));

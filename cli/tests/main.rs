@@ -21,4 +21,5 @@ mod resume;
 mod serve;
 mod shell;
 mod tables;
+mod update;
 mod vectors;

@@ -7,7 +7,7 @@
 >>> model.predict("a ripe plum", k=1)[0].label
 'fruit'
 
-`train` makes a model, `load` opens one, `Model` answers; `EliasClassifier` has scikit-learn's verbs. The modules `spark`,
+`train` makes a model, `load` opens one, `Model` answers, `learn` corrects one; `EliasClassifier` has scikit-learn's verbs. The modules `spark`,
 `ray` and `dask` score on many machines.
 Errors are `EliasError`, and `ValueError` or `FileNotFoundError` besides where Python has a word for the cause.
 """
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._elias import VERSION as __version__
 from ._errors import EliasError
-from ._model import Model, load, merge
+from ._model import Model, learn, load, merge
 from ._metrics import metrics
 from ._settings import config
 from ._train import train
@@ -35,6 +35,7 @@ __all__ = [
     "Prediction",
     "__version__",
     "config",
+    "learn",
     "load",
     "merge",
     "metrics",

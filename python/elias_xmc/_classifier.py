@@ -12,7 +12,14 @@ import numpy
 from scipy.sparse import csr_matrix, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from ._errors import EliasValueError
 from ._frames import columns_of, is_missing, unframed
@@ -94,10 +101,13 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
         for keyword in keywords():
             setattr(self, keyword, settings.get(keyword))
 
-    def fit(self, X: Any, y: Any) -> EliasClassifier:
-        """Trains on texts or features."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> EliasClassifier:
+        """Trains on texts or features; `sample_weight` has a number of at least 0 for each."""
+        return self._fit(X, y, self.label_names, sample_weight)
+
+    def _fit(self, X: Any, y: Any, names: Any, sample_weight: Any = None) -> EliasClassifier:
         points = self._points(X, is_new=True)
-        matrix, names = self._targets(y)
+        matrix, names = self._targets(y, names)
         n_points = len(points) if isinstance(points, list) else points.shape[0]
         if n_points != matrix.shape[0]:
             raise EliasValueError(f"X has {n_points} points and y {matrix.shape[0]}: expected as many of the one as of the other")
@@ -105,6 +115,7 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
             points,
             matrix,
             label_names=names,
+            sample_weight=None if sample_weight is None else _check_sample_weight(sample_weight, points),
             out=self.out,
             overwrite=self.overwrite,
             config=self.config,
@@ -120,6 +131,20 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
                 "the least score",
                 stacklevel=2,
             )
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> EliasClassifier:
+        """Trains as `fit` the first time; from then on learns from the points at once, as `Model.learn`.
+
+        The first call says which labels there are: `classes`, or those of `y`. Later ones have no others. Nothing is
+        trained by them: the points count as neighbours of those that are asked about, which takes a model with an index
+        of its training points, as it is by default.
+        """
+        if not hasattr(self, "model_"):
+            return self._fit(X, y, classes)
+        points = self._points(X)
+        labels = [sorted(map(str, row)) for row in self._sets(y)]
+        self.model_.learn(points, labels, threads=self._threads())
         return self
 
     def decision_function(self, X: Any) -> Any:
@@ -204,12 +229,12 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
             check_sparse(X, "X")
         return validate_data(self, X, accept_sparse="csr", dtype=[numpy.float64, numpy.float32], reset=is_new)
 
-    def _targets(self, y: Any) -> tuple[csr_matrix, list[str]]:
-        """Y with the columns of `classes_`, and their names."""
+    def _targets(self, y: Any, given: Any) -> tuple[csr_matrix, list[str]]:
+        """Y with the columns of `classes_`, and their names; `given` are the labels, if they are known."""
         if y is None:
             raise EliasValueError("requires y to be passed, but the target y is None")
         y, of_frame = unframed(y, "y")
-        given = of_frame if self.label_names is None else as_list(self.label_names, "label_names")
+        given = of_frame if given is None else as_list(given, "label_names")
         if issparse(y):
             self._kind = SPARSE
             check_sparse(y, "y")
@@ -233,13 +258,17 @@ class EliasClassifier(ClassifierMixin, BaseEstimator):
                 self.classes_ = _named(matrix.shape[1], given)
             else:
                 self._kind = CLASSES
-                if given is not None:
+                if self.label_names is not None:
                     raise EliasValueError("label_names are for lists of labels and for matrices, y has one class per point")
                 array = column_or_1d(array, warn=True)
                 if array.dtype.kind == "f" and not numpy.isfinite(array).all():
                     raise EliasValueError("Input y contains NaN or infinity.")
                 check_classification_targets(array)
-                self.classes_, columns = numpy.unique(array, return_inverse=True)
+                self.classes_ = numpy.unique(array if given is None else given)
+                columns = numpy.searchsorted(self.classes_, array)
+                is_known = self.classes_[numpy.minimum(columns, len(self.classes_) - 1)] == array
+                if not is_known.all():
+                    raise EliasValueError(f"y has the class {array[~is_known][0]!r}, which is not among classes")
                 n_points = len(array)
                 ones = numpy.ones(n_points, dtype=numpy.float32)
                 shape = (n_points, len(self.classes_))

@@ -19,6 +19,7 @@ from ._types import Labels, PathLike
 __all__ = [
     "as_list",
     "check_sparse",
+    "corrections_of",
     "csr_parts",
     "is_matrix",
     "is_path",
@@ -156,6 +157,23 @@ def points_of(points: Any) -> Any:
     """Texts as a list, or features as the arrays of a matrix; a data frame is its only column, or a matrix of numbers."""
     points, _ = unframed(points, "texts")
     return csr_parts(points, "the features") if is_matrix(points) else as_list(points, "texts")
+
+
+def corrections_of(texts: Any, labels: Any, rejected: Any) -> list[tuple[str, list[str], list[str]]]:
+    """Texts with the names of accepted and of rejected labels."""
+    if isinstance(texts, str):
+        texts, labels, rejected = [texts], labels and [labels], rejected and [rejected]
+    texts = as_list(texts, "texts")
+    rows = []
+    for lists, what in ((labels, "labels"), (rejected, "rejected")):
+        lists = [()] * len(texts) if lists is None else as_list(lists, what)
+        if len(lists) != len(texts):
+            raise EliasValueError(f"texts has {len(texts)} entries and {what} {len(lists)}: expected as many of the one as of the other")
+        rows.append([[] if is_missing(names) else as_list(names, what) for names in lists])
+    for value, what in [(text, "texts") for text in texts] + [(name, "labels") for row in rows for names in row for name in names]:
+        if not isinstance(value, str):
+            raise EliasTypeError(f"{what}: found {type(value).__name__}, expected strings")
+    return list(zip(texts, *rows))
 
 
 def make_dataset(

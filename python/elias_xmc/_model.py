@@ -9,9 +9,11 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
 from ._elias import Core, predict_arrow
+from ._elias import learn as _learn
 from ._elias import merge as _merge
 from ._errors import EliasValueError
 from ._inputs import (
+    corrections_of,
     cut_offs_of,
     dense_of,
     make_dataset,
@@ -28,12 +30,22 @@ from ._types import Labels, PathLike, Prediction
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-__all__ = ["Model", "load", "merge"]
+__all__ = ["Model", "learn", "load", "merge"]
 
 
 def load(path: PathLike, *, verify: bool = False) -> Model:
     """Opens a model. Its files are mapped, so that processes share them; `verify` checks every byte first."""
     return Model(Core.load(path_of(path), verify))
+
+
+def learn(path: PathLike, texts: Any, labels: Any = None, rejected: Any = None) -> Model:
+    """Learns from accepted and rejected labels of texts at once, as `elias learn`, and returns the model.
+
+    They are appended to the journal in the model's directory, and on the disk when this returns: everybody who loads the
+    model from now on gets such answers. `texts` is a text or a list of texts, `labels` and `rejected` have a list of
+    names for each.
+    """
+    return Model(_learn(path_of(path), corrections_of(texts, labels, rejected)))
 
 
 def merge(
@@ -233,6 +245,23 @@ class Model:
 
             return polars.DataFrame(answers)
         return answers
+
+    def learn(self, texts: Any, labels: Any = None, rejected: Any = None, *, threads: int | None = None) -> Model:
+        """Learns from accepted and rejected labels of texts at once, and returns the model.
+
+        A text with accepted labels becomes one that similar texts are compared with; a rejected label is lowered for
+        similar texts, and gone for the same text. Nothing is trained: give the texts to the next training, too. `texts`
+        is a text or a list of texts, `labels` and `rejected` have a list of names for each; accepted labels may also
+        come as for `train`, with texts or features.
+
+        The model is in memory from then on, so save it; `elias_xmc.learn` keeps corrections with a model on disk.
+        """
+        if rejected is None and not isinstance(texts, str):
+            data = make_dataset(texts, labels, part="test", known=self._core, threads=threads)
+            self._core = self._core.learn_data(data, threads_of(threads))
+        else:
+            self._core = self._core.learn(corrections_of(texts, labels, rejected), threads_of(threads))
+        return self
 
     def embed(self, texts: Any, *, threads: int | None = None) -> Any:
         """The vectors of texts as a NumPy array with a row for each, for a store of vectors.

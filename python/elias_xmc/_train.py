@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from . import _elias
-from ._inputs import dense_of, make_dataset, number, path_of, synonyms_of, threads_of
+from ._inputs import as_list, dense_of, make_dataset, number, path_of, synonyms_of, threads_of
 from ._model import Model
 from ._progress import observer
 from ._settings import make_settings
@@ -39,6 +39,7 @@ def train(
     synonyms: PathLike | Iterable[tuple[str, str]] | None = None,
     embeddings: PathLike | None = None,
     X_dense: Any = None,
+    sample_weight: Any = None,
     validation: Any = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -70,7 +71,8 @@ def train(
     `validation` is a pair `(texts, labels)` or a path, predicted every few epochs; `label_file` has names, synonyms or
     descriptions of the labels; `synonyms` is a file, or pairs, of a word or phrase and the words that are added to texts
     with it, which the model keeps; `embeddings` has vectors of words to start from, a file or a directory; `X_dense` is
-    an array with an embedding of every text, which `predict` then needs, too; `memory_limit` is in bytes.
+    an array with an embedding of every text, which `predict` then needs, too; `sample_weight` has a number per text: one of
+    weight 2 counts as much as two texts, one of weight 0 teaches nothing; `memory_limit` is in bytes.
 
     >>> model = train(["red apple", "blue sky"], [["fruit"], ["weather"]], stage1_epochs=20)
     >>> model.labels
@@ -88,6 +90,7 @@ def train(
         synonyms=synonyms,
         embeddings=embeddings,
         X_dense=X_dense,
+        sample_weight=sample_weight,
         validation=validation,
         resume=resume,
         overwrite=overwrite,
@@ -119,6 +122,7 @@ def prepare(
     synonyms: PathLike | Iterable[tuple[str, str]] | None = None,
     embeddings: PathLike | None = None,
     X_dense: Any = None,
+    sample_weight: Any = None,
     validation: Any = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -149,6 +153,8 @@ def prepare(
         data = data.with_word_vectors(path_of(embeddings))
     if X_dense is not None:
         data = data.with_embeddings(dense_of(X_dense))
+    if sample_weight is not None:
+        data = data.with_weights([number(weight, "sample_weight") for weight in as_list(sample_weight, "sample_weight")])
     run: dict[str, Any] = {
         "out": None if out is None else path_of(out),
         "resume": bool(resume),

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import annif.backend
 import annif.default_config
 import annif.util
-from annif.backend.backend import AnnifBackend
+from annif.backend.backend import AnnifLearningBackend
 from annif.exception import (
     ConfigurationException,
     NotInitializedException,
@@ -57,8 +57,8 @@ class ProductionConfig(annif.default_config.ProductionConfig):
     """Annif's configuration for servers, with the backend `elias`."""
 
 
-class EliasBackend(AnnifBackend):
-    """Trains and asks one elias model, which is in the project's data directory."""
+class EliasBackend(AnnifLearningBackend):
+    """Trains, asks and corrects one elias model, which is in the project's data directory."""
 
     name = "elias"
 
@@ -129,6 +129,25 @@ class EliasBackend(AnnifBackend):
         except elias_xmc.EliasError as error:
             raise OperationFailedException(str(error), backend_id=self.backend_id) from error
 
+    def _learn(self, corpus: DocumentCorpus, params: dict[str, Any]) -> None:
+        self.initialize()
+        assert self._model is not None
+        known, texts, labels = set(self._model.labels), [], []
+        for text, uris in self._documents(corpus):
+            if known.isdisjoint(uris):
+                self.warning(f"a document has no subject that the model knows: train again to learn of {uris[0]}")
+                continue
+            texts.append(text)
+            labels.append([uri for uri in uris if uri in known])
+        if not texts:
+            raise NotSupportedException(
+                "Cannot learn: no document has both a text and a subject that the model knows"
+            )
+        try:
+            self._model = elias_xmc.learn(self._model_path, texts, labels)
+        except elias_xmc.EliasError as error:
+            raise OperationFailedException(str(error), backend_id=self.backend_id) from error
+
     def _log(self, event: dict[str, Any]) -> None:
         if event["event"] == "phase":
             self.info(event["phase"])
@@ -159,17 +178,22 @@ class EliasBackend(AnnifBackend):
     def _write_documents(self, corpus: DocumentCorpus, path: str) -> None:
         n_documents = 0
         with open(path, "w", encoding="utf-8") as file:
-            for document in corpus.documents:
-                uris = [self.project.subjects[subject_id].uri for subject_id in document.subject_set]
-                text = self._analyzed(document.text)
-                if uris and text.strip():
-                    print(json.dumps({"text": text, "labels": uris}, ensure_ascii=False), file=file)
-                    n_documents += 1
+            for text, uris in self._documents(corpus):
+                print(json.dumps({"text": text, "labels": uris}, ensure_ascii=False), file=file)
+                n_documents += 1
         if n_documents == 0:
             os.remove(path)
             raise NotSupportedException(
                 "Cannot train elias project: no document has both a text and a subject of the vocabulary"
             )
+
+    def _documents(self, corpus: DocumentCorpus) -> Iterator[tuple[str, list[str]]]:
+        """The documents that have a text and a subject, with the URIs of their subjects."""
+        for document in corpus.documents:
+            uris = [self.project.subjects[subject_id].uri for subject_id in document.subject_set]
+            text = self._analyzed(document.text)
+            if uris and text.strip():
+                yield text, uris
 
     def _analyzed(self, text: str) -> str:
         """A text as elias gets it: as it is, or as the words that the project's analyzer makes of it."""

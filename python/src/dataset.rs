@@ -146,6 +146,14 @@ impl Dataset {
         })
     }
 
+    /// The same points with a weight each.
+    fn with_weights(&self, weights: Vec<f32>) -> PyResult<Self> {
+        let data = self.data.clone().with_weights(weights);
+        Ok(Dataset {
+            data: data.map_err(Failure::from)?,
+        })
+    }
+
     #[getter]
     fn n_points(&self) -> usize {
         self.data.n_points()

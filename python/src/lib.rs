@@ -26,7 +26,7 @@ mod _elias {
     #[pymodule_export]
     use crate::metrics::metrics;
     #[pymodule_export]
-    use crate::model::{Core, merge};
+    use crate::model::{Core, learn, merge};
     #[pymodule_export]
     use crate::settings::{commented_config, setting_keys};
     #[pymodule_export]

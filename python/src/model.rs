@@ -6,8 +6,8 @@ use elias::config::EncoderKind;
 use elias::insight::{ReportCache, ReportOptions};
 use elias::metrics::{CutOffs, DecileOf, FilterPairs, LabelFigures};
 use elias::{
-    Evaluation, LabelId, LabelLists, LabelRef, LabelRules, Level, Measurements, Prediction,
-    Predictor, Query,
+    Correction, Evaluation, LabelId, LabelLists, LabelRef, LabelRules, Level, Measurements,
+    Prediction, Predictor, Query,
 };
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
@@ -87,6 +87,24 @@ impl Core {
     /// Writes the model to a directory.
     fn save(&self, py: Python<'_>, path: PathBuf, overwrite: bool) -> PyResult<()> {
         run(py, None, || save(&self.predictor, &path, overwrite))
+    }
+
+    /// The same model after it has learned from a data set; it is in memory only.
+    #[pyo3(signature = (data, threads=None))]
+    fn learn_data(&self, py: Python<'_>, data: &Dataset, threads: Option<usize>) -> PyResult<Self> {
+        self.learned(py, threads, |predictor| predictor.learn_data(&data.data))
+    }
+
+    /// The same after corrections: texts with accepted and rejected labels.
+    #[pyo3(signature = (corrections, threads=None))]
+    fn learn(
+        &self,
+        py: Python<'_>,
+        corrections: Vec<Listed>,
+        threads: Option<usize>,
+    ) -> PyResult<Self> {
+        let corrections = to_corrections(corrections);
+        self.learned(py, threads, |predictor| predictor.learn(&corrections))
     }
 
     #[getter]
@@ -313,6 +331,24 @@ impl Core {
 }
 
 impl Core {
+    fn learned(
+        &self,
+        py: Python<'_>,
+        threads: Option<usize>,
+        learn: impl FnOnce(&mut Predictor) -> elias::Result<()> + Send,
+    ) -> PyResult<Self> {
+        let predictor = run(py, threads, || {
+            let mut predictor = self.predictor.clone();
+            learn(&mut predictor)?;
+            Ok(predictor)
+        })?;
+        Ok(Core {
+            predictor,
+            path: None,
+            process: self.process,
+        })
+    }
+
     /// A model of this process.
     pub(crate) fn new(predictor: Predictor, path: Option<&Path>) -> Self {
         Core {
@@ -410,6 +446,23 @@ struct EvaluationAnswer<'a> {
 
 fn to_json(result: &impl serde::Serialize) -> Result<String, Failure> {
     serde_json::to_string(result).map_err(|error| Failure::other(error.to_string()))
+}
+
+/// A text with the names of accepted and of rejected labels.
+type Listed = (String, Vec<String>, Vec<String>);
+
+fn to_corrections(listed: Vec<Listed>) -> Vec<Correction> {
+    let corrections = listed.into_iter();
+    let corrections = corrections.map(|(text, labels, not)| Correction { text, labels, not });
+    corrections.collect()
+}
+
+/// Keeps corrections in the journal of the model in a directory; the model that has learned them.
+#[pyfunction]
+pub(crate) fn learn(py: Python<'_>, path: PathBuf, corrections: Vec<Listed>) -> PyResult<Core> {
+    let corrections = to_corrections(corrections);
+    let predictor = run(py, None, || Ok(Predictor::learn_in(&path, &corrections)?))?;
+    Ok(Core::new(predictor, Some(&path)))
 }
 
 /// Writes the members of several models as one.

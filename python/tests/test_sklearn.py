@@ -27,7 +27,10 @@ SMALL = EliasClassifier(
 )
 
 #: Each check that is not met, and why.
-SKIPPED: dict[str, str] = {}
+SKIPPED: dict[str, str] = {
+    name: "a network is trained in random batches: weights and repeated points have the same mean, not the same steps"
+    for name in ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
+}
 
 
 def expected_failures(estimator):

@@ -50,6 +50,18 @@ def test_a_document_without_known_words_gets_no_suggestions(trained):
     assert trained.suggest("zzz a ripe red plum zzz")
 
 
+def test_documents_that_are_learned_change_the_next_suggestions(trained_copy):
+    text = "a sweet red zeppelin"
+    trained_copy.write("more.tsv", tsv([(text, ["green"]), ("a blue moon", ["moon"])] * 3))
+    before = dict(trained_copy.suggest(text))
+    trained_copy.run("learn", "elias", "more.tsv")
+    after = dict(trained_copy.suggest(text))
+    assert after[uri("green")] > before.get(uri("green"), 0)
+    assert "not trained" in trained_copy.fail("learn", "unknown-setting", "more.tsv").lower()
+    trained_copy.write("unknown.tsv", tsv([("a blue moon", ["moon"])]))
+    assert "Cannot learn" in trained_copy.fail("learn", "elias", "unknown.tsv")
+
+
 def test_an_untrained_project_is_reported(annif):
     assert "not trained" in annif.fail("suggest", "elias", "train.tsv").lower()
     assert "False" in annif.run("list-projects").splitlines()[2]

@@ -75,6 +75,46 @@ test("a key is asked for, kept for the tab, and not shown in commands", () => wi
   assert.doesNotMatch(command, /secret-key/);
 })));
 
+test("answers are corrected with a key that is asked for once, and the next answers heed it", () => {
+  const TEXT = "library to read png images";
+  const options = { key: "asking", learnKey: "correcting" };
+  return withMock(options, (url) => withPage({ url }, async (page) => {
+    const giveKey = async (key, title) => {
+      await page.getByRole("heading", { name: title }).waitFor();
+      await page.getByLabel("API key").fill(key);
+      await page.getByRole("button", { name: "Use this key" }).click();
+    };
+    await giveKey("asking", "This server needs a key");
+    await ask(page, TEXT);
+    const before = await page.locator(".answer-name").allTextContents();
+    await page.getByRole("button", { name: `Wrong: ${before[1]}`, exact: true }).click();
+    await giveKey("asking", "Correcting answers needs a key");
+    await page.getByText("The server did not accept this key.").waitFor();
+    await giveKey("correcting", "Correcting answers needs a key");
+    await page.getByText(`Learned: “${before[1]}” is wrong for this text.`).first().waitFor();
+    await page.waitForFunction((name) => Array.from(document.querySelectorAll(".answer-name")).every((one) => one.textContent !== name), before[1]);
+    const missing = page.getByRole("combobox", { name: "Missing label" });
+    await missing.fill("no such label");
+    await page.getByRole("button", { name: "Add it" }).click();
+    await page.getByText(/not among the labels/).waitFor();
+    await missing.fill(before[1].slice(0, 4));
+    await page.locator("#missing-labels option").first().waitFor({ state: "attached" });
+    await missing.fill(before[1]);
+    await page.getByRole("button", { name: "Add it" }).click();
+    await page.getByText(`Learned: “${before[1]}” is a label of this text.`).first().waitFor();
+    await page.getByText("What was learned").click();
+    await page.getByText("2 corrections since the model was written.").waitFor();
+    assert.equal(await page.locator(".learned .chip").count(), 2);
+    assert.deepEqual(options.learned, [{ text: TEXT, labels: [], not: [before[1]] }, { text: TEXT, labels: [before[1]], not: [] }]);
+    assert.deepEqual(await axe(page), []);
+  }));
+});
+
+test("a server that does not learn offers no corrections", () => withMock({}, (url) => withPage({ url }, async (page) => {
+  await ask(page, "png images");
+  assert.equal(await page.locator(".wrong:visible, .corrections:visible").count(), 0);
+})));
+
 test("without a key the page says what is missing", () => withMock({ key: "secret-key" }, (url) => withPage({ url }, async (page) => {
   await page.getByRole("button", { name: "Cancel" }).click();
   await page.getByText("The server needs a key.").waitFor();

@@ -49,7 +49,10 @@ async function answer(request, options) {
   const url = new URL(request.url, "http://localhost");
   const path = url.pathname;
   if (!path.startsWith("/v1/")) return page(path);
-  if (options.key && request.headers.authorization !== `Bearer ${options.key}`) {
+  const isLearning = path === "/v1/learn" || path === "/v1/learned";
+  const key = isLearning ? options.learnKey : options.key;
+  if (isLearning && !key) throw new Refusal(403, "forbidden", "this service does not learn");
+  if (key && request.headers.authorization !== `Bearer ${key}`) {
     throw new Refusal(401, "unauthorized", "the API key is missing or wrong");
   }
   const body = request.method === "POST" ? await readBody(request) : null;
@@ -59,16 +62,33 @@ async function answer(request, options) {
   const name = (body ? body.model : url.searchParams.get("model")) ?? names[0];
   if (!names.includes(name)) throw new Refusal(404, "unknown_model", `there is no model "${name}"`);
   const hasProbabilities = name === names[0];
-  const value = route(path, request.method, url.searchParams, body, { names, name, hasProbabilities, limits: limitsOf(options) });
+  if (isLearning) return { value: learn(body, name, options) };
+  const value = route(path, request.method, url.searchParams, body, { names, name, hasProbabilities, limits: limitsOf(options), learns: Boolean(options.learnKey) });
+  for (const { text, not } of options.learned ?? []) {
+    if (path === "/v1/predict" && body.text === text) value.labels = value.labels.filter(({ label }) => !not.includes(label));
+  }
   return { value };
+}
+
+// Remembers corrections in `options`; wrong labels are gone from the answers to the same text.
+function learn(body, name, options) {
+  options.learned ??= [];
+  if (body) {
+    const { text, labels = [], not = [] } = body;
+    const unknown = [...labels, ...not].find((label) => !model.names.includes(label));
+    if (unknown) throw new Refusal(404, "not_found", `labels: "${unknown}" is not among the labels of the model`);
+    options.learned.push({ text, labels, not });
+    return { model: name, n_learned: options.learned.length };
+  }
+  return { model: name, n_learned: options.learned.length, recent: options.learned.slice(-20).reverse() };
 }
 
 function limitsOf(options) {
   return { max_texts: 1000, max_text_bytes: 100_000, max_body_bytes: 2_000_000, timeout_ms: 30_000, ...options.limits };
 }
 
-function route(path, method, query, body, { names, name, hasProbabilities, limits }) {
-  if (path === "/v1/models") return { models: names.map((one, i) => modelInfo(one, i === 0)) };
+function route(path, method, query, body, { names, name, hasProbabilities, limits, learns }) {
+  if (path === "/v1/models") return { models: names.map((one, i) => ({ ...modelInfo(one, i === 0), learns })) };
   if (path === "/v1/limits") return limits;
   if (path === "/v1/predict" && method === "POST") return predict(body, name, hasProbabilities, limits);
   if (path === "/v1/explain" && method === "POST") {

@@ -18,8 +18,9 @@ export function valueText(answer) {
   return hasProbability(answer) ? percent(answer.probability) : score(answer.score);
 }
 
-// The visible answers of `nAll`. Gives the node, and by label id the button and the place below it.
-export function answerList(visible, nAll, choose) {
+// The visible answers of `nAll`, each with what `beside` makes for it. Gives the node, and by label id the button and the
+// place below it.
+export function answerList(visible, nAll, choose, beside = () => null) {
   const items = new Map();
   const rows = visible.map((answer) => {
     const holder = el("div", { class: "why-below", id: `why-${answer.id}` });
@@ -31,7 +32,7 @@ export function answerList(visible, nAll, choose) {
     el("span", { class: "answer-value" }, valueText(answer)),
     bar(valueOf(answer), kind));
     items.set(answer.id, { answer, button, holder });
-    return el("li", {}, button, holder);
+    return el("li", {}, button, beside(answer), holder);
   });
   const list = el("ol", { class: "answer-list", onkeydown: moveFocus }, rows);
   const hidden = nAll - visible.length;

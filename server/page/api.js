@@ -17,7 +17,9 @@ export class Problem extends Error {
 const WORDS = {
   0: ["The server cannot be reached.", "Check that it is still running and that you are connected, then try again."],
   401: ["The server needs a key.", "Ask whoever runs the server for the API key, then try again."],
+  403: ["The server does not allow this.", "Ask whoever runs the server."],
   404: ["There is nothing here.", "The address may be old: the model may have been replaced since."],
+  409: ["The model cannot take this now.", "Wait a moment, then try again."],
   413: ["That is more than the server accepts at once.", "Shorten the text, or send fewer texts."],
   422: ["The server cannot use these values.", "Change what the message names."],
   429: ["The server is busy.", "Wait a moment, then try again."],
@@ -35,17 +37,18 @@ export function address(path, query = {}) {
   return url.href;
 }
 
-export function get(path, query, signal) {
-  return send(address(path, query), { method: "GET" }, signal);
+// What concerns learning needs the key of that kind.
+export function get(path, query, signal, kind = "read") {
+  return send(address(path, query), { method: "GET" }, signal, kind);
 }
 
-export function post(path, body, signal) {
+export function post(path, body, signal, kind = "read") {
   const headers = { "Content-Type": "application/json" };
-  return send(address(path), { method: "POST", headers, body: JSON.stringify(body) }, signal);
+  return send(address(path), { method: "POST", headers, body: JSON.stringify(body) }, signal, kind);
 }
 
-async function send(url, request, signal) {
-  const key = savedKey();
+async function send(url, request, signal, kind) {
+  const key = savedKey(kind);
   const headers = { Accept: "application/json", ...request.headers };
   if (key) headers.Authorization = `Bearer ${key}`;
   let response;
@@ -57,7 +60,7 @@ async function send(url, request, signal) {
     if (error.name === "AbortError") throw error;
     throw new Problem(0, "");
   }
-  if (response.status === 401 && (await askForKey(key, signal))) return send(url, request, signal);
+  if (response.status === 401 && (await askForKey(kind, key, signal))) return send(url, request, signal, kind);
   const value = parse(text);
   if (response.ok && value !== undefined) return value;
   if (response.ok) throw new Problem(500, "Its answer is not the JSON that this page expects.");

@@ -1,22 +1,33 @@
-// The API key: asked for when the server wants one, kept for this tab only.
+// The keys, for asking and for correcting: asked for when the server wants one, kept for this tab only.
 
-const NAME = "elias-key";
+const KINDS = {
+  read: {
+    name: "elias-key",
+    title: "This server needs a key",
+    words: "Whoever runs the server has the key. It is kept in this browser tab only, and forgotten when you close the tab.",
+  },
+  learn: {
+    name: "elias-learn-key",
+    title: "Correcting answers needs a key",
+    words: "It is another key than the one for asking: whoever runs the server has it. It is kept in this browser tab only, and forgotten when you close the tab.",
+  },
+};
 let asking = null;
 // For browsers that keep nothing between pages.
-let kept = "";
+const kept = { read: "", learn: "" };
 
-export function savedKey() {
+export function savedKey(kind = "read") {
   try {
-    return sessionStorage.getItem(NAME) ?? kept;
+    return sessionStorage.getItem(KINDS[kind].name) ?? kept[kind];
   } catch {
-    return kept;
+    return kept[kind];
   }
 }
 
-function save(key) {
-  kept = key;
+function save(kind, key) {
+  kept[kind] = key;
   try {
-    sessionStorage.setItem(NAME, key);
+    sessionStorage.setItem(KINDS[kind].name, key);
   } catch {
     // The key still holds until the page is loaded again.
   }
@@ -24,9 +35,9 @@ function save(key) {
 
 // Asks for a key after the server refused `tried`; true if there is now another one. Requests that are refused at
 // the same time share one question.
-export async function askForKey(tried, signal) {
-  if (savedKey() !== tried) return true;
-  asking ??= ask(tried !== "").finally(() => {
+export async function askForKey(kind, tried, signal) {
+  if (savedKey(kind) !== tried) return true;
+  asking ??= ask(kind, tried !== "").finally(() => {
     asking = null;
   });
   const given = await asking;
@@ -34,10 +45,12 @@ export async function askForKey(tried, signal) {
   return given;
 }
 
-function ask(isWrong) {
+function ask(kind, isWrong) {
   const dialog = document.getElementById("key-dialog");
   const input = document.getElementById("key");
   const words = document.getElementById("key-problem");
+  document.getElementById("key-title").textContent = KINDS[kind].title;
+  document.getElementById("key-words").textContent = KINDS[kind].words;
   words.textContent = isWrong ? "The server did not accept this key." : "";
   input.value = "";
   return new Promise((done) => {
@@ -57,7 +70,7 @@ function ask(isWrong) {
         words.textContent = key === "" ? "Type the key first." : "A key has only ASCII letters, digits and signs.";
         return;
       }
-      save(key);
+      save(kind, key);
       close(true);
     }, { signal });
     document.getElementById("key-cancel").addEventListener("click", () => close(false), { signal });

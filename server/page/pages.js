@@ -25,7 +25,7 @@ export async function labelPage(id, signal) {
   return {
     name: [bdi(label.label)],
     parts: [
-      el("p", { class: "facts-line" }, `Label ${label.id} · ${label.name_only ? "name only" : count(label.n_points, "training example")}`),
+      el("p", { class: "facts-line" }, `Label ${label.id} · ${knownFrom(label)}`),
       el("p", {}, el("a", { href: hashOf(["predict"], { text: label.label, model }) }, "Predict with this name as the text")),
       el("div", { class: "cards" },
         card("Clusters", "Groups of related labels that the search goes through. The number says how firmly the label belongs to it; the strongest come first.",
@@ -41,6 +41,12 @@ export async function labelPage(id, signal) {
       copyBox("This label in code", () => ({ url: address(path, { model }) })),
     ].filter(Boolean),
   };
+}
+
+// From what a model knows a label: texts of its training, texts that it learned since, or neither.
+function knownFrom({ name_only: isNameOnly, n_points: n }) {
+  if (!isNameOnly) return `known from ${count(n, "text")}`;
+  return n ? `known by its name, and from ${count(n, "text")} learned since the training` : "known by its name only";
 }
 
 function exampleCard(examples, nPoints, model) {

@@ -6,6 +6,7 @@ import { copyBox } from "./copying.js";
 import { announce, debounce, el, numberField, problem } from "./dom.js";
 import { exampleTexts } from "./examples.js";
 import { bytes, count, percent } from "./format.js";
+import { Corrections, mayLearn } from "./learn.js";
 import { hashOf, natural, parseHash, replaceHash } from "./router.js";
 import { hasProbabilities, modelName, store } from "./store.js";
 import { cue, whyPanel } from "./why.js";
@@ -67,6 +68,7 @@ class PredictView {
     });
     this.thresholdShown = el("output", { for: "threshold" });
     this.found = el("div", { class: "answers", "aria-busy": "false" });
+    this.corrections = new Corrections(this.signal, () => asked.text, () => this.ask());
     this.copies = copyBox("Use it in code", () => this.request());
     this.aside = el("aside", { class: "why-side", "aria-label": "Why this answer", onscroll: () => cue(this.aside) });
     return el("div", { class: "predict" },
@@ -79,7 +81,7 @@ class PredictView {
           el("label", { class: "field grow" },
             el("span", {}, "Threshold: ", this.thresholdShown), this.threshold)),
         el("section", { "aria-labelledby": "answers-title" },
-          el("h2", { id: "answers-title" }, "Answers"), this.found),
+          el("h2", { id: "answers-title" }, "Answers"), this.found, this.corrections.node),
         this.copies),
       this.aside);
   }
@@ -220,6 +222,7 @@ class PredictView {
 
   show() {
     this.copies.hidden = !this.answers;
+    this.corrections.node.hidden = !this.answers || !mayLearn();
     if (!this.answers) {
       const isEmpty = asked.text.trim() === "";
       const words = isEmpty ? "Type or paste a text above. The answers appear as you type." : "";
@@ -229,7 +232,8 @@ class PredictView {
     }
     const visible = this.visible();
     const hadFocus = this.found.contains(document.activeElement) ? document.activeElement.dataset.id : null;
-    const { node, items } = answerList(visible, this.answers.length, (answer) => this.choose(answer));
+    const { node, items } = answerList(visible, this.answers.length, (answer) => this.choose(answer),
+      (answer) => mayLearn() && this.corrections.wrongButton(answer));
     const warning = el("p", { class: "soft" }, "The model knows no word of this text; it would answer any such text like this.");
     this.found.replaceChildren(...(this.isUnknown ? [warning, node] : [node]));
     this.items = items;

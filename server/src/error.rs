@@ -22,10 +22,14 @@ pub(crate) enum ApiError {
     Busy,
     /// The key is missing or wrong.
     Unauthorized,
+    /// The key may not do this.
+    Forbidden(&'static str),
     /// There is no such endpoint, model, label or cluster.
     NotFound(String),
     /// The endpoint does not know the method.
     MethodNotAllowed,
+    /// The model cannot take what was sent, as it is now.
+    Conflict(String),
     /// The body did not arrive in time.
     SlowBody,
     /// The body is too long.
@@ -80,6 +84,8 @@ impl ApiError {
                 "unauthorized",
                 "send the API key in the header \"Authorization: Bearer KEY\"".into(),
             ),
+            ApiError::Forbidden(problem) => (StatusCode::FORBIDDEN, "forbidden", problem.into()),
+            ApiError::Conflict(problem) => (StatusCode::CONFLICT, "conflict", problem),
             ApiError::NotFound(what) => (StatusCode::NOT_FOUND, "not_found", what),
             ApiError::MethodNotAllowed => (
                 StatusCode::METHOD_NOT_ALLOWED,

@@ -33,6 +33,10 @@ pub(crate) struct ModelInfo {
     #[schema(required = true)]
     why_no_probabilities: Option<String>,
     takes_texts: bool,
+    /// Whether it learns from corrections of those who have the key for it.
+    learns: bool,
+    /// Corrections that it learned since it was written.
+    n_learned: usize,
     /// When it was loaded, RFC 3339.
     loaded_at: String,
 }
@@ -67,6 +71,8 @@ pub(crate) struct Status {
                 "has_probabilities": true,
                 "why_no_probabilities": null,
                 "takes_texts": true,
+                "learns": false,
+                "n_learned": 0,
                 "loaded_at": "2026-11-17T09:30:00Z",
             }],
         })),
@@ -90,6 +96,8 @@ pub(crate) async fn models(State(service): State<Service>) -> Response {
                 .why_uncalibrated()
                 .map(|reason| reason.to_string()),
             takes_texts: predictor.takes_texts(),
+            learns: service.keys().may_learn() && predictor.check_corrections(&[]).is_ok(),
+            n_learned: predictor.learned().len(),
             loaded_at: time::rfc3339(model.loaded_at),
         }
     });

@@ -18,6 +18,8 @@ mod guarded_body;
 mod info;
 mod json;
 mod labels;
+mod learn;
+mod learning;
 mod log;
 mod memory;
 mod metrics;

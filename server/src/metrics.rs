@@ -47,6 +47,8 @@ pub(crate) struct Metrics {
     load_seconds: Family<ModelLabels, Gauge<f64, AtomicU64>>,
     memory: Gauge,
     overdue: Counter,
+    corrections: Family<ModelLabels, Counter>,
+    learn_seconds: Histogram,
     dropped_lines: Counter,
 }
 
@@ -68,6 +70,8 @@ impl Metrics {
             load_seconds: Family::default(),
             memory: Gauge::default(),
             overdue: Counter::default(),
+            corrections: Family::default(),
+            learn_seconds: latency_histogram(),
             dropped_lines: Counter::default(),
         };
         let registry = &mut metrics.registry;
@@ -89,6 +93,14 @@ impl Metrics {
         registry.register("resident_memory_bytes", "Memory of the process", memory);
         let overdue = metrics.overdue.clone();
         registry.register("overdue_jobs", "Jobs that ran on after their time", overdue);
+        let corrections = metrics.corrections.clone();
+        registry.register("corrections", "Corrections that were learned", corrections);
+        let learn_seconds = metrics.learn_seconds.clone();
+        registry.register(
+            "learn_seconds",
+            "Time of keeping what waits together and replacing the model",
+            learn_seconds,
+        );
         let dropped = metrics.dropped_lines.clone();
         registry.register("dropped_log_lines", "Log lines that were dropped", dropped);
         metrics
@@ -137,6 +149,13 @@ impl Metrics {
         self.loads
             .get_or_create(&LoadLabels { model, result })
             .inc();
+    }
+
+    pub(crate) fn observe_learned(&self, model: &str, n_corrections: usize, time: Duration) {
+        let model = model.to_owned();
+        let count = self.corrections.get_or_create(&ModelLabels { model });
+        count.inc_by(n_corrections as u64);
+        self.learn_seconds.observe(time.as_secs_f64());
     }
 
     pub(crate) fn count_overdue(&self) {

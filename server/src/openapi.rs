@@ -10,13 +10,18 @@ use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder};
 use utoipa::{IntoResponses, OpenApi};
 
 use crate::error::ErrorBody;
-use crate::{annif, clusters, explain, info, labels, predict};
+use crate::{annif, clusters, explain, info, labels, learn, predict};
 
 /// The statuses of requests that are not answered.
-pub(crate) const ERRORS: [(&str, &str); 13] = [
+pub(crate) const ERRORS: [(&str, &str); 15] = [
     ("400", "The body is not JSON, or the header Host is missing"),
     ("401", "The API key is missing or wrong"),
+    ("403", "The key may not do this"),
     ("404", "There is no such model, label or cluster"),
+    (
+        "409",
+        "The model cannot take it as it is now: another process writes there, or it was trained without neighbours",
+    ),
     ("408", "The body did not arrive in time"),
     ("413", "The body is too long"),
     ("415", "The body is declared as something else"),
@@ -62,6 +67,8 @@ impl IntoResponses for Errors {
     paths(
         predict::predict,
         explain::explain,
+        learn::learn,
+        learn::learned,
         labels::list,
         labels::one,
         clusters::list,
@@ -77,6 +84,7 @@ impl IntoResponses for Errors {
     tags(
         (name = "predict", description = "The labels of texts"),
         (name = "explain", description = "Why a text gets its labels"),
+        (name = "learn", description = "Corrections of answers"),
         (name = "labels", description = "The labels that a model knows"),
         (name = "clusters", description = "The clusters of a model's index"),
         (name = "info", description = "The service about itself"),
@@ -93,29 +101,42 @@ pub(crate) static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| {
     let mut description = described.unwrap_or_default();
     let components = &mut description["components"];
     components["securitySchemes"] = json!({"key": {"type": "http", "scheme": "bearer"}});
-    let request = components["schemas"]["PredictRequest"].take();
-    for (name, key, other) in [
-        ("TextRequest", "text", "texts"),
-        ("BatchRequest", "texts", "text"),
-    ] {
-        let mut schema = request.clone();
-        if let Some(properties) = schema["properties"].as_object_mut() {
-            properties.remove(other);
-        }
-        schema["required"] = json!([key]);
-        components["schemas"][name] = schema;
-    }
-    components["schemas"]["PredictRequest"] = json!({
-        "description": request["description"],
-        "oneOf": [
-            {"$ref": "#/components/schemas/TextRequest"},
-            {"$ref": "#/components/schemas/BatchRequest"},
-        ],
-    });
+    let text_or_texts = [
+        ("TextRequest", "text", &["texts"][..]),
+        ("BatchRequest", "texts", &["text"]),
+    ];
+    split(components, "PredictRequest", text_or_texts);
+    let one_or_several = [
+        ("CorrectionRequest", "text", &["corrections"][..]),
+        (
+            "CorrectionsRequest",
+            "corrections",
+            &["text", "labels", "not"],
+        ),
+    ];
+    split(components, "LearnRequest", one_or_several);
     description["security"] = json!([{}, {"key": []}]);
     bound_tuples(&mut description);
     description
 });
+
+/// Divides a request into two, each with the name of the key that it must have and of those that it cannot have.
+fn split(components: &mut Value, name: &str, parts: [(&str, &str, &[&str]); 2]) {
+    let request = components["schemas"][name].take();
+    for (part, key, others) in parts {
+        let mut schema = request.clone();
+        if let Some(properties) = schema["properties"].as_object_mut() {
+            properties.retain(|property, _| !others.contains(&&property[..]));
+        }
+        schema["required"] = json!([key]);
+        components["schemas"][part] = schema;
+    }
+    let parts = parts.map(|(part, ..)| json!({"$ref": format!("#/components/schemas/{part}")}));
+    components["schemas"][name] = json!({
+        "description": request["description"],
+        "oneOf": parts,
+    });
+}
 
 /// Bounds the length of tuples by numbers; `"items": false` means the same, but few generators of clients read it.
 fn bound_tuples(value: &mut Value) {

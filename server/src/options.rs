@@ -26,6 +26,8 @@ pub struct Options {
     pub hosts: Vec<String>,
     /// The key that requests to `/v1` must carry.
     pub api_key: Option<String>,
+    /// The key that requests to learn must carry, which also reads; without one, nobody learns.
+    pub learn_key: Option<String>,
     /// Threads that answer.
     pub threads: usize,
     /// Texts that may wait; more are refused with 429.
@@ -63,6 +65,7 @@ impl Default for Options {
             bind: "127.0.0.1:8080".into(),
             hosts: Vec::new(),
             api_key: None,
+            learn_key: None,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             max_queue: 2000,
             max_texts: 1000,
@@ -137,8 +140,18 @@ impl Options {
         // A key that no header can carry would lock everybody out.
         let is_visible =
             |key: &String| !key.is_empty() && key.bytes().all(|b| b.is_ascii_graphic());
-        if !self.api_key.as_ref().is_none_or(is_visible) {
-            return Err("the API key: expected visible ASCII characters without spaces".into());
+        for (name, key) in [
+            ("API key", &self.api_key),
+            ("key for learning", &self.learn_key),
+        ] {
+            if !key.as_ref().is_none_or(is_visible) {
+                return Err(format!(
+                    "the {name}: expected visible ASCII characters without spaces"
+                ));
+            }
+        }
+        if self.learn_key.is_some() && self.learn_key == self.api_key {
+            return Err("the key for learning is the API key: whoever reads could learn".into());
         }
         Ok(())
     }

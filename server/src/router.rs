@@ -13,7 +13,8 @@ use tower_http::cors::{AllowOrigin, Any, CorsLayer};
 use crate::error::ApiError;
 use crate::service::Service;
 use crate::{
-    annif, answers, auth, clusters, docs, explain, gate, info, labels, openapi, page, predict,
+    annif, answers, auth, clusters, docs, explain, gate, info, labels, learn, openapi, page,
+    predict,
 };
 
 /// All endpoints of a service.
@@ -30,7 +31,12 @@ pub fn router(service: &Service) -> Router {
         .route("/v1/annif/{name}", get(annif::project))
         .route("/v1/annif/{name}/suggest", post(annif::suggest))
         .route_layer(from_fn(answers::hold))
-        .route_layer(from_fn_with_state(service.clone(), auth::check));
+        .route_layer(from_fn_with_state(service.clone(), auth::may_read));
+    let learning = Router::new()
+        .route("/v1/learn", post(learn::learn))
+        .route("/v1/learned", get(learn::learned))
+        .route_layer(from_fn(answers::hold))
+        .route_layer(from_fn_with_state(service.clone(), auth::may_learn));
     let open = Router::new()
         .route("/health", get(info::health))
         .route("/ready", get(info::ready))
@@ -38,6 +44,7 @@ pub fn router(service: &Service) -> Router {
         .route("/openapi.json", get(openapi::description))
         .route("/docs", get(docs::docs));
     let router = guarded
+        .merge(learning)
         .merge(open)
         .fallback(page::file)
         .method_not_allowed_fallback(|| async { ApiError::MethodNotAllowed });

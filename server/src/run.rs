@@ -39,7 +39,7 @@ pub fn run(options: Options, on_start: impl FnOnce(SocketAddr)) -> Result<(), Se
         let loaded = tokio::task::spawn_blocking(|| Service::load(options)).await;
         let service = loaded.map_err(std::io::Error::other)??;
         follow_signals(stop, service.clone())?;
-        if !address.ip().is_loopback() && service.key().is_none() {
+        if !address.ip().is_loopback() && service.keys().is_open() {
             let line = format!(
                 "warning: {address} can be reached from other machines and no API key is set: \
                  anybody who reaches it can use it"

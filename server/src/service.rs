@@ -4,7 +4,8 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use crate::auth::Key;
+use crate::auth::Keys;
+use crate::learning::Learning;
 use crate::metrics::Metrics;
 use crate::models::Models;
 use crate::options::Options;
@@ -44,10 +45,11 @@ pub struct Service(Arc<Inner>);
 
 struct Inner {
     options: Options,
-    key: Option<Key>,
+    keys: Keys,
     metrics: Arc<Metrics>,
     models: Models,
     queue: Queue,
+    learning: Option<Learning>,
     n_body_bytes: AtomicUsize,
     is_draining: AtomicBool,
     /// The address that is listened on.
@@ -64,8 +66,12 @@ impl Service {
         let metrics = Arc::new(Metrics::new());
         let models = Models::load(&options, &metrics)?;
         let queue = Queue::start(&options, Arc::clone(&metrics))?;
+        let keys = Keys::new(&options);
+        let start = || Learning::start(&options, Arc::clone(&metrics));
+        let learning = keys.may_learn().then(start).transpose()?;
         Ok(Service(Arc::new(Inner {
-            key: options.api_key.as_deref().map(Key::new),
+            keys,
+            learning,
             options,
             metrics,
             models,
@@ -102,8 +108,13 @@ impl Service {
         &self.0.options
     }
 
-    pub(crate) fn key(&self) -> Option<&Key> {
-        self.0.key.as_ref()
+    pub(crate) fn keys(&self) -> &Keys {
+        &self.0.keys
+    }
+
+    /// The way to the thread that learns, if somebody may.
+    pub(crate) fn learning(&self) -> Option<&Learning> {
+        self.0.learning.as_ref()
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {

@@ -6,6 +6,7 @@ mod deploy;
 mod endpoints;
 mod fuzz;
 mod hostile;
+mod learning;
 mod limits;
 mod private;
 mod running;

@@ -9,14 +9,19 @@
 
 use super::boosting::{BoostedTrees, Features};
 use super::point::Point;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::{LabelId, Scored};
 use crate::neighbours::{FormMatch, Forms, Names, NeighbourScratch};
 
 /// Known labels whose names are looked at.
 pub(crate) const N_KIN: usize = 20;
 /// Forms that are nearest to a text, and to the names of its kin.
-const N_NEAREST: usize = 100;
+pub(crate) const N_NEAREST: usize = 100;
+
+/// Steps towards the factor of odds: while scores are small, each all but reaches it.
+const FITTING_STEPS: usize = 20;
+/// Bounds of the factor.
+const ODDS: [f32; 2] = [1e-6, 1e6];
 
 /// Labels known by their texts, and the trees that score them.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +29,65 @@ pub(crate) struct LabelsByText {
     pub(crate) trees: BoostedTrees,
     /// Labels are counted from those that have classifiers.
     pub(crate) forms: Forms,
+    /// Those of the training's vocabulary.
+    pub(crate) unused: Unused,
+}
+
+/// The first labels that are known by their texts alone: the training was given them, and none of its texts has them.
+/// A vocabulary has many that nobody uses, so they are right less often than the known labels that the trees learn from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Unused {
+    n_labels: usize,
+    /// Factor of their odds; finite and above 0.
+    odds: f32,
+}
+
+impl Unused {
+    /// # Errors
+    /// [`Error::InvalidModel`] if the factor is not finite and above 0.
+    pub(crate) fn new(n_labels: usize, odds: f32) -> Result<Self> {
+        if odds.is_finite() && 0.0 < odds {
+            return Ok(Unused { n_labels, odds });
+        }
+        let problem = format!("the odds of unused labels have the factor {odds}, not one above 0");
+        Err(Error::InvalidModel(problem))
+    }
+
+    /// Number of labels.
+    pub(crate) fn n_labels(&self) -> usize {
+        self.n_labels
+    }
+
+    /// Factor of their odds.
+    pub(crate) fn odds(&self) -> f32 {
+        self.odds
+    }
+
+    /// The labels with the factor by which the sum of these scores, which are without one, becomes `n_right`.
+    pub(crate) fn fit(n_labels: usize, scores: &[f32], n_right: f64) -> Result<Self> {
+        let mut fitted = Unused {
+            n_labels,
+            odds: 1.0,
+        };
+        for _ in 0..FITTING_STEPS {
+            let scores = scores
+                .iter()
+                .map(|&score| f64::from(fitted.score(0, score)));
+            let factor = n_right / scores.sum::<f64>();
+            fitted.odds = (f64::from(fitted.odds) * factor) as f32;
+            fitted.odds = fitted.odds.clamp(ODDS[0], ODDS[1]);
+        }
+        Unused::new(n_labels, fitted.odds)
+    }
+
+    /// The score of a label.
+    fn score(&self, label: u32, score: f32) -> f32 {
+        if self.n_labels <= label as usize {
+            return score;
+        }
+        let odds = self.odds * score;
+        odds / (1.0 - score + odds)
+    }
 }
 
 /// A point whose known labels have final scores.
@@ -131,9 +195,9 @@ impl LabelsByText {
         columns.features(features);
         self.trees.score(features, leaves, scores);
         let labels = found.labels.iter().zip(scores.iter());
-        scored.extend(labels.map(|(label, &score)| Scored {
+        scored.extend(labels.map(|(&label, &score)| Scored {
             label: LabelId(first.0 + label),
-            score,
+            score: self.unused.score(label, score),
         }));
         Ok(())
     }
@@ -303,5 +367,33 @@ impl TextColumns {
     /// As features of boosted trees.
     pub(crate) fn features(&self, features: &mut Features) {
         features.set(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scores_of_unused_labels_add_up_to_those_that_are_right() {
+        let scores: Vec<f32> = (0..1000).map(|place| 0.9 / (1.0 + place as f32)).collect();
+        for n_right in [0.5, 3.0, 200.0] {
+            let unused = Unused::fit(7, &scores, n_right).unwrap();
+            let fitted = scores.iter().map(|&score| unused.score(6, score));
+            let fitted: Vec<f32> = fitted.collect();
+            let sum: f64 = fitted.iter().map(|&score| f64::from(score)).sum();
+            assert!((sum / n_right - 1.0).abs() < 0.01, "{sum} for {n_right}");
+            assert!(fitted.is_sorted_by(|a, b| a > b));
+            assert_eq!(unused.score(7, 0.4), 0.4);
+        }
+    }
+
+    #[test]
+    fn odds_are_finite_and_above_0() {
+        for odds in [0.0, -1.0, f32::NAN, f32::INFINITY] {
+            assert!(Unused::new(1, odds).is_err(), "{odds}");
+        }
+        let nothing = Unused::fit(1, &[0.0, 0.0], 0.5).unwrap();
+        assert!(nothing.odds().is_finite());
     }
 }

@@ -12,6 +12,7 @@ use crate::model::{Model, Stage1};
 use crate::ranker::Ranker;
 
 /// A trained encoder with the index and classifiers behind it, and the parts that re-rank their answers.
+#[derive(Clone)]
 pub(crate) struct Member {
     /// φ.
     pub(crate) encoder: Box<dyn TrainableEncoder>,

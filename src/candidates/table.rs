@@ -190,6 +190,23 @@ impl Candidates {
         rest
     }
 
+    /// The candidates with some of the labels only.
+    pub(crate) fn of_labels(&self, is_kept: impl Fn(LabelId) -> bool) -> Candidates {
+        let is_kept: Vec<bool> = self.labels.iter().map(|&label| is_kept(label)).collect();
+        let mut rest = self.clone();
+        let kept = |values: &mut Vec<f32>| {
+            let mut is_kept = is_kept.iter();
+            values.retain(|_| is_kept.next().is_none_or(|kept| *kept));
+        };
+        rest.columns.iter_mut().for_each(kept);
+        let mut is_kept = is_kept.iter();
+        rest.labels.retain(|_| is_kept.next() == Some(&true));
+        rest.by_label.clear();
+        rest.by_label.extend(rest.labels.iter().copied().zip(0..));
+        rest.by_label.sort_unstable();
+        rest
+    }
+
     /// Large model files are not checked when they are loaded, so what is read from them is checked here.
     ///
     /// # Errors

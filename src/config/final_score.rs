@@ -69,7 +69,7 @@ impl HoldOutConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, DocumentedFields)]
 #[serde(rename_all = "snake_case")]
 pub enum Refit {
-    /// Everything up to 20,000 points, above that the ranker.
+    /// Everything up to 100,000 points, above that the ranker.
     #[default]
     Auto,
     /// Nothing: points that were held out count for probabilities alone.

@@ -149,8 +149,10 @@ const EPOCHS_BEFORE_FINAL_SCORE: usize = 4;
 const EPOCHS_ALONE: usize = 14;
 /// Fewest points that are held out in turn.
 const MIN_POINTS_OF_FOLDS: usize = 50;
-/// Up to so many points, a network that lacks those held out is trained again.
-const MAX_POINTS_TO_TRAIN_AGAIN: usize = 20_000;
+/// Most points that are held out in turn.
+const MAX_POINTS_OF_FOLDS: usize = 20_000;
+/// Up to so many points, a network that lacks those held out is trained again: they are a twentieth or more.
+const MAX_POINTS_TO_TRAIN_AGAIN: usize = 100_000;
 
 impl Plan {
     /// The stages to train, in order; where there is no index to learn, one with the epochs of both.
@@ -202,8 +204,7 @@ impl Plan {
 
     /// Parts of the points that can be held out in turn, if too few can be held out at once.
     pub fn n_folds(&self) -> Option<usize> {
-        let is_small =
-            (MIN_POINTS_OF_FOLDS..=MAX_POINTS_TO_TRAIN_AGAIN).contains(&self.counts.n_points);
+        let is_small = (MIN_POINTS_OF_FOLDS..=MAX_POINTS_OF_FOLDS).contains(&self.counts.n_points);
         (is_small && self.recipe.folds >= 2).then_some(self.recipe.folds)
     }
 

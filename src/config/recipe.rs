@@ -160,6 +160,8 @@ recipes! {
         best_epoch: bool                          = false,          true,           true;
         /// Start of the edges and their weights.
         edge_start: EdgeStart                     = EdgeStart::Recounts, EdgeStart::Random, EdgeStart::Random;
+        /// Whether a transformer's texts go with the features that the data has for them, or features are made of the texts.
+        given_features: bool                      = false,          true,           true;
         /// How the token states of a transformer become one vector.
         pooling: Pooling                          = Pooling::Mean,  Pooling::Cls,   Pooling::Cls;
         /// Loss of the ranker's classifiers.

@@ -16,6 +16,10 @@ pub(super) struct Builder {
     ids: Texts,
     features: CsrBuilder,
     labels: CsrBuilder,
+    /// Weights of the points up to the last that has one of its own.
+    weights: Vec<f32>,
+    /// Rejected labels, by point and name.
+    rejected: Vec<(usize, String)>,
     label_row: Vec<(u32, f32)>,
     feature_row: Vec<(u32, f32)>,
     summary: Summary,
@@ -32,6 +36,8 @@ impl Builder {
             ids: Texts::default(),
             features: CsrBuilder::default(),
             labels: CsrBuilder::default(),
+            weights: Vec::new(),
+            rejected: Vec::new(),
             label_row: Vec::new(),
             feature_row: Vec::new(),
             summary: Summary::default(),
@@ -77,6 +83,28 @@ impl Builder {
         }
         let label = self.label_set.intern(name);
         self.label_row.push((label.0, relevance));
+    }
+
+    /// A label that was rejected for the point under construction.
+    ///
+    /// Must come before [`Builder::end_labels`] of the point, as must its weight.
+    pub(super) fn push_rejected(&mut self, name: &str) {
+        self.rejected.push((self.labels.n_rows(), name.to_owned()));
+    }
+
+    /// The weight of the point under construction; points that have none get 1.
+    ///
+    /// # Errors
+    /// A phrase for the error message, if it is negative or not finite.
+    pub(super) fn push_weight(&mut self, weight: f32) -> Result<(), String> {
+        if !weight.is_finite() || weight < 0.0 {
+            return Err(format!(
+                "the weight {weight}, which is not a finite number of at least 0"
+            ));
+        }
+        self.weights.resize(self.labels.n_rows(), 1.0);
+        self.weights.push(weight);
+        Ok(())
     }
 
     /// Counts a field that held so many labels of the point under construction, as one string.
@@ -181,9 +209,47 @@ impl Builder {
             pad(&mut self.ids, labels.n_rows());
             self.ids
         });
-        let dataset = Dataset::new(texts, features, labels, self.label_set, ids).map_err(fail)?;
+        let rejected = (!self.rejected.is_empty())
+            .then(|| rejected_rows(&self.rejected, &self.label_set, labels.n_rows()));
+        let (n_points, weights) = (labels.n_rows(), self.weights);
+        let mut dataset =
+            Dataset::new(texts, features, labels, self.label_set, ids).map_err(fail)?;
+        if let Some((rows, n_unknown)) = rejected {
+            self.summary.n_unknown_rejected = n_unknown;
+            dataset = rows
+                .and_then(|rows| dataset.with_rejected(rows))
+                .map_err(fail)?;
+        }
+        if !weights.is_empty() {
+            let rest = std::iter::repeat_n(1.0, n_points - weights.len());
+            let weights = weights.into_iter().chain(rest).collect();
+            dataset = dataset.with_weights(weights).map_err(fail)?;
+        }
         Ok((dataset, self.summary))
     }
+}
+
+/// Rejected labels of every point, which come in the order of points, and how many are no labels of the set.
+fn rejected_rows(
+    rejected: &[(usize, String)],
+    label_set: &LabelSet,
+    n_points: usize,
+) -> (Result<CsrMatrix>, usize) {
+    let (mut rows, mut n_unknown) = (CsrBuilder::default(), 0);
+    let mut rest = rejected.iter().peekable();
+    for point in 0..n_points {
+        let mut row: Vec<u32> = Vec::new();
+        while let Some((_, name)) = rest.next_if(|(of, _)| *of == point) {
+            match label_set.find(name) {
+                Some(label) => row.push(label.0),
+                None => n_unknown += 1,
+            }
+        }
+        row.sort_unstable();
+        row.dedup();
+        rows.push_row(row.into_iter().map(|label| (label, 1.0)));
+    }
+    (rows.finish(label_set.len()), n_unknown)
 }
 
 /// The meaning of the label numbers of a file.

@@ -19,6 +19,18 @@ pub struct DataSummary {
 }
 
 impl DataSummary {
+    /// The summary of this data and more points, whose labels are counted already.
+    pub(crate) fn with(&self, more: &Dataset) -> Self {
+        let more = DataSummary::of(more);
+        let both = Sha256::digest(format!("{}{}", self.sha256, more.sha256));
+        DataSummary {
+            n_points: self.n_points + more.n_points,
+            n_labels: self.n_labels,
+            n_positives: self.n_positives + more.n_positives,
+            sha256: in_digits(&both),
+        }
+    }
+
     /// The summary of a data set; the same whatever format or place it was read from.
     pub fn of(data: &Dataset) -> Self {
         let mut hash = Sha256::new();
@@ -65,17 +77,23 @@ impl DataSummary {
         if let Some(features) = data.features() {
             hash_matrix(&mut hash, features);
         }
+        if let Some(weights) = data.weights() {
+            hash.update(bytemuck::cast_slice::<f32, u8>(weights));
+        }
+        if let Some(rejected) = data.rejected() {
+            hash_matrix(&mut hash, rejected);
+        }
         DataSummary {
             n_points: data.n_points(),
             n_labels: data.n_labels(),
             n_positives: data.labels().indices().len(),
-            sha256: hash
-                .finalize()
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect(),
+            sha256: in_digits(&hash.finalize()),
         }
     }
+}
+
+fn in_digits(hash: &[u8]) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn hash_matrix(hash: &mut Sha256, matrix: &CsrMatrix) {

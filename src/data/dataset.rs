@@ -11,8 +11,8 @@ use crate::random::Random;
 /// Points with their labels.
 ///
 /// Invariants: at least one of `texts` and `features` is there; whatever is there has one entry per point; the label
-/// matrix has as many columns as `label_set` has names, and its values (relevance weights) are positive; `more_labels`
-/// are not in `label_set`.
+/// matrix has as many columns as `label_set` has names, and its values (relevance weights) are positive; `weights` are
+/// finite and not negative; no label is rejected by a point that has it; `more_labels` are not in `label_set`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dataset {
     texts: Option<Texts>,
@@ -20,6 +20,8 @@ pub struct Dataset {
     labels: CsrMatrix,
     label_set: LabelSet,
     ids: Option<Texts>,
+    weights: Option<Vec<f32>>,
+    rejected: Option<CsrMatrix>,
     label_texts: Option<Texts>,
     more_labels: DescribedLabels,
     synonyms: Option<Synonyms>,
@@ -43,6 +45,8 @@ pub struct Summary {
     pub n_zero_labels: usize,
     /// Labels that the known label set did not have: appended after it.
     pub n_new_labels: usize,
+    /// Names of rejected labels that no point has: left out.
+    pub n_unknown_rejected: usize,
     /// Fields that held the labels of a point as one string.
     pub n_label_fields: usize,
     /// Those of them that were split into several labels.
@@ -96,6 +100,8 @@ impl Dataset {
             labels,
             label_set,
             ids,
+            weights: None,
+            rejected: None,
             label_texts: None,
             more_labels: DescribedLabels::default(),
             synonyms: None,
@@ -134,6 +140,8 @@ impl Dataset {
             labels,
             label_set,
             ids: None,
+            weights: None,
+            rejected: None,
             label_texts: None,
             more_labels: DescribedLabels::default(),
             synonyms: None,
@@ -238,14 +246,12 @@ impl Dataset {
                 "the label set does not start with the labels of the data set".into(),
             ));
         }
-        let labels = CsrMatrix::new(
-            self.labels.indptr().to_vec(),
-            self.labels.indices().to_vec(),
-            self.labels.values().to_vec(),
-            label_set.len(),
-        )?;
+        let rejected = self.rejected.as_ref();
         Ok(Dataset {
-            labels,
+            labels: self.labels.with_n_cols(label_set.len())?,
+            rejected: rejected
+                .map(|rejected| rejected.with_n_cols(label_set.len()))
+                .transpose()?,
             label_set,
             ..self
         })
@@ -265,6 +271,68 @@ impl Dataset {
             features: Some(features),
             ..self
         })
+    }
+
+    /// The same points with a weight each: a point of weight 2 counts as much as two points, one of weight 0 teaches
+    /// nothing.
+    ///
+    /// # Errors
+    /// [`Error::InvalidDataset`] if there are not as many weights as points, or one is negative or not finite.
+    pub fn with_weights(self, weights: Vec<f32>) -> Result<Dataset> {
+        let (n_weights, n_points) = (weights.len(), self.n_points());
+        if n_weights != n_points {
+            let problem = format!("{n_weights} weights for {n_points} points");
+            return Err(Error::InvalidDataset(problem));
+        }
+        let is_wrong = |weight: &&f32| !weight.is_finite() || **weight < 0.0;
+        if let Some(weight) = weights.iter().find(is_wrong) {
+            let problem = format!("weight {weight}, expected a finite number of at least 0");
+            return Err(Error::InvalidDataset(problem));
+        }
+        let differ = weights.iter().any(|weight| *weight != 1.0);
+        Ok(Dataset {
+            weights: differ.then_some(weights),
+            ..self
+        })
+    }
+
+    /// The weights of the points, if [`Dataset::with_weights`] gave any but 1.
+    pub fn weights(&self) -> Option<&[f32]> {
+        self.weights.as_deref()
+    }
+
+    /// The same points with labels that were rejected for each, N×L: they count against the label more than any other
+    /// label that a point does not have. Values do not matter.
+    ///
+    /// # Errors
+    /// [`Error::InvalidDataset`] if the matrix has another shape than the labels, or a point has a label that it rejects.
+    pub fn with_rejected(self, rejected: CsrMatrix) -> Result<Dataset> {
+        let (n_rows, n_cols) = (rejected.n_rows(), rejected.n_cols());
+        if (n_rows, n_cols) != (self.n_points(), self.n_labels()) {
+            return Err(Error::InvalidDataset(format!(
+                "{n_rows} rows of {n_cols} rejected labels for {} points and {} labels",
+                self.n_points(),
+                self.n_labels()
+            )));
+        }
+        for point in 0..n_rows {
+            let own = self.labels.row(point).0;
+            let mut labels = rejected.row(point).0.iter();
+            if let Some(&label) = labels.find(|label| own.binary_search(label).is_ok()) {
+                let name = self.label_set.name(LabelId(label));
+                let problem = format!("{name:?} both accepted and rejected for point {point}");
+                return Err(Error::InvalidDataset(problem));
+            }
+        }
+        Ok(Dataset {
+            rejected: (rejected.nnz() > 0).then_some(rejected),
+            ..self
+        })
+    }
+
+    /// The rejected labels of the points, if [`Dataset::with_rejected`] gave any.
+    pub fn rejected(&self) -> Option<&CsrMatrix> {
+        self.rejected.as_ref()
     }
 
     /// The same points with texts about their labels: names, synonyms, descriptions; one text per label, in the
@@ -396,6 +464,11 @@ impl Dataset {
             labels: self.labels.select_rows(points),
             label_set: self.label_set.clone(),
             ids: self.ids.as_ref().map(pick),
+            weights: self
+                .weights
+                .as_ref()
+                .map(|weights| points.iter().map(|&point| weights[point]).collect()),
+            rejected: self.rejected.as_ref().map(|all| all.select_rows(points)),
             label_texts: self.label_texts.clone(),
             more_labels: self.more_labels.clone(),
             synonyms: self.synonyms.clone(),

@@ -1,4 +1,8 @@
-//! Choosing points to hold out of training without taking any label's last training points.
+//! Choosing points to hold out of training.
+//!
+//! Many labels may have one training point. Were points with such labels never held out, those that are would have
+//! frequent labels alone, and be easier than what users will ask. So a label may lose its last point where all points
+//! train in the end; a validation part takes none.
 //!
 //! Near duplicates of a held-out point make it easier than most of what users will ask; set aside, they neither
 //! train nor calibrate. But some of what users will ask has near duplicates, too: a final scorer that never saw such
@@ -10,9 +14,6 @@ use super::near_duplicates::NearDuplicates;
 use crate::config::{Config, Recipe};
 use crate::matrix::CsrMatrix;
 use crate::random::Random;
-
-/// Training points that every label keeps, if it has them.
-const MIN_POINTS_PER_LABEL: usize = 1;
 
 /// A split of all points into those that train, those held out and those set aside; each ascending.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,13 +35,15 @@ pub(crate) enum Alone {
     EveryOther,
 }
 
-/// Which near duplicates of held-out points do not train.
+/// What does not train besides held-out points, and what must.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct SetAside {
+pub(crate) struct HoldOutRules {
     /// Cosine from which points are near duplicates; above 1 none are.
     pub cosine: f32,
-    /// The points whose near duplicates they are.
-    pub of: Alone,
+    /// The points whose near duplicates are set aside.
+    pub alone: Alone,
+    /// Training points that every label keeps, if it has them.
+    pub points_per_label: usize,
 }
 
 impl HoldOut {
@@ -51,13 +54,12 @@ impl HoldOut {
     /// Points with many labels can be held out less often than others. So that those held out have as many labels as
     /// the rest, each number of labels has its share of them; fewer are held out where it cannot be filled.
     ///
-    /// Every label keeps [`MIN_POINTS_PER_LABEL`] training points, or all it has. Points without a label always
-    /// train: nothing can be calibrated on them. The same seed gives the same points.
+    /// Points without a label always train: nothing can be calibrated on them. The same seed gives the same points.
     pub(crate) fn choose(
         features: &CsrMatrix,
         labels: &CsrMatrix,
         config: &Config,
-        set_aside: SetAside,
+        rules: HoldOutRules,
     ) -> HoldOut {
         let n_points = labels.n_rows();
         let share = n_points / 10;
@@ -69,8 +71,8 @@ impl HoldOut {
 
         let mut order: Vec<usize> = (0..n_points).collect();
         Random::new(config.train.seed, "hold-out", 0).shuffle(&mut order);
-        let is_wanted = wanted > 0 && set_aside.cosine <= 1.0;
-        let mut near = is_wanted.then(|| NearDuplicates::new(features, set_aside.cosine));
+        let is_wanted = wanted > 0 && rules.cosine <= 1.0;
+        let mut near = is_wanted.then(|| NearDuplicates::new(features, rules.cosine));
         let mut quotas = quotas(labels, wanted);
         let mut uses = vec![Use::Train; n_points];
         let (mut n_held_out, mut n_set_aside) = (0, 0);
@@ -81,14 +83,14 @@ impl HoldOut {
             let own = labels.row(point_idx).0;
             let n_labels = own.len();
             // Near duplicates are not worth looking for where the point itself cannot be held out.
-            let can_lose_one = |&label: &u32| n_training[label as usize] > MIN_POINTS_PER_LABEL;
+            let can_lose_one = |&label: &u32| rules.points_per_label < n_training[label as usize];
             if uses[point_idx] != Use::Train
                 || quotas[n_labels] == 0
                 || !own.iter().all(can_lose_one)
             {
                 continue;
             }
-            let is_alone = set_aside.of == Alone::All || n_held_out % 2 == 0;
+            let is_alone = rules.alone == Alone::All || n_held_out % 2 == 0;
             let mut group = match &mut near {
                 Some(near) if is_alone => near.of(point_idx),
                 _ => vec![point_idx],
@@ -96,7 +98,7 @@ impl HoldOut {
             group.retain(|&member| uses[member] == Use::Train);
             let of_group = || group.iter().flat_map(|&member| labels.row(member).0);
             of_group().for_each(|&label| n_training[label as usize] -= 1);
-            let keeps_enough = |label: &u32| n_training[*label as usize] >= MIN_POINTS_PER_LABEL;
+            let keeps_enough = |label: &u32| rules.points_per_label <= n_training[*label as usize];
             if n_set_aside + group.len() - 1 > share || !of_group().all(keeps_enough) {
                 of_group().for_each(|&label| n_training[label as usize] += 1);
                 continue;
@@ -210,8 +212,12 @@ mod tests {
     use crate::matrix::CsrBuilder;
     use proptest::prelude::*;
 
-    fn set_aside(of: Alone) -> SetAside {
-        SetAside { cosine: 0.6, of }
+    fn rules(alone: Alone) -> HoldOutRules {
+        HoldOutRules {
+            cosine: 0.6,
+            alone,
+            points_per_label: 1,
+        }
     }
 
     fn config(n_points: usize, seed: u64) -> Config {
@@ -225,7 +231,7 @@ mod tests {
         #[test]
         fn no_label_falls_below_its_minimum_and_no_point_is_lost(
             rows in prop::collection::vec(prop::collection::btree_set(0u32..15, 0..4), 0..120),
-            n_points in 0usize..20, every_other in any::<bool>(), seed in any::<u64>(),
+            n_points in 0usize..20, points_per_label in 0usize..3, every_other in any::<bool>(), seed in any::<u64>(),
         ) {
             let mut builder = CsrBuilder::default();
             for row in &rows {
@@ -234,9 +240,10 @@ mod tests {
             let labels = builder.finish(15).unwrap();
             let features = labels.clone();
             let config = config(n_points, seed);
-            let set_aside = set_aside(if every_other { Alone::EveryOther } else { Alone::All });
-            let chosen = HoldOut::choose(&features, &labels, &config, set_aside);
-            prop_assert_eq!(&chosen, &HoldOut::choose(&features, &labels, &config, set_aside));
+            let alone = if every_other { Alone::EveryOther } else { Alone::All };
+            let rules = HoldOutRules { points_per_label, ..rules(alone) };
+            let chosen = HoldOut::choose(&features, &labels, &config, rules);
+            prop_assert_eq!(&chosen, &HoldOut::choose(&features, &labels, &config, rules));
 
             let mut all = [&chosen.train[..], &chosen.held_out, &chosen.set_aside].concat();
             all.sort_unstable();
@@ -246,7 +253,7 @@ mod tests {
             for label in 0..15 {
                 let given = count(&chosen.held_out, label) + count(&chosen.set_aside, label);
                 let kept = count(&chosen.train, label);
-                prop_assert!(kept >= MIN_POINTS_PER_LABEL.min(kept + given));
+                prop_assert!(kept >= points_per_label.min(kept + given));
             }
         }
     }
@@ -286,11 +293,37 @@ mod tests {
         let features = builder.finish(1000).unwrap();
         let choose = |n_points, seed| {
             let config = config(n_points, seed);
-            HoldOut::choose(&features, &labels, &config, set_aside(Alone::All)).held_out
+            HoldOut::choose(&features, &labels, &config, rules(Alone::All)).held_out
         };
         assert_eq!(choose(5000, 1).len(), 100);
         assert_eq!(choose(30, 1).len(), 30);
         assert_ne!(choose(30, 1), choose(30, 2));
+    }
+
+    #[test]
+    fn points_with_a_label_of_their_own_are_held_out_where_labels_may_lose_their_last_point() {
+        // Every other point has one.
+        let (mut words, mut labels) = (CsrBuilder::default(), CsrBuilder::default());
+        for point in 0..1000u32 {
+            words.push_row([(point, 1.0)]);
+            let own = if point % 2 == 0 { 10 + point } else { 5 };
+            labels.push_row([(point % 5, 1.0), (own, 1.0)]);
+        }
+        let features = words.finish(1000).unwrap();
+        let labels = labels.finish(1010).unwrap();
+        let n_held_out = |points_per_label| {
+            let rules = HoldOutRules {
+                points_per_label,
+                ..rules(Alone::All)
+            };
+            let chosen = HoldOut::choose(&features, &labels, &config(5000, 5), rules);
+            let n_own = chosen.held_out.iter().filter(|point| *point % 2 == 0);
+            (chosen.held_out.len(), n_own.count())
+        };
+        assert_eq!(n_held_out(1), (100, 0));
+        let (n_points, n_own) = n_held_out(0);
+        assert_eq!(n_points, 100);
+        assert!((35..=65).contains(&n_own), "{n_own}");
     }
 
     #[test]
@@ -306,7 +339,7 @@ mod tests {
         }
         let features = words.finish(1000).unwrap();
         let labels = labels.finish(200).unwrap();
-        let chosen = HoldOut::choose(&features, &labels, &config(5000, 5), set_aside(Alone::All));
+        let chosen = HoldOut::choose(&features, &labels, &config(5000, 5), rules(Alone::All));
         let of_three = |point: &&usize| labels.row(**point).0.len() == 3;
         assert_eq!(chosen.held_out.len(), 100);
         assert_eq!(chosen.held_out.iter().filter(of_three).count(), 25);
@@ -321,7 +354,7 @@ mod tests {
             labels.push_row([(point % 10, 1.0)]);
         }
         let (features, labels) = (words.finish(100).unwrap(), labels.finish(10).unwrap());
-        let choose = |of| HoldOut::choose(&features, &labels, &config(5000, 3), set_aside(of));
+        let choose = |of| HoldOut::choose(&features, &labels, &config(5000, 3), rules(of));
         let partners =
             |held_out: &[usize]| held_out.iter().map(|point| point ^ 1).collect::<Vec<_>>();
 

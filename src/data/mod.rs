@@ -38,7 +38,7 @@ pub use io::{
     read_label_thresholds,
 };
 
-pub(crate) use hold_out::{Alone, HoldOut, SetAside};
+pub(crate) use hold_out::{Alone, HoldOut, HoldOutRules};
 pub(crate) use io::{Pretrained, TokenizerSource, memory_of_machine, missing};
 pub(crate) use seen_texts::SeenTexts;
 

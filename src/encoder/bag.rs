@@ -367,6 +367,10 @@ impl TrainableEncoder for BagEncoder {
     fn as_encoder(&self) -> &dyn Encoder {
         self
     }
+
+    fn boxed(&self) -> Box<dyn TrainableEncoder> {
+        Box::new(self.clone())
+    }
 }
 
 impl Projection {

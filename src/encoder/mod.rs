@@ -65,6 +65,15 @@ pub(crate) trait TrainableEncoder: Encoder {
 
     /// This encoder as one that only predicts.
     fn as_encoder(&self) -> &dyn Encoder;
+
+    /// A copy.
+    fn boxed(&self) -> Box<dyn TrainableEncoder>;
+}
+
+impl Clone for Box<dyn TrainableEncoder> {
+    fn clone(&self) -> Self {
+        self.boxed()
+    }
 }
 
 /// A named parameter, read-only.

@@ -89,4 +89,8 @@ impl TrainableEncoder for TransformerEncoder {
     fn as_encoder(&self) -> &dyn Encoder {
         match *self {}
     }
+
+    fn boxed(&self) -> Box<dyn TrainableEncoder> {
+        match *self {}
+    }
 }

@@ -1,15 +1,15 @@
 //! From texts, or from features that someone else made, to points.
 //!
 //! A [`Featurizer`] is fitted once, on the training data. It holds the vocabulary of words and of the pairs of words that
-//! the ranker reads, the synonyms that are added to texts and, where the encoder reads tokens, the word pieces. Data with ready-made features needs none of them:
-//! their rows are scaled to length 1.
+//! the ranker reads, the synonyms that are added to texts and, where the encoder reads tokens, the word pieces. Ready-made
+//! features need no vocabulary: their rows are scaled to length 1. Texts beside them are for a transformer alone.
 
 use std::borrow::Cow;
 
 use super::unseen::{UnseenScratch, UnseenWords};
 use super::vocabulary::{TermRows, TermScratch, Vocabulary};
 use super::{Expansion, Pairs, PointSet, Vectorizer, WordParts, WordPieces};
-use crate::config::{Config, DataCounts};
+use crate::config::{Config, DataCounts, Recipe};
 use crate::data::{Dataset, Synonyms, TextEmbeddings, Texts};
 use crate::error::{Error, Result};
 use crate::matrix::CsrMatrix;
@@ -49,13 +49,17 @@ impl Featurizer {
         pieces: Option<WordPieces>,
     ) -> Result<(Self, PointSet)> {
         let expansion = data.synonyms().cloned().map(Expansion::new);
-        let (vocabulary, rows) = match (data.texts(), data.features()) {
-            (Some(texts), _) => {
+        let takes_given = pieces.is_some() && Recipe::of(config).given_features;
+        let given = data
+            .features()
+            .filter(|_| takes_given || data.texts().is_none());
+        let (vocabulary, rows) = match (given, data.texts()) {
+            (None, Some(texts)) => {
                 let texts = expanded(expansion.as_ref(), texts);
                 let (vocabulary, rows) = Vocabulary::fit_transform(&texts, config)?;
                 (Some(vocabulary), rows)
             }
-            (None, Some(features)) => {
+            (Some(features), _) => {
                 let words = features.with_unit_rows();
                 (None, TermRows { words, pairs: None })
             }
@@ -112,15 +116,23 @@ impl Featurizer {
     /// # Errors
     /// [`Error::CannotPredict`] if the data lacks what the featurizer was fitted on.
     pub(crate) fn points(&self, data: &Dataset) -> Result<PointSet> {
-        let points = match (&self.vocabulary, data.texts(), data.features()) {
-            (Some(_), Some(texts), _) => self.words_of_texts(texts),
-            (Some(_), None, _) => Err(Error::CannotPredict(
-                "the model was trained on texts, the data has none".into(),
-            )),
-            (None, _, Some(features)) => self.words_of_features(features),
-            (None, _, None) => Err(needs_features()),
+        let texts = || {
+            let problem = "the model was trained on texts, the data has none";
+            let texts = data.texts();
+            texts.ok_or_else(|| Error::CannotPredict(problem.into()))
         };
-        self.with_embeddings(points?, data.embeddings())
+        let points = match (&self.vocabulary, data.features()) {
+            (Some(_), _) => self.words_of_texts(texts()?)?,
+            (None, Some(features)) => PointSet {
+                tokens: match &self.pieces {
+                    Some(pieces) => Some(pieces.rows(texts()?)?),
+                    None => None,
+                },
+                ..self.rows_of_features(features)?
+            },
+            (None, None) => return Err(self.needs_features()),
+        };
+        self.with_embeddings(points, data.embeddings())
     }
 
     /// Points with the embeddings that were given for their texts, if the model was trained with such.
@@ -175,7 +187,10 @@ impl Featurizer {
     /// # Errors
     /// [`Error::CannotPredict`] if the featurizer was fitted on features.
     pub(crate) fn words_of_texts(&self, texts: &Texts) -> Result<PointSet> {
-        let vocabulary = self.vocabulary.as_ref().ok_or_else(needs_features)?;
+        let vocabulary = self
+            .vocabulary
+            .as_ref()
+            .ok_or_else(|| self.needs_features())?;
         let rows = vocabulary.transform(&expanded(self.expansion.as_ref(), texts));
         let pieces = self.pieces.as_ref();
         Ok(PointSet {
@@ -191,15 +206,18 @@ impl Featurizer {
     /// # Errors
     /// [`Error::CannotPredict`] if the featurizer was fitted on texts, on fewer columns, or on embeddings besides.
     pub(crate) fn points_of_features(&self, features: &CsrMatrix) -> Result<PointSet> {
-        self.with_embeddings(self.words_of_features(features)?, None)
-    }
-
-    fn words_of_features(&self, features: &CsrMatrix) -> Result<PointSet> {
         if self.vocabulary.is_some() {
             return Err(Error::CannotPredict(
                 "the model was trained on texts, not on features: give it texts".into(),
             ));
         }
+        if self.pieces.is_some() {
+            return Err(self.needs_features());
+        }
+        self.with_embeddings(self.rows_of_features(features)?, None)
+    }
+
+    fn rows_of_features(&self, features: &CsrMatrix) -> Result<PointSet> {
         let (found, expected) = (features.n_cols(), self.n_features);
         if found > expected {
             return Err(Error::CannotPredict(format!(
@@ -215,7 +233,10 @@ impl Featurizer {
     /// # Errors
     /// As [`Featurizer::points_of_texts`].
     pub(crate) fn point(&self, text: &str, scratch: &mut FeatureScratch) -> Result<PointSet> {
-        let vocabulary = self.vocabulary.as_ref().ok_or_else(needs_features)?;
+        let vocabulary = self
+            .vocabulary
+            .as_ref()
+            .ok_or_else(|| self.needs_features())?;
         let FeatureScratch {
             terms,
             words,
@@ -281,6 +302,16 @@ impl Featurizer {
         self.embedding_dim
     }
 
+    fn needs_features(&self) -> Error {
+        let problem = match self.pieces {
+            None => "the model was trained on sparse features, not on texts: give it such features",
+            Some(_) => {
+                "the model was trained on texts with sparse features: give it data that has both"
+            }
+        };
+        Error::CannotPredict(problem.into())
+    }
+
     /// Number of feature columns.
     pub(crate) fn n_features(&self) -> usize {
         self.n_features
@@ -337,10 +368,4 @@ fn parts_of(data: &Dataset) -> Result<Option<WordParts>> {
         return Err(Error::CannotTrain(problem.into()));
     }
     WordParts::new(vectors.entries().iter().take(MAX_PARTS).collect()).map(Some)
-}
-
-fn needs_features() -> Error {
-    Error::CannotPredict(
-        "the model was trained on sparse features, not on texts: give it such features".into(),
-    )
 }

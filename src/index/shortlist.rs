@@ -20,7 +20,7 @@ pub(crate) struct ShortlistOptions {
     pub shortlist_size: usize,
     /// Paths with a lower score are not followed; 0 follows all. Positives are always followed in training.
     pub score_floor: f32,
-    /// Whether positives stay in the shortlist whatever their score is.
+    /// Whether positives, and rejected labels, stay in the shortlist whatever their score is.
     pub keeps_positives: bool,
 }
 
@@ -37,6 +37,8 @@ pub(crate) struct Path {
     pub slot: u16,
     /// Whether the label is a positive of the point.
     pub is_positive: bool,
+    /// Whether the label was rejected for the point.
+    pub is_rejected: bool,
 }
 
 /// Placeholder of a new path, with a score below all others.
@@ -46,6 +48,7 @@ const NO_PATH: Path = Path {
     score: -1.0,
     slot: 0,
     is_positive: false,
+    is_rejected: false,
 };
 
 /// A cluster that is searched.
@@ -103,7 +106,7 @@ impl Shortlister {
         options: &ShortlistOptions,
     ) {
         self.select_best(clusters, probabilities, options.beam_size);
-        self.expand(adjacency, &[], options);
+        self.expand(adjacency, (&[], &[]), options);
     }
 
     /// Selects the clusters of a point for training: the best, then others that are not among them.
@@ -124,14 +127,15 @@ impl Shortlister {
         }
     }
 
-    /// Shortlists for training, of the clusters that are selected: marks the positives, which ascend.
+    /// Shortlists for training, of the clusters that are selected. Targets ascend: positives, and with a negative value
+    /// rejected labels. Both are marked, and followed whatever their scores are.
     pub(crate) fn search_selected(
         &mut self,
         adjacency: &Adjacency,
         options: &ShortlistOptions,
-        positives: &[u32],
+        targets: (&[u32], &[f32]),
     ) {
-        self.expand(adjacency, positives, options);
+        self.expand(adjacency, targets, options);
     }
 
     /// Puts the shortlist in descending score, ties to the lower label.
@@ -169,7 +173,12 @@ impl Shortlister {
         }));
     }
 
-    fn expand(&mut self, adjacency: &Adjacency, positives: &[u32], options: &ShortlistOptions) {
+    fn expand(
+        &mut self,
+        adjacency: &Adjacency,
+        (targets, values): (&[u32], &[f32]),
+        options: &ShortlistOptions,
+    ) {
         self.start_search();
         let n_edges: usize = self
             .selected
@@ -196,12 +205,13 @@ impl Shortlister {
         }
         if ceiling > 0.0 {
             for slot in 0..self.selected.len() {
-                self.follow_positives(adjacency, slot, positives);
+                self.follow_targets(adjacency, slot, targets);
             }
         }
-        for &positive in positives {
-            if let Some(at) = self.position(LabelRow(positive)) {
-                self.paths[at].is_positive = true;
+        for (&target, &value) in targets.iter().zip(values) {
+            if let Some(at) = self.position(LabelRow(target)) {
+                self.paths[at].is_positive = value > 0.0;
+                self.paths[at].is_rejected = value <= 0.0;
             }
         }
         self.cut(size, options.keeps_positives);
@@ -269,6 +279,7 @@ impl Shortlister {
                     score: select_unpredictable(is_better, new_score, known.score),
                     slot: select_unpredictable(is_better, slot as u16, known.slot),
                     is_positive: false,
+                    is_rejected: false,
                 };
             }
             paths.truncate(n_paths);
@@ -299,6 +310,7 @@ impl Shortlister {
             score,
             slot: slot as u16,
             is_positive: false,
+            is_rejected: false,
         };
         let seen = &mut self.seen[row.idx()];
         if (*seen >> 32) as u32 == self.search {
@@ -312,25 +324,25 @@ impl Shortlister {
         }
     }
 
-    /// Follows only the edges of one selected cluster that lead to positives.
-    fn follow_positives(&mut self, adjacency: &Adjacency, slot: usize, positives: &[u32]) {
+    /// Follows only the edges of one selected cluster that lead to targets.
+    fn follow_targets(&mut self, adjacency: &Adjacency, slot: usize, targets: &[u32]) {
         let Selection { cluster, score } = self.selected[slot];
         let range = adjacency.edges().range(cluster);
-        for &positive in positives {
+        for &target in targets {
             let row = &adjacency.edges().rows()[range.clone()];
-            if let Ok(offset) = row.binary_search(&LabelRow(positive)) {
+            if let Ok(offset) = row.binary_search(&LabelRow(target)) {
                 let edge = range.start + offset;
                 self.follow(
                     edge as u32,
                     slot,
-                    LabelRow(positive),
+                    LabelRow(target),
                     score * adjacency.scores()[edge],
                 );
             }
         }
     }
 
-    /// Keeps the K best paths, and positives if they stay.
+    /// Keeps the K best paths, and positives and rejected labels if these stay.
     fn cut(&mut self, shortlist_size: usize, keeps_positives: bool) {
         if self.paths.len() <= shortlist_size {
             return;
@@ -346,7 +358,7 @@ impl Shortlister {
         let dropped = &mut self.dropped_positives;
         self.paths.retain(|path| {
             let stays = descending_key(path.score, path.row.0) > first_out
-                || keeps_positives && path.is_positive;
+                || keeps_positives && (path.is_positive || path.is_rejected);
             if !stays && path.is_positive {
                 dropped.push(*path);
             }
@@ -372,7 +384,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_shortlist_is_that_of_following_every_path(
-            seed in 0u64..100_000, k in 1usize..60, n_labels in 1usize..400, n_positives in 0usize..4,
+            seed in 0u64..100_000, k in 1usize..60, n_labels in 1usize..400, n_targets in 0usize..5,
             floor in prop::sample::select(vec![0.0f32, 0.0, 0.01]), keeps_positives: bool,
         ) {
             let mut random = Random::new(seed, "shortlist", 0);
@@ -386,25 +398,34 @@ mod tests {
             let clusters = ClusterClassifiers { weights: Matrix::zeros(6, 1), bias: vec![0.0; 6], alpha: 2.0 };
             let probabilities: Vec<f32> = (0..6).map(|_| random.f32()).collect();
             let options = ShortlistOptions { beam_size: 4, shortlist_size: k, score_floor: floor, keeps_positives };
-            let mut positives: Vec<u32> = (0..n_positives).map(|_| random.below(n_labels) as u32).collect();
-            positives.sort_unstable();
-            positives.dedup();
+            let mut targets: Vec<u32> = (0..n_targets).map(|_| random.below(n_labels) as u32).collect();
+            targets.sort_unstable();
+            targets.dedup();
+            let values: Vec<f32> = targets.iter().map(|_| 1.0 - 2.0 * random.below(2) as f32).collect();
             let mut searcher = Shortlister::new(n_labels);
             let parents = adjacency.parents();
-            let of_positives = positives.iter().filter_map(|&positive| parents[positive as usize]);
-            searcher.select(&clusters, &probabilities, options.beam_size, of_positives);
-            searcher.search_selected(&adjacency, &options, &positives);
+            let of_targets = targets.iter().filter_map(|&target| parents[target as usize]);
+            searcher.select(&clusters, &probabilities, options.beam_size, of_targets);
+            searcher.search_selected(&adjacency, &options, (&targets, &values));
             searcher.sort();
 
             let mut best: Vec<Option<Path>> = vec![None; n_labels];
             for (slot, selection) in searcher.selected.iter().enumerate() {
                 for edge in adjacency.edges().range(selection.cluster) {
                     let label = adjacency.edges().rows()[edge];
-                    let is_positive = positives.contains(&label.0);
+                    let value = targets.iter().position(|target| *target == label.0).map(|at| values[at]);
+                    let is_target = |sign: f32| value == Some(sign);
                     let score = selection.score * adjacency.scores()[edge];
-                    let path = Path { row: label, edge: edge as u32, score, slot: slot as u16, is_positive };
+                    let path = Path {
+                        row: label,
+                        edge: edge as u32,
+                        score,
+                        slot: slot as u16,
+                        is_positive: is_target(1.0),
+                        is_rejected: is_target(-1.0),
+                    };
                     let known = &mut best[label.idx()];
-                    if (score >= floor || is_positive) && known.is_none_or(|known| score > known.score) {
+                    if (score >= floor || value.is_some()) && known.is_none_or(|known| score > known.score) {
                         *known = Some(path);
                     }
                 }
@@ -412,10 +433,11 @@ mod tests {
             let mut all: Vec<Path> = best.into_iter().flatten().collect();
             all.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.row.cmp(&b.row)));
             let mut out = all.split_off(k.min(all.len()));
-            out.retain(|path| path.is_positive);
             if keeps_positives {
+                out.retain(|path| path.is_positive || path.is_rejected);
                 all.append(&mut out);
             }
+            out.retain(|path| path.is_positive);
             prop_assert_eq!(&searcher.paths, &all);
             searcher.dropped_positives.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.row.cmp(&b.row)));
             prop_assert_eq!(&searcher.dropped_positives, &out);

@@ -107,15 +107,11 @@ fn examples(predictor: &Predictor, label: LabelId, n: usize) -> Vec<LabelExample
     let Some(neighbours) = predictor.knowledge().neighbours else {
         return Vec::new();
     };
-    let labels = neighbours.labels();
-    let has_it = |&point: &usize| labels.row(point).0.binary_search(&label.0).is_ok();
-    let points = (0..labels.n_rows()).filter(has_it).take(n);
-    let points: Vec<u32> = points.map(|point| point as u32).collect();
-    let words = neighbours.postings().words_of(&points).into_iter();
-    let examples = points.iter().zip(words).map(|(&point, words)| {
+    let examples = neighbours.examples(label, n).into_iter();
+    let examples = examples.map(|(point, words)| {
         let words = named(predictor, words, N_EXAMPLE_WORDS).into_iter();
         LabelExample {
-            point: point as usize,
+            point,
             words: words.map(|(word, _)| word).collect(),
         }
     });

@@ -267,11 +267,14 @@ pub(crate) fn neighbours(
     };
     let mut scratch = NeighbourScratch::default();
     let bow = points.features.row(0);
-    let nearest = neighbours.postings().nearest(bow, n, &mut scratch)?;
-    let nearest = nearest.iter().map(|found| Neighbour {
-        point: found.row as usize,
-        similarity: found.cosine,
-        labels: neighbours.labels_of(found.row as usize),
+    let nearest = neighbours.nearest(bow, n, &mut scratch)?;
+    let nearest = nearest.iter().map(|found| {
+        let labels = neighbours.labels_of(found.row as usize).iter();
+        Neighbour {
+            point: found.row as usize,
+            similarity: found.cosine,
+            labels: labels.map(|&label| LabelId(label)).collect(),
+        }
     });
     Ok(nearest.collect())
 }

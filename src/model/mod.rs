@@ -4,9 +4,11 @@
 //! numbered in cluster order inside the model, so that shortlisted rows of W_L are neighbours in memory;
 //! [`Numbering`] leads back to the labels of the data set.
 
+mod grow;
 mod numbering;
 mod stage1;
 
+pub(crate) use grow::{NewLabel, grown};
 pub(crate) use numbering::Numbering;
 pub(crate) use stage1::{Stage1, Stage1Model};
 

@@ -7,7 +7,7 @@ use crate::encoder::TrainableEncoder;
 use crate::index::Edges;
 
 /// The parts of stage 1 that a model keeps; no answer of the final model needs them.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Stage1 {
     /// The one edge of each label, numbered as in the final model.
     pub edges: Option<Edges>,
@@ -16,6 +16,7 @@ pub(crate) struct Stage1 {
 }
 
 /// Encoder, index and classifiers after stage 1.
+#[derive(Clone)]
 pub(crate) struct Stage1Model {
     /// φ.
     pub encoder: Box<dyn TrainableEncoder>,

@@ -1,5 +1,7 @@
 //! Labels by their forms: names, synonyms and descriptions, of which a text may contain one and not the others.
 
+use std::collections::BTreeMap;
+
 use super::postings::{NeighbourScratch, Postings};
 use crate::data::Texts;
 use crate::error::{Error, Result};
@@ -91,6 +93,23 @@ impl Forms {
     /// Where the forms of each label end.
     pub(crate) fn ends(&self) -> &[u32] {
         &self.ends
+    }
+
+    /// The words of all forms of some labels together, rows of length 1.
+    pub(crate) fn joined(&self, labels: impl Iterator<Item = usize>) -> CsrMatrix {
+        let mut rows = CsrBuilder::default();
+        for label in labels {
+            let mut words: BTreeMap<u32, f32> = BTreeMap::new();
+            for form in self.of(label) {
+                let (columns, weights) = self.words.row(form);
+                for (&column, &weight) in columns.iter().zip(weights) {
+                    *words.entry(column).or_default() += weight;
+                }
+            }
+            rows.push_row(words);
+        }
+        let rows = rows.finish(self.words.n_cols());
+        rows.expect("words of a matrix").with_unit_rows()
     }
 
     /// Number of forms of a label.

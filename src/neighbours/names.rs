@@ -50,6 +50,13 @@ impl Names {
         Err(Error::InvalidModel(problem.into()))
     }
 
+    /// The same names, and those of more labels after them.
+    pub(crate) fn with(&self, more: &CsrMatrix) -> Self {
+        let mut words = self.words.clone();
+        words.append(more);
+        Names::new(words)
+    }
+
     /// The labels by their words.
     pub(crate) fn postings(&self) -> &Postings {
         &self.postings

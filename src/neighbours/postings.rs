@@ -1,5 +1,7 @@
 //! Rows by their words: each word lists the rows it occurs in, and a text finds its nearest rows by cosine, exactly.
 
+use std::cmp::Ordering;
+
 use crate::error::{Error, Result};
 use crate::matrix::{CsrMatrix, Matrix};
 
@@ -32,6 +34,14 @@ pub(crate) struct Neighbour {
     pub(crate) cosine: f32,
 }
 
+impl Neighbour {
+    /// The order of neighbours: best first, ties to the lower row.
+    pub(super) fn before(&self, other: &Neighbour) -> Ordering {
+        let by_cosine = other.cosine.total_cmp(&self.cosine);
+        by_cosine.then(self.row.cmp(&other.row))
+    }
+}
+
 /// Buffers of the search; one per thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NeighbourScratch {
@@ -40,6 +50,8 @@ pub(crate) struct NeighbourScratch {
     /// The rows met so far, then room for more.
     met: Vec<u32>,
     pub(super) found: Vec<Neighbour>,
+    /// Those of another index.
+    pub(super) others: Vec<Neighbour>,
     pub(super) labels: Vec<(u32, f32)>,
 }
 
@@ -78,26 +90,40 @@ impl Postings {
         }
     }
 
-    /// The same index with more rows after its own. All of their words are listed.
-    pub(super) fn with(&self, features: &CsrMatrix) -> Postings {
+    /// The index of all rows, with all of their words.
+    pub(super) fn of_all_words(features: &CsrMatrix) -> Self {
         let by_word = features.transpose();
-        let n_postings = self.rows.values().len() + features.nnz();
+        let n_postings = features.nnz();
+        Postings {
+            starts: by_word.indptr().iter().map(|&start| start as u64).collect(),
+            rows: Matrix::from_vec(by_word.indices().to_vec(), 1, n_postings),
+            weights: Matrix::from_vec(by_word.values().to_vec(), 1, n_postings),
+            n_rows: features.n_rows(),
+        }
+    }
+
+    /// The rows of this index, and then those of another over the same words.
+    pub(super) fn followed_by(&self, more: &Postings) -> Self {
+        let n_postings = self.rows.values().len() + more.rows.values().len();
         let (mut starts, mut rows) = (vec![0], Vec::with_capacity(n_postings));
         let mut weights = Vec::with_capacity(n_postings);
         for word in 0..self.n_words() {
-            let own = self.starts[word] as usize..self.starts[word + 1] as usize;
-            rows.extend_from_slice(&self.rows.values()[own.clone()]);
-            weights.extend_from_slice(&self.weights.values()[own]);
-            let (more, values) = by_word.row(word);
-            rows.extend(more.iter().map(|row| self.n_rows as u32 + row));
-            weights.extend_from_slice(values);
+            for (index, first) in [(self, 0), (more, self.n_rows as u32)] {
+                let own = index.starts[word] as usize..index.starts[word + 1] as usize;
+                rows.extend(
+                    index.rows.values()[own.clone()]
+                        .iter()
+                        .map(|row| first + row),
+                );
+                weights.extend_from_slice(&index.weights.values()[own]);
+            }
             starts.push(rows.len() as u64);
         }
         Postings {
             starts,
             rows: Matrix::from_vec(rows, 1, n_postings),
             weights: Matrix::from_vec(weights, 1, n_postings),
-            n_rows: self.n_rows + features.n_rows(),
+            n_rows: self.n_rows + more.n_rows,
         }
     }
 
@@ -171,7 +197,8 @@ impl Postings {
             found,
             ..
         } = scratch;
-        cosines.resize(self.n_rows, 0.0);
+        cosines.resize(cosines.len().max(self.n_rows), 0.0);
+        let cosines = &mut cosines[..self.n_rows];
         met.resize(met.len().max(self.n_rows + 1), 0);
         let (mut n_met, mut is_damaged) = (0, false);
         for (&word, &value) in words.iter().zip(values) {
@@ -204,8 +231,6 @@ impl Postings {
 /// Writes the `k` best of the rows met to `found`, and forgets the cosines.
 fn take_best(k: usize, cosines: &mut [f32], met: &[u32], found: &mut Vec<Neighbour>) {
     found.clear();
-    let better =
-        |a: &Neighbour, b: &Neighbour| b.cosine.total_cmp(&a.cosine).then(a.row.cmp(&b.row));
     // Twice k are collected before the worse half is dropped; then only better ones are let in.
     let mut least = 0.0;
     for &row in met {
@@ -215,11 +240,11 @@ fn take_best(k: usize, cosines: &mut [f32], met: &[u32], found: &mut Vec<Neighbo
         }
         found.push(Neighbour { row, cosine });
         if 2 * k <= found.len() {
-            found.select_nth_unstable_by(k - 1, better);
+            found.select_nth_unstable_by(k - 1, Neighbour::before);
             found.truncate(k);
             least = found[k - 1].cosine;
         }
     }
-    found.sort_unstable_by(better);
+    found.sort_unstable_by(Neighbour::before);
     found.truncate(k);
 }

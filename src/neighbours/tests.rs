@@ -52,6 +52,37 @@ proptest! {
 
 proptest! {
     #[test]
+    fn points_answer_alike_however_they_were_added(
+        points in some_rows(1..60), sizes in prop::collection::vec(1usize..20, 1..12), text in some_rows(1), k in 1usize..12,
+    ) {
+        let (features, of_point) = (rows(&points, 20), |row: usize| vec![(row as u32 % 5, 1.0)]);
+        let labels = rows(&(0..points.len()).map(of_point).collect::<Vec<_>>(), 5);
+        let mut whole = Neighbours::empty(20);
+        whole.add(&features, labels.clone());
+        let (mut parts, mut rest) = (Neighbours::empty(20), 0..points.len());
+        for size in sizes.into_iter().cycle() {
+            let part: Vec<usize> = rest.by_ref().take(size).collect();
+            if part.is_empty() {
+                break;
+            }
+            parts.add(&features.select_rows(&part), labels.select_rows(&part));
+        }
+        let (words, values): (Vec<u32>, Vec<f32>) = text[0].iter().copied().unzip();
+        let of = |neighbours: &Neighbours| {
+            let (mut scratch, mut votes) = (NeighbourScratch::default(), Vec::new());
+            let nearest = neighbours.nearest((&words, &values), k, &mut scratch).unwrap().to_vec();
+            neighbours.votes((&words, &values), &mut scratch, &mut votes).unwrap();
+            let labels: Vec<Vec<u32>> = (0..points.len()).map(|point| neighbours.labels_of(point).to_vec()).collect();
+            (nearest, votes, labels, neighbours.examples(LabelId(1), 7))
+        };
+        prop_assert_eq!(of(&parts), of(&whole));
+        prop_assert_eq!(parts.whole(), whole.whole());
+        prop_assert_eq!(parts.shape(), (20, 5));
+    }
+}
+
+proptest! {
+    #[test]
     fn rows_have_the_words_that_they_were_made_of(points in some_rows(1..60), chosen in any::<u64>()) {
         let index = Postings::new(&rows(&points, 20), points.len());
         let chosen: Vec<u32> = (0..points.len() as u32).filter(|row| chosen >> row & 1 == 1).collect();
@@ -174,6 +205,7 @@ proptest! {
         let all: Vec<_> = points.iter().chain(&more).cloned().collect();
         let index = Postings::new(&rows(&points, 20), points.len());
         let expected = Postings::new(&rows(&all, 20), all.len());
-        prop_assert_eq!(index.with(&rows(&more, 20)), expected);
+        let later = Postings::of_all_words(&rows(&more, 20));
+        prop_assert_eq!(index.followed_by(&later), expected);
     }
 }

@@ -3,7 +3,9 @@
 //! Nothing is trained. A new label is known by its names, synonyms and descriptions, and, once texts have it, by the votes
 //! of those.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::{LabelRef, Predictor};
 use crate::data::{Dataset, DescribedLabels, Texts};
@@ -22,6 +24,15 @@ pub struct Correction {
     pub labels: Vec<String>,
     /// Names of rejected labels.
     pub not: Vec<String>,
+}
+
+/// Points to learn from, with labels of the model.
+pub(crate) struct Lessons {
+    pub(crate) points: PointSet,
+    /// Labels that each has, N×L.
+    pub(crate) accepted: CsrMatrix,
+    /// Labels that were rejected for each, N×L.
+    pub(crate) rejected: Option<CsrMatrix>,
 }
 
 impl Predictor {
@@ -56,12 +67,12 @@ impl Predictor {
         let texts = texts.into_iter().collect();
         let forms = by_text.forms.with(&Forms::of_texts(featurizer, &texts)?);
         for name in new {
-            self.parts.label_set.intern(name);
+            Arc::make_mut(&mut self.parts.label_set).intern(name);
         }
         let n_labels = self.parts.label_set.len();
         self.parts.label_counts.resize(n_labels, 0);
         if let Some(by_text) = &mut self.parts.by_text {
-            by_text.forms = forms;
+            Arc::make_mut(by_text).forms = forms;
         }
         back.into_iter()
             .for_each(|label| self.parts.retired.restore(label));
@@ -111,20 +122,13 @@ impl Predictor {
         self.parts.retired.contains(label)
     }
 
-    /// Learns from a data set at once, as from corrections without rejected labels.
+    /// Learns from a data set at once, as from corrections.
     ///
     /// # Errors
     /// As [`Predictor::learn`].
     pub fn learn_data(&mut self, data: &Dataset) -> Result<()> {
-        let points = self.points(data)?;
-        let used: BTreeSet<u32> = data.labels().indices().iter().copied().collect();
-        let name = |&label: &u32| LabelRef::from(data.label_set().name(LabelId(label)));
-        let refs: Vec<LabelRef> = used.iter().map(name).collect();
-        let found = self.find_all("labels of the texts", refs.iter())?;
-        let own: BTreeMap<u32, u32> = used.into_iter().zip(found.iter().map(|id| id.0)).collect();
-        let labels = data.labels();
-        let labels = labels.renumbered(self.labels().len(), |label| own.get(&label).copied())?;
-        self.learn_points(&points, &labels, None)
+        let lessons = self.lessons_of(data)?;
+        self.learn_lessons(&lessons)
     }
 
     /// Learns from corrections at once. A text with accepted labels is a training point that similar texts are compared
@@ -132,14 +136,87 @@ impl Predictor {
     /// Classifiers, rankers and probabilities stay as they are.
     ///
     /// # Errors
-    /// [`Error::UnknownLabels`] naming a label that the model does not have; [`Error::CannotPredict`] if the model has
-    /// no index of its training points, or was trained on features. The model is unchanged then.
+    /// [`Error::UnknownLabels`] naming a label that the model does not have; [`Error::Query`] if a correction has no label,
+    /// or accepts one that it rejects; [`Error::CannotPredict`] if the model has no index of its training points, or was
+    /// trained on features. The model is unchanged then.
     pub fn learn(&mut self, corrections: &[Correction]) -> Result<()> {
-        let texts: Texts = corrections.iter().map(|of| &of.text).collect();
-        let points = self.featurizer().points_of_texts(&texts)?;
-        let accepted = self.rows("labels", corrections.iter().map(|of| &of.labels[..]))?;
-        let rejected = self.rows("not", corrections.iter().map(|of| &of.not[..]))?;
-        self.learn_points(&points, &accepted, Some(&rejected))
+        self.check_corrections(corrections)?;
+        let lessons = self.lessons_of_corrections(corrections)?;
+        self.learn_lessons(&lessons)?;
+        self.learned
+            .extend(corrections.iter().cloned().map(Arc::new));
+        Ok(())
+    }
+
+    /// Corrections that it learned since it was written, in their order.
+    pub fn learned(&self) -> &[Arc<Correction>] {
+        &self.learned
+    }
+
+    /// The points of a data set with the model's labels.
+    pub(crate) fn lessons_of(&self, data: &Dataset) -> Result<Lessons> {
+        let n_labels = self.labels().len();
+        let mut used: BTreeSet<u32> = data.labels().indices().iter().copied().collect();
+        used.extend(data.rejected().into_iter().flat_map(CsrMatrix::indices));
+        let name = |&label: &u32| LabelRef::from(data.label_set().name(LabelId(label)));
+        let refs: Vec<LabelRef> = used.iter().map(name).collect();
+        let found = self.find_all("labels of the texts", refs.iter())?;
+        let own: BTreeMap<u32, u32> = used.into_iter().zip(found.iter().map(|id| id.0)).collect();
+        let renumbered =
+            |rows: &CsrMatrix| rows.renumbered(n_labels, |label| own.get(&label).copied());
+        Ok(Lessons {
+            points: self.points(data)?,
+            accepted: renumbered(data.labels())?,
+            rejected: data.rejected().map(renumbered).transpose()?,
+        })
+    }
+
+    /// The texts of corrections with the model's labels.
+    pub(crate) fn lessons_of_corrections(
+        &self,
+        corrections: &[impl Borrow<Correction>],
+    ) -> Result<Lessons> {
+        let corrections = || corrections.iter().map(Borrow::borrow);
+        let texts: Texts = corrections().map(|of: &Correction| &of.text).collect();
+        Ok(Lessons {
+            points: self.featurizer().points_of_texts(&texts)?,
+            accepted: self.rows("labels", corrections().map(|of| &of.labels[..]))?,
+            rejected: Some(self.rows("not", corrections().map(|of| &of.not[..]))?),
+        })
+    }
+
+    /// Checks that corrections can be learned.
+    ///
+    /// # Errors
+    /// As [`Predictor::learn`].
+    pub fn check_corrections(&self, corrections: &[Correction]) -> Result<()> {
+        if !self.takes_texts() {
+            let problem = "the model was trained on features: corrections have texts";
+            return Err(Error::CannotPredict(problem.into()));
+        }
+        if self.parts.neighbours.is_none() {
+            return Err(no_neighbours());
+        }
+        for Correction { labels, not, .. } in corrections {
+            for (list, names) in [("labels", labels), ("not", not)] {
+                self.find_all(list, refs(names).iter())?;
+            }
+            if let Some(name) = labels.iter().find(|name| not.contains(name)) {
+                return Err(Error::Query {
+                    name: "not",
+                    found: format!("{name:?}, which is among the accepted labels"),
+                    expected: "labels that are rejected",
+                });
+            }
+            if labels.is_empty() && not.is_empty() {
+                return Err(Error::Query {
+                    name: "labels",
+                    found: "neither accepted nor rejected labels".into(),
+                    expected: "one of either",
+                });
+            }
+        }
+        Ok(())
     }
 
     /// A row per list of labels.
@@ -150,42 +227,29 @@ impl Predictor {
     ) -> Result<CsrMatrix> {
         let mut rows = CsrBuilder::default();
         for names in lists {
-            let refs: Vec<LabelRef> = names.iter().map(|name| name[..].into()).collect();
-            let labels: BTreeSet<LabelId> = self.find_all(list, refs.iter())?.into_iter().collect();
+            let found = self.find_all(list, refs(names).iter())?;
+            let labels: BTreeSet<LabelId> = found.into_iter().collect();
             rows.push_row(labels.into_iter().map(|label| (label.0, 1.0)));
         }
         rows.finish(self.labels().len())
     }
 
-    fn learn_points(
-        &mut self,
-        points: &PointSet,
-        accepted: &CsrMatrix,
-        rejected: Option<&CsrMatrix>,
-    ) -> Result<()> {
-        let n_labels = self.labels().len();
-        let labelled = |labels: &CsrMatrix| -> Vec<usize> {
-            let has_labels = |&row: &usize| !labels.row(row).0.is_empty();
-            (0..labels.n_rows()).filter(has_labels).collect()
+    /// Learns from points at once.
+    pub(crate) fn learn_lessons(&mut self, lessons: &Lessons) -> Result<()> {
+        let Lessons {
+            points,
+            accepted,
+            rejected,
+        } = lessons;
+        let Some(neighbours) = &mut self.parts.neighbours else {
+            return Err(no_neighbours());
         };
-        let Some(neighbours) = &self.parts.neighbours else {
-            let problem = "the model has no index of its training points: train it with neighbours";
-            return Err(Error::CannotPredict(problem.into()));
-        };
-        let rows = labelled(accepted);
-        let features = points.features.select_rows(&rows);
-        let neighbours = neighbours.with(&features, &accepted.select_rows(&rows), n_labels)?;
+        add(neighbours, &points.features, accepted);
         if let Some(labels) = rejected {
-            let rows = labelled(labels);
-            let features = points.features.select_rows(&rows);
-            let labels = labels.select_rows(&rows);
-            self.parts.rejected = match self.parts.rejected.take() {
-                earlier if rows.is_empty() => earlier,
-                Some(earlier) => Some(earlier.with(&features, &labels, n_labels)?),
-                None => Some(Neighbours::new(&features, &labels, rows.len())),
-            };
+            let no_text = || Neighbours::empty(points.features.n_cols());
+            let texts = self.parts.rejected.get_or_insert_with(no_text);
+            add(texts, &points.features, labels);
         }
-        self.parts.neighbours = Some(neighbours);
         for &label in accepted.indices() {
             self.parts.label_counts[label as usize] += 1;
             let calibration = self.parts.calibration.as_mut();
@@ -211,11 +275,27 @@ impl Predictor {
         let successor = |label| retired.successor(LabelId(label)).map(|label| label.0);
         for index in [&mut parts.neighbours, &mut parts.rejected] {
             if let Some(neighbours) = index.take() {
-                let labels = neighbours.labels().renumbered(n_labels, successor)?;
-                let postings = neighbours.postings().clone();
-                *index = Some(Neighbours::from_parts(postings, labels)?);
+                *index = Some(neighbours.renumbered(n_labels, successor)?);
             }
         }
         Ok(())
+    }
+}
+
+fn refs(names: &[String]) -> Vec<LabelRef> {
+    names.iter().map(|name| name[..].into()).collect()
+}
+
+fn no_neighbours() -> Error {
+    let problem = "the model has no index of its training points: train it with neighbours";
+    Error::CannotPredict(problem.into())
+}
+
+/// Adds the points that have labels.
+fn add(neighbours: &mut Neighbours, features: &CsrMatrix, labels: &CsrMatrix) {
+    let has_labels = |&row: &usize| !labels.row(row).0.is_empty();
+    let rows: Vec<usize> = (0..labels.n_rows()).filter(has_labels).collect();
+    if !rows.is_empty() {
+        neighbours.add(&features.select_rows(&rows), labels.select_rows(&rows));
     }
 }

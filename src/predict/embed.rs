@@ -37,7 +37,7 @@ impl Predictor {
     /// # Errors
     /// As [`Predictor::predict_batch`].
     pub fn embed<'a>(&self, inputs: impl Into<Inputs<'a>>) -> Result<Embeddings> {
-        self.integrity.check()?;
+        self.integrity.0.check()?;
         let points = self.points(inputs)?;
         let dim = self.embedding_dim();
         let rows: Vec<u32> = (0..points.len() as u32).collect();
@@ -63,7 +63,7 @@ impl Predictor {
     /// # Errors
     /// [`crate::Error::CannotPredict`] once a file of the model is known to be damaged.
     pub fn embed_labels(&self) -> Result<Embeddings> {
-        self.integrity.check()?;
+        self.integrity.0.check()?;
         let dim = self.embedding_dim();
         let mut values = Vec::with_capacity(self.n_trained_labels() * dim);
         for label in (0..self.n_trained_labels() as u32).map(LabelId) {

@@ -10,6 +10,7 @@ mod embed;
 mod inputs;
 mod integrity;
 mod parts;
+mod promote;
 mod query;
 mod rename;
 mod retired;
@@ -25,6 +26,7 @@ pub use rules::{LabelLists, LabelRef, LabelRules};
 pub use uncalibrated::Uncalibrated;
 
 pub(crate) use by_text::CompletionScratch;
+pub(crate) use change::Lessons;
 pub(crate) use integrity::Integrity;
 pub(crate) use parts::{EnsembleCalibration, PredictorParts, TrainingRecord};
 pub(crate) use retired::Retired;
@@ -48,15 +50,23 @@ use crate::pool::Pool;
 pub(crate) const CHUNK: usize = 64;
 
 /// Everything a prediction needs.
+///
+/// A clone takes little time and memory: it shares what neither of them changes.
+#[derive(Clone)]
 pub struct Predictor {
     parts: PredictorParts,
-    scratch: Pool<Scratch>,
-    integrity: Arc<Integrity>,
+    scratch: Arc<Pool<Scratch>>,
+    integrity: Arc<Watched>,
+    /// Corrections since it was written.
+    learned: Vec<Arc<Correction>>,
 }
 
-impl Drop for Predictor {
+/// The check of a model's files, which is given up with the last predictor that needs it.
+struct Watched(Arc<Integrity>);
+
+impl Drop for Watched {
     fn drop(&mut self) {
-        self.integrity.give_up();
+        self.0.give_up();
     }
 }
 
@@ -85,8 +95,9 @@ impl Predictor {
         parts.check()?;
         Ok(Predictor {
             parts,
-            scratch: Pool::new(),
-            integrity,
+            scratch: Arc::default(),
+            integrity: Arc::new(Watched(integrity)),
+            learned: Vec::new(),
         })
     }
 
@@ -95,7 +106,7 @@ impl Predictor {
     /// # Errors
     /// [`crate::Error::CannotPredict`] naming a damaged file. Predictions fail with it, too, once it is known.
     pub fn check_files(&self) -> Result<()> {
-        self.integrity.wait()
+        self.integrity.0.wait()
     }
 
     /// The best labels of a text, best first, ties to the lower id: `predict(text, 5)`.
@@ -154,7 +165,7 @@ impl Predictor {
 
     /// The fingerprint of its training texts, where there were any.
     pub(crate) fn seen(&self) -> Option<&SeenTexts> {
-        self.parts.seen.as_ref()
+        self.parts.seen.as_deref()
     }
 
     /// Names of the labels it knows.
@@ -234,7 +245,10 @@ impl Predictor {
     }
 
     pub(crate) fn members_mut(&mut self) -> &mut [Member] {
-        &mut self.parts.members
+        // Buffers that others may share have the sizes of their members.
+        self.scratch = Arc::default();
+        let members: &mut Vec<Member> = Arc::make_mut(&mut self.parts.members);
+        members
     }
 
     pub(crate) fn calibration(&self) -> Option<&EnsembleCalibration> {
@@ -248,7 +262,7 @@ impl Predictor {
     }
 
     pub(crate) fn labels_by_text(&self) -> Option<&LabelsByText> {
-        self.parts.by_text.as_ref()
+        self.parts.by_text.as_deref()
     }
 
     pub(crate) fn rejected(&self) -> Option<&Neighbours> {
@@ -347,7 +361,7 @@ impl Predictor {
     /// As [`Predictor::check_level`], and [`crate::Error::CannotPredict`] once a file is known to be damaged.
     pub(crate) fn walk<'a>(&'a self, query: &'a Query) -> Result<Walk<'a>> {
         let Query { k, level, .. } = *query;
-        self.integrity.check()?;
+        self.integrity.0.check()?;
         self.check_level(level)?;
         let (members, plan) = (&self.parts.members, &self.parts.plan);
         let walk = Walk::new(members, self.knowledge(), plan, level, k);
@@ -359,7 +373,7 @@ impl Predictor {
         let calibration = self.parts.calibration.as_ref();
         Knowledge {
             neighbours: self.parts.neighbours.as_ref(),
-            names: self.parts.names.as_ref(),
+            names: self.parts.names.as_deref(),
             frequencies: match calibration {
                 Some(calibration) => &calibration.frequencies,
                 None => &self.parts.label_counts[..self.n_trained_labels()],

@@ -1,5 +1,7 @@
 //! The parts of a predictor, and how they must fit together.
 
+use std::sync::Arc;
+
 use super::retired::Retired;
 use crate::calibration::Isotonic;
 use crate::candidates::{LabelsByText, Member};
@@ -11,22 +13,25 @@ use crate::features::Featurizer;
 use crate::neighbours::{Names, Neighbours};
 
 /// Everything a predictor consists of.
+///
+/// Clones share what is large.
+#[derive(Clone)]
 pub(crate) struct PredictorParts {
-    pub(crate) featurizer: Featurizer,
-    pub(crate) label_set: LabelSet,
+    pub(crate) featurizer: Arc<Featurizer>,
+    pub(crate) label_set: Arc<LabelSet>,
     /// Points of each label in the training data, and added since.
     pub(crate) label_counts: Vec<u32>,
     /// At least one.
-    pub(crate) members: Vec<Member>,
+    pub(crate) members: Arc<Vec<Member>>,
     pub(crate) calibration: Option<EnsembleCalibration>,
     /// The training points by their words.
     pub(crate) neighbours: Option<Neighbours>,
     /// The labels by the words of their names.
-    pub(crate) names: Option<Names>,
+    pub(crate) names: Option<Arc<Names>>,
     /// The training texts, where there were any.
-    pub(crate) seen: Option<SeenTexts>,
+    pub(crate) seen: Option<Arc<SeenTexts>>,
     /// Labels known by their texts alone, which come after those of the members.
-    pub(crate) by_text: Option<LabelsByText>,
+    pub(crate) by_text: Option<Arc<LabelsByText>>,
     /// Labels that are answers no more.
     pub(crate) retired: Retired,
     /// Texts of which labels were rejected, with those labels.
@@ -91,11 +96,11 @@ impl PredictorParts {
             return invalid(format!("{n_parts} parts of words, expected {expected}"));
         }
         let neighbours = self.neighbours.as_ref();
-        let neighbours = neighbours.map(|all| (all.postings().n_words(), all.labels().n_cols()));
-        let names = self.names.as_ref().map(Names::words);
+        let neighbours = neighbours.map(Neighbours::shape);
+        let names = self.names.as_ref().map(|names| names.words());
         let names = names.map(|words| (words.n_cols(), words.n_rows()));
         let rejected = self.rejected.as_ref();
-        let rejected = rejected.map(|all| (all.postings().n_words(), all.labels().n_cols()));
+        let rejected = rejected.map(Neighbours::shape);
         let forms = self.by_text.as_ref().map(|by| by.forms.words().n_cols());
         let forms = forms.map(|n_words| (n_words, n_labels));
         for (n_words, n_of_labels) in [neighbours, rejected, names, forms].into_iter().flatten() {

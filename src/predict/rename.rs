@@ -2,6 +2,8 @@
 //!
 //! A label keeps its number and everything that the model learned of it, also from its old name.
 
+use std::sync::Arc;
+
 use super::{LabelRef, Predictor};
 use crate::data::LabelSet;
 use crate::error::{Error, Result};
@@ -30,7 +32,7 @@ impl Predictor {
                 return Err(misuse(format!("two labels with the name {name:?}")));
             }
         }
-        self.parts.label_set = renamed;
+        self.parts.label_set = Arc::new(renamed);
         Ok(())
     }
 }

@@ -117,6 +117,8 @@ impl ClusterTree {
             let level = RankerProblem {
                 dense: None,
                 labels: &labels,
+                targets: None,
+                prior: None,
                 negatives: Negatives::Clusters(&groups),
                 ..*problem
             };
@@ -157,6 +159,22 @@ impl ClusterTree {
             intercepts,
         };
         ClusterTree::from_parts(parts).map(Some)
+    }
+
+    /// The same clusters with more labels, each in one of them.
+    ///
+    /// # Errors
+    /// [`Error::InvalidModel`] if there is no such cluster.
+    pub(super) fn with_labels(&self, more: impl Iterator<Item = ClusterId>) -> Result<Self> {
+        let mut tree = self.clone();
+        tree.cluster_of.extend(more);
+        ClusterTree::from_parts(ClusterTreeParts {
+            cluster_of: tree.cluster_of,
+            parents: tree.parents,
+            weights: tree.weights,
+            steps: tree.steps,
+            intercepts: tree.intercepts,
+        })
     }
 
     /// The cluster of each label.

@@ -46,17 +46,14 @@ impl LockstepSolver {
         n_rows * per_row + n_words * size_of::<Lanes>()
     }
 
-    /// Trains on rows; `positives` has the rows of each label, at most [`LANES`].
-    pub(super) fn solve<'p>(
+    /// Trains on rows, from the weights that [`LockstepSolver::reset`] left at zero or that were set since.
+    pub(super) fn solve(
         &mut self,
         rows: &TrainingRows<'_>,
-        n_columns: usize,
-        positives: impl Iterator<Item = &'p [u32]>,
         options: &RankerOptions,
         random: &mut Random,
     ) {
         let n_rows = rows.len();
-        self.reset(n_rows, n_columns, positives);
         let tolerance = TOLERANCE_FACTOR * options.tolerance;
         let mut n_active = n_rows;
         let mut shrink_above = [f32::INFINITY; LANES];
@@ -86,7 +83,8 @@ impl LockstepSolver {
         }
     }
 
-    fn reset<'p>(
+    /// Begins with so many rows and zero weights; `positives` has the rows of each label, at most [`LANES`].
+    pub(super) fn reset<'p>(
         &mut self,
         n_rows: usize,
         n_columns: usize,
@@ -128,7 +126,7 @@ impl LockstepSolver {
             let dots = kernels.lane_dots(columns, values, &self.words);
             let is_positive: [bool; LANES] =
                 std::array::from_fn(|lane| self.positives[row] & 1 << lane != 0);
-            let squared_norm = rows.squared_norm(row) as f32;
+            let (squared_norm, weight) = (rows.squared_norm(row) as f32, rows.weight(row));
             let mut steps = [0.0; LANES];
             let (mut is_active, mut moves) = (false, false);
             for lane in 0..LANES {
@@ -138,7 +136,7 @@ impl LockstepSolver {
                 } else {
                     (-1.0, options.cost_negative)
                 };
-                let diagonal = 0.5 / cost;
+                let diagonal = 0.5 / (weight * cost);
                 let margin = scale * dots[lane] + options.bias * self.bias[lane];
                 let gradient = sign * margin - 1.0 + alpha * diagonal;
                 let is_at_bound = alpha == 0.0;

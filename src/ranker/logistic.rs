@@ -16,7 +16,7 @@ use crate::random::Random;
 use super::rows::{DualWeights, TrainingRows};
 use super::solver::{Solver, Stopping};
 
-/// Trains `weights`, which must be zero.
+/// Trains `weights`; where they are not zero, ‖w − w₀‖² takes the place of ‖w‖².
 pub(super) fn solve(
     rows: &TrainingRows<'_>,
     weights: &mut DualWeights<'_>,

@@ -47,6 +47,8 @@ struct Span {
     dense_start: usize,
     word_scale: f32,
     dense_scale: f32,
+    /// The factor of its loss.
+    weight: f32,
 }
 
 /// The rows of one label's training points; row `i` is the label's `i`-th point.
@@ -79,6 +81,12 @@ impl TrainingRows<'_> {
     #[inline]
     pub(super) fn sign(&self, row_idx: usize) -> f64 {
         if row_idx < self.n_positive { 1.0 } else { -1.0 }
+    }
+
+    /// The factor of a row's loss.
+    #[inline]
+    pub(super) fn weight(&self, row_idx: usize) -> f32 {
+        self.spans[row_idx].weight
     }
 
     /// ‖ψ‖² including the constant feature.
@@ -149,11 +157,29 @@ pub(super) struct RowScratch {
 }
 
 /// The problem of one label: its rows, zero weights, and the shared column of every word weight if columns are
-/// renumbered.
+/// renumbered, with the way back.
 pub(super) struct LabelProblem<'a> {
     pub(super) rows: TrainingRows<'a>,
     pub(super) weights: DualWeights<'a>,
     pub(super) shared_columns: Option<&'a [u32]>,
+    renumbered: &'a [u32],
+}
+
+impl LabelProblem<'_> {
+    /// The shared column of a word weight.
+    pub(super) fn shared(&self, position: usize) -> u32 {
+        self.shared_columns
+            .map_or(position as u32, |of| of[position])
+    }
+
+    /// The position of the weight of a shared column; none if no row has it.
+    pub(super) fn position(&self, column: u32) -> Option<usize> {
+        let Some(shared) = self.shared_columns else {
+            return Some(column as usize);
+        };
+        let position = *self.renumbered.get(column as usize)? as usize;
+        (shared.get(position) == Some(&column)).then_some(position)
+    }
 }
 
 impl RowScratch {
@@ -215,6 +241,7 @@ impl RowScratch {
                 bias: 0.0,
             },
             shared_columns: copy.then_some(&self.shared_columns[..]),
+            renumbered: &self.renumbered,
         }
     }
 
@@ -253,6 +280,7 @@ impl RowScratch {
                 dense_start: self.dense.len(),
                 word_scale: norms.words[point_idx],
                 dense_scale: norms.dense[point_idx],
+                weight: problem.point_weights[point_idx],
             });
             if let Some(dense) = problem.dense {
                 self.dense.extend_from_slice(dense.row(point_idx));
@@ -275,6 +303,7 @@ impl RowScratch {
                 dense_start: point_idx * problem.n_dense(),
                 word_scale: norms.words[point_idx],
                 dense_scale: norms.dense[point_idx],
+                weight: problem.point_weights[point_idx],
             }
         }));
     }

@@ -33,7 +33,7 @@ impl Solver {
         self.order.extend(0..n_rows as u32);
     }
 
-    /// Trains `weights`, which must be zero, on `rows`.
+    /// Trains `weights` on `rows`.
     pub(super) fn solve(
         &mut self,
         rows: &TrainingRows<'_>,
@@ -46,11 +46,12 @@ impl Solver {
             max_iterations: config.max_iterations,
         };
         let costs = |row_idx| {
-            f64::from(if row_idx < rows.n_positive {
+            let cost = if row_idx < rows.n_positive {
                 config.cost_positive
             } else {
                 config.cost_negative
-            })
+            };
+            f64::from(rows.weight(row_idx) * cost)
         };
         match config.loss {
             RankerLoss::SquaredHinge => {

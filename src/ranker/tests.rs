@@ -226,7 +226,7 @@ fn check_clusters(n_labels: u32, n_clusters: u32, levels: &[Level]) {
                         true => 1.0,
                         false => -1.0,
                     },
-                    cost: config.cost_positive.into(),
+                    cost: f64::from(problem.weights[row] * config.cost_positive),
                 })
                 .collect();
             let mut dense = vec![0.0; N_WORDS + N_DENSE + 1];

@@ -26,6 +26,8 @@ use super::solver::Solver;
 use super::training_points::{LabelPoints, Negatives, TrainingPoints};
 use super::weights::{Ranker, RankerParts};
 
+/// The intercept that a label without points has: it is wrong.
+const UNKNOWN: f32 = -1.0;
 /// The most bytes of copied rows per label; larger labels read the shared matrices.
 const MAX_COPIED_BYTES: usize = 8 << 20;
 
@@ -38,13 +40,61 @@ pub(crate) struct RankerProblem<'a> {
     pub dense: Option<&'a Matrix>,
     /// Y, N×L: every stored entry is relevant.
     pub labels: &'a CsrMatrix,
+    /// The same, and labels that were rejected, if any were: of their clusters the points are negatives.
+    pub targets: Option<&'a CsrMatrix>,
+    /// The factor of each point's losses, N.
+    pub point_weights: &'a [f32],
     /// Source of the negatives.
     pub negatives: Negatives<'a>,
+    /// Weights fitted on other points.
+    pub prior: Option<Prior<'a>>,
     /// The processes that train together, on the same problem.
     pub communicator: &'a dyn Communicator,
 }
 
+/// Weights that training starts from and is drawn to in the place of zero, as the penalty is ½‖w − w₀‖²: what they were
+/// fitted on need not be there any more.
+#[derive(Clone, Copy)]
+pub(crate) struct Prior<'a> {
+    /// L×V.
+    pub words: &'a CsrMatrix,
+    /// L×d.
+    pub dense: &'a Matrix,
+    /// L.
+    pub intercepts: &'a [f32],
+}
+
 impl RankerProblem<'_> {
+    /// Calls a function with the place of every word weight that the prior of a label has, and with its value; those
+    /// without a place are returned.
+    fn take_prior(
+        &self,
+        label: u32,
+        position: impl Fn(u32) -> Option<usize>,
+        mut set: impl FnMut(usize, f32),
+    ) -> Vec<(u32, f32)> {
+        let Some(prior) = self.prior else {
+            return Vec::new();
+        };
+        let (columns, values) = prior.words.row(label as usize);
+        let mut others = Vec::new();
+        for (&column, &value) in columns.iter().zip(values) {
+            match position(column) {
+                Some(position) => set(position, value),
+                None => others.push((column, value)),
+            }
+        }
+        others
+    }
+
+    /// The weight of the constant feature in the prior of a label.
+    fn prior_bias(&self, label: u32, bias: f32) -> f32 {
+        self.prior.map_or(0.0, |prior| match bias {
+            0.0 => 0.0,
+            bias => prior.intercepts[label as usize] / bias,
+        })
+    }
+
     /// d, or 0 without embeddings.
     pub(super) fn n_dense(&self) -> usize {
         self.dense.map_or(0, Matrix::n_cols)
@@ -58,6 +108,7 @@ impl RankerProblem<'_> {
         };
         let counts = [
             ("word rows", self.bow.n_rows()),
+            ("weights", self.point_weights.len()),
             ("candidate lists", n_lists),
             ("embeddings", self.dense.map_or(n_points, Matrix::n_rows)),
         ];
@@ -141,7 +192,8 @@ impl Level<'_> {
         let points = self.points.get(label as usize, &mut scratch.points);
         let bias = self.config.bias;
         let prepared = scratch.rows.prepare(self.problem, self.norms, points, bias);
-        train_label(prepared, self.config, random, &mut scratch.solver)
+        let solver = &mut scratch.solver;
+        train_label(label, self.problem, prepared, self.config, random, solver)
     }
 
     /// Trains labels of one cluster, at most [`LANES`].
@@ -166,17 +218,20 @@ impl Level<'_> {
             n_positive: 0,
         };
         let bias = self.config.bias;
-        let LabelProblem {
-            rows,
-            weights,
-            shared_columns,
-        } = scratch.rows.prepare(self.problem, self.norms, points, bias);
+        let problem = scratch.rows.prepare(self.problem, self.norms, points, bias);
         let positives = scratch.positives[..labels.len()].iter().map(Vec::as_slice);
         let solver = &mut scratch.lockstep;
-        solver.solve(&rows, weights.words.len(), positives, self.config, random);
-        let mut words: Vec<Vec<(u32, f32)>> = vec![Vec::new(); labels.len()];
+        solver.reset(problem.rows.len(), problem.weights.words.len(), positives);
+        let position = |column| problem.position(column);
+        let mut words: Vec<Vec<(u32, f32)>> = Vec::with_capacity(labels.len());
+        for (lane, &label) in labels.iter().enumerate() {
+            let set = |at: usize, value| solver.words[at][lane] = value;
+            words.push(self.problem.take_prior(label, position, set));
+            solver.bias[lane] = self.problem.prior_bias(label, bias);
+        }
+        solver.solve(&problem.rows, self.config, random);
         for (position, weights) in solver.words.iter().enumerate() {
-            let column = shared_columns.map_or(position as u32, |of| of[position]);
+            let column = problem.shared(position);
             for (words, &weight) in words.iter_mut().zip(weights) {
                 if self.config.keeps(weight) {
                     words.push((column, weight));
@@ -220,6 +275,46 @@ impl Ranker {
         ranker.transpose()
     }
 
+    /// This ranker after more points, and with more labels after its own: its weights are the prior, and the levels above
+    /// the labels stay as they are.
+    ///
+    /// # Errors
+    /// As [`Ranker::train`].
+    pub(crate) fn after(
+        &self,
+        problem: &RankerProblem<'_>,
+        config: &RankerOptions,
+        seed: u64,
+        progress: impl FnMut(usize) -> ControlFlow<()>,
+    ) -> Result<Option<Ranker>> {
+        let n_new = problem.labels.n_cols() - self.n_labels();
+        let mut words = self.words();
+        words.append(&CsrMatrix::new(vec![0; n_new + 1], vec![], vec![], 0)?);
+        let mut intercepts = self.intercepts().to_vec();
+        intercepts.resize(problem.labels.n_cols(), UNKNOWN);
+        let n_dense = self.n_dense();
+        let mut dense = self.dense().values().to_vec();
+        dense.resize(problem.labels.n_cols() * n_dense, 0.0);
+        let dense = Matrix::from_vec(dense, problem.labels.n_cols(), n_dense);
+        let problem = RankerProblem {
+            prior: Some(Prior {
+                words: &words,
+                dense: &dense,
+                intercepts: &intercepts,
+            }),
+            ..*problem
+        };
+        let labels = Ranker::train_level(&problem, config, seed, "ranker", progress)?;
+        let clusters = match (self.clusters(), problem.negatives) {
+            (Some(tree), Negatives::Clusters(cluster_of)) => {
+                Some(tree.with_labels(cluster_of[self.n_labels()..].iter().copied())?)
+            }
+            _ => None,
+        };
+        let ranker = labels.map(|labels| Ranker::from_parts(RankerParts { clusters, ..labels }));
+        ranker.transpose()
+    }
+
     /// Trains a classifier for every column of the problem's labels, with random numbers of their own.
     pub(super) fn train_level(
         problem: &RankerProblem<'_>,
@@ -240,7 +335,7 @@ impl Ranker {
         let blocks = Blocks::new(&problem, config);
         let own = communicator.own(blocks.len());
         let range = blocks.range(own.clone());
-        let points = LabelPoints::new(problem.labels, range, negatives, config.n_candidates)?;
+        let points = LabelPoints::new(&problem, range, config.n_candidates)?;
         let level = Level {
             problem: &problem,
             config,
@@ -283,27 +378,32 @@ impl Ranker {
 
 /// Solves one label's problem and drops word weights below the threshold.
 fn train_label(
-    problem: LabelProblem<'_>,
+    label: u32,
+    ranker: &RankerProblem<'_>,
+    mut problem: LabelProblem<'_>,
     config: &RankerOptions,
     random: &mut Random,
     solver: &mut Solver,
 ) -> TrainedLabel {
-    let LabelProblem {
-        rows,
-        mut weights,
-        shared_columns,
-    } = problem;
-    solver.solve(&rows, &mut weights, config, random);
-    let shared = |position: usize| shared_columns.map_or(position as u32, |of| of[position]);
-    let words = weights
-        .words
-        .iter()
-        .enumerate()
-        .filter(|(_, weight)| config.keeps(**weight))
-        .map(|(position, &weight)| (shared(position), weight))
-        .collect();
+    let mut start = Vec::new();
+    let set = |at, value| start.push((at, value));
+    let mut words = ranker.take_prior(label, |column| problem.position(column), set);
+    let weights = &mut problem.weights;
+    for (at, value) in start {
+        weights.words[at] = value;
+    }
+    weights.bias = ranker.prior_bias(label, config.bias);
+    if let Some(prior) = ranker.prior {
+        weights
+            .dense
+            .copy_from_slice(prior.dense.row(label as usize));
+    }
+    solver.solve(&problem.rows, weights, config, random);
     let intercept = config.bias * weights.bias;
-    TrainedLabel::new(words, weights.dense.to_vec(), intercept)
+    let trained = problem.weights.words.iter().enumerate();
+    let kept = trained.filter(|(_, weight)| config.keeps(**weight));
+    words.extend(kept.map(|(position, &weight)| (problem.shared(position), weight)));
+    TrainedLabel::new(words, problem.weights.dense.to_vec(), intercept)
 }
 
 /// Collects the rows of all processes on process 0, in the order of labels; `places` has the place of each in that of the
@@ -368,7 +468,7 @@ mod tests {
             threshold: 0.0,
             ..RankerOptions::default()
         };
-        let label_points = LabelPoints::new(problem.labels, 0..1, problem.negatives, 100).unwrap();
+        let label_points = LabelPoints::new(problem, 0..1, 100).unwrap();
         let mut buffer = Vec::new();
         let mut rows = RowScratch::new(max_copied_bytes);
         let norms = InverseNorms::new(problem.bow, problem.dense);
@@ -379,7 +479,8 @@ mod tests {
             config.bias,
         );
         let mut random = Random::new(1, "layouts", 0);
-        train_label(prepared, &config, &mut random, &mut Solver::default())
+        let solver = &mut Solver::default();
+        train_label(0, problem, prepared, &config, &mut random, solver)
     }
 
     #[test]
@@ -405,7 +506,10 @@ mod tests {
             bow: &bow,
             dense: Some(&dense),
             labels: &labels,
+            targets: None,
+            point_weights: &[1.0; 30],
             negatives: Negatives::Candidates(&candidates),
+            prior: None,
             communicator: &SingleProcess,
         };
         let (in_place, copied) = (solve(&problem, 0), solve(&problem, usize::MAX));

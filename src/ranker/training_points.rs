@@ -1,13 +1,13 @@
 //! The points that train each label.
 //!
 //! A label's positives are the points that have it. Its negatives are the points that have it among their best
-//! candidates (paper), or those that have another label of its cluster, as in a linear tree. This file does not use
-//! features.
+//! candidates (paper), or those that have another label of its cluster, as in a linear tree; and the points for which a
+//! label of its cluster was rejected. This file does not use features.
 
 use std::num::NonZeroU32;
 use std::ops::Range;
 
-use super::CandidateLists;
+use super::{CandidateLists, RankerProblem};
 use crate::error::{Error, Result};
 use crate::ids::{ClusterId, LabelId};
 use crate::matrix::{CsrBuilder, CsrMatrix};
@@ -69,23 +69,24 @@ pub(super) struct TrainingPoints<'a> {
 }
 
 impl<'a> LabelPoints<'a> {
-    /// The training points of a range of the columns of `labels`; at most `n_candidates` of every list count.
+    /// The training points of a range of the problem's labels; at most `n_candidates` of every list count.
     ///
     /// # Errors
     /// [`Error::CannotTrain`] if a candidate is not a column of `labels`, or a label has no cluster.
     pub(super) fn new(
-        labels: &CsrMatrix,
+        problem: &RankerProblem<'a>,
         range: Range<usize>,
-        negatives: Negatives<'a>,
         n_candidates: usize,
     ) -> Result<Self> {
-        let others = match negatives {
+        let labels = problem.labels;
+        let others = match problem.negatives {
             Negatives::Candidates(lists) => invert(lists, labels, &range, n_candidates)?,
             Negatives::Clusters(cluster_of) => {
-                negatives.check(labels.n_cols())?;
+                problem.negatives.check(labels.n_cols())?;
+                let targets = problem.targets.unwrap_or(labels);
                 Others::Clusters {
                     cluster_of,
-                    points: clusters_of_points(labels, cluster_of)?.transpose(),
+                    points: clusters_of_points(targets, cluster_of)?.transpose(),
                 }
             }
         };
@@ -235,6 +236,20 @@ fn for_each_negative(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::communicator::SingleProcess;
+
+    fn problem<'a>(labels: &'a CsrMatrix, negatives: Negatives<'a>) -> RankerProblem<'a> {
+        RankerProblem {
+            bow: labels,
+            dense: None,
+            labels,
+            targets: None,
+            point_weights: &[1.0; 4],
+            negatives,
+            prior: None,
+            communicator: &SingleProcess,
+        }
+    }
 
     fn lists(of: &[&[u32]]) -> CandidateLists {
         let mut lists = CandidateLists::default();
@@ -260,8 +275,8 @@ mod tests {
         let candidates = lists(&[&[1, 0, 2], &[0, 0, 2], &[2, 1, 2]]);
         let expected = [(vec![1, 0], 1), (vec![0, 2], 0), (vec![0, 2], 1)];
         for range in [0..3, 0..1, 1..3, 2..2] {
-            let negatives = Negatives::Candidates(&candidates);
-            let points = LabelPoints::new(&labels, range.clone(), negatives, 2).unwrap();
+            let problem = problem(&labels, Negatives::Candidates(&candidates));
+            let points = LabelPoints::new(&problem, range.clone(), 2).unwrap();
             assert_eq!(all(&points), expected[range]);
         }
     }
@@ -275,9 +290,24 @@ mod tests {
         let labels = labels.unwrap();
         let expected = [(vec![0, 2], 1), (vec![1], 1), (vec![0, 2], 2)];
         for range in [0..3, 0..1, 1..3, 2..2] {
-            let points = LabelPoints::new(&labels, range.clone(), negatives, 0).unwrap();
+            let points = LabelPoints::new(&problem(&labels, negatives), range.clone(), 0).unwrap();
             assert_eq!(all(&points), expected[range]);
         }
+        // Point 1 rejects label 0, so it is a negative of that and of its sibling.
+        let targets = CsrMatrix::new(
+            vec![0, 2, 4, 5, 5],
+            vec![0, 2, 0, 1, 2],
+            vec![1.0, 1.0, -1.0, 1.0, 1.0],
+            3,
+        )
+        .unwrap();
+        let problem = RankerProblem {
+            targets: Some(&targets),
+            ..problem(&labels, negatives)
+        };
+        let points = LabelPoints::new(&problem, 0..3, 0).unwrap();
+        let expected = [(vec![0, 1, 2], 1), (vec![1], 1), (vec![0, 2, 1], 2)];
+        assert_eq!(all(&points), expected);
     }
 
     #[test]
@@ -285,9 +315,10 @@ mod tests {
         let labels = CsrMatrix::new(vec![0, 0], vec![], vec![], 3).unwrap();
         for label in [3, u32::MAX] {
             let lists = lists(&[&[label]]);
-            assert!(LabelPoints::new(&labels, 0..3, Negatives::Candidates(&lists), 9).is_err());
+            let candidates = problem(&labels, Negatives::Candidates(&lists));
+            assert!(LabelPoints::new(&candidates, 0..3, 9).is_err());
         }
-        let clusters = Negatives::Clusters(&[ClusterId(0)]);
-        assert!(LabelPoints::new(&labels, 0..3, clusters, 9).is_err());
+        let clusters = problem(&labels, Negatives::Clusters(&[ClusterId(0)]));
+        assert!(LabelPoints::new(&clusters, 0..3, 9).is_err());
     }
 }

@@ -21,7 +21,7 @@ mod processes;
 mod unfinished;
 
 pub use format::files::FileRecord;
-pub use model::{CheckedFile, Description, FileState, FilesCheck, check_files, describe};
+pub use model::{CheckedFile, Description, FileState, FilesCheck, Learner, check_files, describe};
 pub use unfinished::is_unfinished;
 
 pub(crate) use model::{merge, verify};

@@ -238,6 +238,8 @@ mod tests {
             },
             n_texts: 4,
             labels: &labels,
+            targets: None,
+            point_weights: &[1.0; 4],
             validation: None,
             held_out: None,
             origin: &EncoderOrigin::Bag,

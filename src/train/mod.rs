@@ -65,6 +65,10 @@ pub(crate) struct TrainingData<'a> {
     pub n_texts: usize,
     /// Y, N×L.
     pub labels: &'a CsrMatrix,
+    /// The same with a negative value for labels that were rejected, if any were.
+    pub targets: Option<&'a CsrMatrix>,
+    /// The factor of each point's losses, N.
+    pub point_weights: &'a [f32],
     /// Points to validate on.
     pub validation: Option<ValidationPoints<'a>>,
     /// Held-out points by which the best epoch is chosen.
@@ -175,11 +179,13 @@ pub(crate) fn train_from(
         state = warm_up(state, data, plan, observer, keep)?;
         keep(&mut state, Boundary::PhaseEnd)?;
     }
-    let labels = state.model.numbering.renumber(data.labels);
+    let renumber = |labels| state.model.numbering.renumber(labels);
+    let (labels, targets) = (renumber(data.labels), data.targets.map(renumber));
     let mut stage = Stage {
         data,
         plan,
         labels: &labels,
+        targets: targets.as_ref().unwrap_or(&labels),
         rows: &rows,
         observer,
     };
@@ -196,6 +202,65 @@ pub(crate) fn train_from(
     Trained::new(state, plan, data.origin)
 }
 
+/// A trained network, to go on with.
+pub(crate) struct TrainedNetwork {
+    /// The stage-1 cluster of every label.
+    pub clustering: Clustering,
+    /// Index and classifiers.
+    pub model: Model,
+    /// φ.
+    pub encoder: Box<dyn TrainableEncoder>,
+}
+
+impl TrainedNetwork {
+    /// Goes on for an epoch as in stage 2; AdamW starts anew.
+    ///
+    /// # Errors
+    /// As [`train_from`].
+    pub(crate) fn go_on(
+        mut self,
+        data: TrainingData<'_>,
+        plan: &Plan,
+        config: StagePlan,
+        observer: &dyn Observer,
+    ) -> Result<Self> {
+        let rows = labelled_rows(data.labels);
+        let renumber = |labels| self.model.numbering.renumber(labels);
+        let (labels, targets) = (renumber(data.labels), data.targets.map(renumber));
+        let mut stage = Stage {
+            data,
+            plan,
+            labels: &labels,
+            targets: targets.as_ref().unwrap_or(&labels),
+            rows: &rows,
+            observer,
+        };
+        let mut state = TrainState {
+            optimiser: Optimiser::new(&self.model, self.encoder.as_mut(), plan.recipe()),
+            clustering: self.clustering,
+            model: self.model,
+            encoder: self.encoder,
+            position: Position::start_of(Phase::Stage2),
+            stage1: Vec::new(),
+            parents: Vec::new(),
+            history: Vec::new(),
+            chosen: Chosen::default(),
+        };
+        state.choose_anew(plan.recipe());
+        // In one epoch, A does not start again: it has been counted on more points than there are now.
+        let config = StagePlan {
+            epochs: 1,
+            ..config
+        };
+        stage.run(&config, &mut state, &mut |_, _| Ok(()))?;
+        Ok(TrainedNetwork {
+            clustering: state.clustering,
+            model: state.model,
+            encoder: state.encoder,
+        })
+    }
+}
+
 /// Trains a while on clusters of the features alone, then clusters again on ψ = [bow, φ] and starts over.
 fn warm_up(
     mut state: TrainState,
@@ -205,11 +270,13 @@ fn warm_up(
     keep: &mut Keep<'_>,
 ) -> Result<TrainState> {
     let rows = labelled_rows(data.labels);
-    let labels = state.model.numbering.renumber(data.labels);
+    let renumber = |labels| state.model.numbering.renumber(labels);
+    let (labels, targets) = (renumber(data.labels), data.targets.map(renumber));
     let mut stage = Stage {
         data,
         plan,
         labels: &labels,
+        targets: targets.as_ref().unwrap_or(&labels),
         rows: &rows,
         observer,
     };

@@ -27,6 +27,8 @@ pub(super) struct Stage<'a> {
     pub(super) plan: &'a Plan,
     /// Y in the model's numbering.
     pub(super) labels: &'a CsrMatrix,
+    /// The same with a negative value for labels that were rejected.
+    pub(super) targets: &'a CsrMatrix,
     /// Points to train on.
     pub(super) rows: &'a [u32],
     pub(super) observer: &'a dyn Observer,

@@ -43,7 +43,8 @@ impl Stage<'_> {
         };
         let mut batch = Batch {
             embeddings: &buffers.embeddings,
-            labels: self.labels,
+            targets: self.targets,
+            point_weights: self.data.point_weights,
             rows: job.rows,
             parents,
             filling: None,
@@ -52,7 +53,7 @@ impl Stage<'_> {
             batch.filling = Some(Filling {
                 seed: job.seed,
                 n_clusters: self.plan.n_clusters(),
-                most_positives: batch.most_positives(),
+                most_positives: batch.most_targets(),
             });
         }
         let parts = HeadMut {
@@ -113,7 +114,7 @@ pub(super) fn loss_weights(reduction: Reduction, lambda: f32, counts: &BatchCoun
         },
         Reduction::Mean => LossWeights {
             classification: share(counts.n_points * counts.shortlist_size),
-            shortlist: lambda * share(counts.n_points * counts.most_positives),
+            shortlist: lambda * share(counts.n_points * counts.most_targets),
         },
     }
 }

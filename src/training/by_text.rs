@@ -4,13 +4,17 @@
 //! text had them: by their forms, with votes and kin of the other parts alone. Every part has its turn, so that the trees
 //! see right answers of all labels. Half of the labels with very few training texts keep their votes: labels that were
 //! added to a model have such.
+//!
+//! That is how likely a label is of which nothing is known but its text. Those that the vocabulary has and no training
+//! text are less likely, how much is measured: labels of held-out points that no other training text has are to a fold
+//! as such labels are to texts to come.
 
 use rayon::prelude::*;
 
 use super::split::HeldOut;
 use crate::candidates::{
-    BoostedTrees, Evidence, Examples, Features, Knowledge, PointBuffers, RankedPoint,
-    TextCandidates, TextColumns,
+    BoostedTrees, Evidence, Examples, Features, Knowledge, N_NEAREST as N_NEAREST_ASKED,
+    PointBuffers, RankedPoint, TextCandidates, TextColumns, Unused,
 };
 use crate::error::Result;
 use crate::ids::{LabelId, Scored};
@@ -98,7 +102,7 @@ pub(super) fn fit(
             .collect::<Result<_>>()?;
         for Described { features, relevant } in described.into_iter().flatten() {
             n_relevant += relevant.iter().filter(|is| **is).count();
-            examples.push(&features, relevant.into_iter());
+            examples.push(&features, relevant.into_iter(), 1.0);
         }
     }
     if n_relevant < MIN_RELEVANT {
@@ -107,7 +111,93 @@ pub(super) fn fit(
     Ok(Some(examples.fit()?.0))
 }
 
+/// Measures how likely those labels are that the vocabulary has and no training text, whose forms are `more`.
+pub(super) fn measure_unused(
+    folds: &[RankedPoints<'_>],
+    [forms, more]: [&Forms; 2],
+    trees: &BoostedTrees,
+) -> Result<Unused> {
+    let (mut scores, mut n_right, mut n_lost) = (Vec::new(), 0, 0);
+    for ranked in folds {
+        let labels = (0..forms.n_labels() as u32).map(LabelId);
+        let lost: Vec<LabelId> = labels.filter(|&label| ranked.is_lost(label)).collect();
+        let unknown = Part {
+            forms: forms
+                .select(lost.iter().map(|label| label.idx()))
+                .with(more),
+            labels: lost,
+        };
+        let rows: Vec<usize> = (0..ranked.best.len()).collect();
+        let held_out = rows.iter().flat_map(|&row| ranked.held_out.labels(row));
+        n_lost += held_out.filter(|&label| ranked.is_lost(label)).count();
+        let scored: Vec<Vec<UnknownScores>> = rows
+            .par_chunks(CHUNK)
+            .map_init(
+                || (PointBuffers::default(), TextCandidates::default()),
+                |(buffers, found), rows| {
+                    let score = |&row: &usize| ranked.score(row, &unknown, trees, buffers, found);
+                    rows.iter().map(score).collect()
+                },
+            )
+            .collect::<Result<_>>()?;
+        for of_point in scored.into_iter().flatten() {
+            n_right += of_point.n_right;
+            scores.extend(of_point.scores);
+        }
+    }
+    if n_lost == 0 {
+        return Unused::new(more.n_labels(), 1.0);
+    }
+    // A half more: none of a few is not never.
+    Unused::fit(more.n_labels(), &scores, n_right as f64 + 0.5)
+}
+
+/// The scores of the unknown labels that are candidates of a point.
+struct UnknownScores {
+    scores: Vec<f32>,
+    n_right: usize,
+}
+
 impl RankedPoints<'_> {
+    /// Whether the label has no training point in the fold.
+    fn is_lost(&self, label: LabelId) -> bool {
+        self.knowledge.frequencies[label.idx()] == 0
+    }
+
+    /// The scores of labels that have no training point, the first of which are labels of the data.
+    fn score(
+        &self,
+        row: usize,
+        Part { labels, forms }: &Part,
+        trees: &BoostedTrees,
+        buffers: &mut PointBuffers,
+        found: &mut TextCandidates,
+    ) -> Result<UnknownScores> {
+        let points = self.held_out.points().points();
+        let point = &self.knowledge.point(points, row, buffers)?;
+        let ranked = RankedPoint {
+            point,
+            best: &self.best[row],
+            names: self.names,
+        };
+        let is_lost = |label| self.is_lost(label);
+        found.find(forms, ranked, N_NEAREST_ASKED, is_lost, std::iter::empty())?;
+        found.describe(forms, point, |_| Evidence::default());
+        let (mut columns, mut features) = (TextColumns::default(), Features::default());
+        found.fill(ranked, is_lost, &mut columns);
+        columns.features(&mut features);
+        let mut scores = Vec::new();
+        trees.score(&features, &mut Vec::new(), &mut scores);
+        let of_data = found
+            .labels
+            .iter()
+            .filter_map(|&place| labels.get(place as usize));
+        let n_right = of_data
+            .filter(|&&label| self.held_out.has(row, label))
+            .count();
+        Ok(UnknownScores { scores, n_right })
+    }
+
     /// The candidates of a point in some parts, each without what is known of its own labels.
     fn describe<'p>(
         &self,

@@ -1,7 +1,7 @@
 //! A validation part, cut from training data.
 
 use crate::config::{Config, Recipe};
-use crate::data::{Alone, Dataset, HoldOut, SetAside};
+use crate::data::{Alone, Dataset, HoldOut, HoldOutRules};
 use crate::error::Result;
 use crate::features::Featurizer;
 
@@ -18,11 +18,12 @@ impl Dataset {
         config.train.seed = seed;
         config.hold_out.n_points = n_points;
         let (_, points) = Featurizer::fit(self, &config, None)?;
-        let set_aside = SetAside {
+        let rules = HoldOutRules {
             cosine: Recipe::of(&config).near_duplicates,
-            of: Alone::All,
+            alone: Alone::All,
+            points_per_label: 1,
         };
-        let chosen = HoldOut::choose(&points.features, self.labels(), &config, set_aside);
+        let chosen = HoldOut::choose(&points.features, self.labels(), &config, rules);
         Ok([chosen.train, chosen.held_out].map(|points| self.select(&points)))
     }
 }

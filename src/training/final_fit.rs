@@ -245,7 +245,8 @@ impl FoldWalk<'_> {
             })?;
             for (point, (labels, features)) in rows.zip(described) {
                 let relevant = labels.iter().map(|&label| self.held_out.has(point, label));
-                answers.examples.push(&features, relevant);
+                let weight = self.held_out.weight(point);
+                answers.examples.push(&features, relevant, weight);
                 answers.labels.push(labels);
             }
         }
@@ -268,7 +269,8 @@ impl FoldWalk<'_> {
         Ok(())
     }
 
-    /// Looks at the candidates of points with the columns of a kind.
+    /// Looks at the candidates of points with the columns of a kind. Labels that lost their last point are none: the
+    /// finished model has no such candidates.
     fn map<T: Send>(
         &self,
         kind: ScoreKind,
@@ -283,7 +285,10 @@ impl FoldWalk<'_> {
             .map_init(
                 || WalkScratch::new(&self.member.model),
                 |scratch, rows| {
-                    let look = |_: Encoded<'_>, candidates: &Candidates| look(candidates);
+                    let frequencies = self.knowledge.frequencies;
+                    let look = |_: Encoded<'_>, candidates: &Candidates| {
+                        look(&candidates.of_labels(|label| 0 < frequencies[label.idx()]))
+                    };
                     walk.map_columns(kind, (points, rows), scratch, look)
                 },
             )

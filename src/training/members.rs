@@ -1,6 +1,6 @@
 //! The training of one member: stage 1, adjacency, stage 2, ranker.
 
-use super::rerank::{ranker_sees_points, train_ranker};
+use super::rerank::{RankerFit, ranker_sees_points};
 use super::run::Run;
 use super::split::Pass;
 use crate::candidates::{FinalScorer, Member};
@@ -62,9 +62,14 @@ impl<S: Store> Run<'_, S> {
         let part = FinishedMember { member, history };
         let mut finished = self.store.join(run.number, part, plan, whole)?;
         if config.enabled {
-            let (points, member) = (self.split.points(run.pass), &finished.member);
-            finished.member.ranker =
-                train_ranker(member, points, plan, self.observer, self.communicator)?;
+            let fit = RankerFit {
+                member: &finished.member,
+                points: self.split.points(run.pass),
+                plan,
+                observer: self.observer,
+                communicator: self.communicator,
+            };
+            finished.member.ranker = fit.train()?;
         }
         Ok(finished)
     }
@@ -90,6 +95,8 @@ impl<S: Store> Run<'_, S> {
             points: points.points.points(),
             n_texts: points.n_texts,
             labels: &points.labels,
+            targets: points.targets.as_ref(),
+            point_weights: &points.weights,
             validation: self.validation.as_ref().map(|points| ValidationPoints {
                 points: points.points.points(),
                 labels: &points.labels,

@@ -17,6 +17,7 @@ mod rerank;
 mod run;
 mod split;
 mod transformer;
+mod update;
 mod workload;
 
 #[cfg(test)]
@@ -26,6 +27,7 @@ pub use memory::MemoryEstimate;
 pub use memory_limit::size;
 pub use prepare::PreparedTraining;
 pub use recalibrate::GivenHoldOut;
+pub use update::Updated;
 pub use workload::Workload;
 
 use std::path::{Path, PathBuf};

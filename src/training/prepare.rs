@@ -73,7 +73,10 @@ impl<'a> PreparedTraining<'a> {
         let pieces = transformer.as_ref().map(|t| t.pieces.clone());
         let (featurizer, points) = Featurizer::fit(data, &config, pieces)?;
         let is_boosted = Recipe::of(&config).final_score == FinalScoreKind::Boosted;
-        let texts = label_texts(data, &config);
+        let texts = match featurizer.words() {
+            Some(_) => label_texts(data, &config),
+            None => None,
+        };
         let (mut label_texts, mut forms) = (None, None);
         if let Some(texts) = texts {
             label_texts = Some(featurizer.words_of_texts(&texts)?);
@@ -85,8 +88,12 @@ impl<'a> PreparedTraining<'a> {
                 ]);
             }
         }
-        let is_labelled =
-            |point: &usize| !data.labels().row(*point).0.is_empty() && !points.is_blank(*point);
+        let has_weight = |point: usize| data.weights().is_none_or(|all| 0.0 < all[point]);
+        let is_labelled = |point: &usize| {
+            !data.labels().row(*point).0.is_empty()
+                && !points.is_blank(*point)
+                && has_weight(*point)
+        };
         let counts = DataCounts {
             n_points: (0..data.n_points()).filter(is_labelled).count(),
             n_labels: data.n_labels(),
@@ -233,11 +240,10 @@ impl<'a> PreparedTraining<'a> {
         let points = embed(self.points)?;
         let validation_filter = validation.map_or(&[][..], Dataset::filter);
         let validation = match validation {
-            Some(data) => Some(LabelledPoints {
-                points: embed(self.featurizer.points(data)?)?,
-                labels: Cow::Borrowed(data.labels()),
-                n_texts: data.n_points(),
-            }),
+            Some(data) => {
+                let points = embed(self.featurizer.points(data)?)?;
+                Some(LabelledPoints::new(points, Cow::Borrowed(data.labels())))
+            }
             None => None,
         };
         let label_texts = self.label_texts.map(embed).transpose()?;

@@ -1,5 +1,6 @@
 //! The ranker of a trained member, and the neighbours of a text (paper, Section 3.5).
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use rayon::prelude::*;
@@ -11,7 +12,7 @@ use crate::config::{Plan, RankerNegatives, Recipe, paper_n_clusters};
 use crate::error::Result;
 use crate::events::{Observer, Phase, Steps};
 use crate::ids::{ClusterId, LabelId};
-use crate::matrix::Matrix;
+use crate::matrix::{CsrMatrix, Matrix};
 use crate::neighbours::Neighbours;
 use crate::predict::CHUNK;
 use crate::ranker::{CandidateLists, ClusterTree, Negatives, Ranker, RankerOptions, RankerProblem};
@@ -23,50 +24,101 @@ pub(super) fn ranker_sees_points(member: &Member, recipe: &Recipe) -> bool {
     recipe.ranker_embedding || needs_candidates
 }
 
-/// Trains the ranker of a member, each process its part; process 0 gets it. Unless [`ranker_sees_points`], the network is not
-/// used, and the member may have the process's own rows of W_L alone.
-pub(super) fn train_ranker(
-    member: &Member,
-    train: &LabelledPoints<'_>,
-    plan: &Plan,
-    observer: &dyn Observer,
-    communicator: &dyn Communicator,
-) -> Result<Option<Ranker>> {
-    let recipe = plan.recipe();
-    let observer = &communicator.observer(observer);
-    let cluster_of = match recipe.ranker_negatives {
-        RankerNegatives::Clusters => member.cluster_of().map(joined),
-        RankerNegatives::Candidates => None,
-    };
-    let look = if ranker_sees_points(member, recipe) {
-        see_points(member, train, plan, observer, communicator)?
-    } else {
-        PointsSeen::default()
-    };
-    let problem = RankerProblem {
-        bow: &train.points.terms(),
-        dense: recipe.ranker_embedding.then_some(&look.embeddings),
-        labels: &train.labels,
-        negatives: match &cluster_of {
-            Some(cluster_of) => Negatives::Clusters(cluster_of),
-            None => Negatives::Candidates(&look.candidates),
-        },
-        communicator,
-    };
-    let clusters = cluster_of.iter().flatten();
-    let n_clusters = clusters.map(|cluster| cluster.idx() + 1).max();
-    let above = n_clusters.into_iter().flat_map(ClusterTree::level_sizes);
-    let levels = std::iter::once(train.labels.n_cols()).chain(above);
-    let own = levels.map(|n| communicator.own(n).len());
-    let mut progress = Steps::start(Phase::Ranker, own.sum(), observer)?;
-    let seed = plan.config().train.seed;
-    let options = RankerOptions::new(plan.config(), recipe);
-    Ranker::train(&problem, &options, seed, |n_trained| {
-        match progress.advance(n_trained) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(()),
-        }
-    })
+/// A ranker to be fitted, each process its part; process 0 gets it. Unless [`ranker_sees_points`], the network is not used,
+/// and the member may have the process's own rows of W_L alone.
+pub(super) struct RankerFit<'a> {
+    pub(super) member: &'a Member,
+    pub(super) points: &'a LabelledPoints<'a>,
+    pub(super) plan: &'a Plan,
+    pub(super) observer: &'a dyn Observer,
+    pub(super) communicator: &'a dyn Communicator,
+}
+
+impl RankerFit<'_> {
+    /// Trains it from the start.
+    pub(super) fn train(&self) -> Result<Option<Ranker>> {
+        let clusters = self.member.cluster_of().map(joined);
+        self.fit(clusters, |problem, options, seed, progress| {
+            Ranker::train(problem, options, seed, progress)
+        })
+    }
+
+    /// Fits an earlier one to more points, and perhaps to more labels, which are in the clusters of their neighbours.
+    pub(super) fn after(&self, earlier: &Ranker) -> Result<Option<Ranker>> {
+        let known = earlier.clusters().map(ClusterTree::cluster_of);
+        let clusters = known
+            .zip(self.member.cluster_of())
+            .map(|(known, siblings)| with_siblings(known, &siblings));
+        self.fit(clusters, |problem, options, seed, progress| {
+            earlier.after(problem, options, seed, progress)
+        })
+    }
+
+    /// Fits it; labels have these clusters where negatives come from clusters.
+    fn fit(
+        &self,
+        clusters: Option<Vec<ClusterId>>,
+        train: impl FnOnce(
+            &RankerProblem<'_>,
+            &RankerOptions,
+            u64,
+            &mut dyn FnMut(usize) -> ControlFlow<()>,
+        ) -> Result<Option<Ranker>>,
+    ) -> Result<Option<Ranker>> {
+        let (plan, recipe, points) = (self.plan, self.plan.recipe(), self.points);
+        let observer = &self.communicator.observer(self.observer);
+        let cluster_of = match recipe.ranker_negatives {
+            RankerNegatives::Clusters => clusters,
+            RankerNegatives::Candidates => None,
+        };
+        let look = if ranker_sees_points(self.member, recipe) {
+            see_points(self.member, points, plan, observer, self.communicator)?
+        } else {
+            PointsSeen::default()
+        };
+        let problem = RankerProblem {
+            bow: &points.points.terms(),
+            dense: recipe.ranker_embedding.then_some(&look.embeddings),
+            labels: &points.labels,
+            targets: points.targets.as_ref(),
+            point_weights: &points.weights,
+            negatives: match &cluster_of {
+                Some(cluster_of) => Negatives::Clusters(cluster_of),
+                None => Negatives::Candidates(&look.candidates),
+            },
+            prior: None,
+            communicator: self.communicator,
+        };
+        let clusters = cluster_of.iter().flatten();
+        let n_clusters = clusters.map(|cluster| cluster.idx() + 1).max();
+        let above = n_clusters.into_iter().flat_map(ClusterTree::level_sizes);
+        let levels = std::iter::once(points.labels.n_cols()).chain(above);
+        let own = levels.map(|n| self.communicator.own(n).len());
+        let mut progress = Steps::start(Phase::Ranker, own.sum(), observer)?;
+        let seed = plan.config().train.seed;
+        let options = RankerOptions::new(plan.config(), recipe);
+        train(
+            &problem,
+            &options,
+            seed,
+            &mut |n_trained| match progress.advance(n_trained) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            },
+        )
+    }
+}
+
+/// Clusters of more labels than known ones: each is where a known label of its cluster of stage 1 is.
+fn with_siblings(known: &[ClusterId], siblings: &[ClusterId]) -> Vec<ClusterId> {
+    let of_known: BTreeMap<ClusterId, ClusterId> = siblings
+        .iter()
+        .copied()
+        .zip(known.iter().copied())
+        .collect();
+    let new = siblings[known.len()..].iter();
+    let new = new.map(|cluster| of_known.get(cluster).copied().unwrap_or(ClusterId(0)));
+    known.iter().copied().chain(new).collect()
 }
 
 /// Clusters of 50 to 100 labels, as linear trees have them: neighbours, which are siblings, are joined.
@@ -132,9 +184,14 @@ fn see_points(
             )
             .collect::<Result<_>>()?;
         for (&row, list) in rows.iter().zip(lists.iter().flatten()) {
-            // A point without labels does not count against any label.
+            // A point without labels does not count against any label; rejected ones are candidates whatever their rank is.
             let is_labelled = !train.labels.row(row as usize).0.is_empty();
-            candidates.push(list.iter().copied().filter(|_| is_labelled));
+            let targets = train
+                .targets
+                .as_ref()
+                .map_or(&[][..], |all| all.row(row as usize).0);
+            let targets = targets.iter().map(|&label| LabelId(label));
+            candidates.push(targets.chain(list.iter().copied()).filter(|_| is_labelled));
         }
         progress.advance(rows.len())?;
     }
@@ -150,6 +207,20 @@ pub(super) fn find_neighbours(points: &LabelledPoints<'_>, recipe: &Recipe) -> O
     recipe
         .neighbours
         .then(|| Neighbours::new(features, labels, points.n_texts))
+}
+
+/// The texts of which labels were rejected, by their words; they lower those labels for texts like them.
+pub(super) fn find_rejected(
+    points: &LabelledPoints<'_>,
+    rejected: Option<&CsrMatrix>,
+) -> Option<Neighbours> {
+    let rejected = rejected?;
+    let rows: Vec<usize> = (0..rejected.n_rows())
+        .filter(|&row| !rejected.row(row).0.is_empty())
+        .collect();
+    let features = points.points.features.select_rows(&rows);
+    let rejected = rejected.select_rows(&rows);
+    (!rows.is_empty()).then(|| Neighbours::new(&features, &rejected, rows.len()))
 }
 
 /// The embeddings of each chunk of points, to be written; empty ones if there is nothing to write.

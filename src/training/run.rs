@@ -2,12 +2,16 @@
 //!
 //! A [`Run`] owns it. Where it is kept and how it is resumed is the matter of its [`Store`](crate::store::Store).
 
+use std::sync::Arc;
+
 use super::by_text::{self, RankedPoints};
 use super::final_fit::{FittedCalibration, HeldOutAnswers};
 use super::members::MemberRun;
 use super::prepare::{Features, PreparedTraining};
-use super::rerank::{find_neighbours, train_ranker};
+use super::rerank::{RankerFit, find_neighbours, find_rejected};
 use super::split::{Fold, LabelPoints, LabelledPoints, Pass, TrainingSplit, count_labels};
+use std::borrow::Cow;
+
 use crate::candidates::{Knowledge, LabelsByText, Member};
 use crate::communicator::{Communicator, SingleProcess};
 use crate::config::{FinalScoreKind, Plan, Refit};
@@ -169,8 +173,13 @@ impl<'a, S: MemberStore> Run<'a, S> {
                 }
             });
             let ranked: Vec<RankedPoints<'_>> = ranked.collect();
-            let trees = by_text::fit(&ranked, &forms, more.n_labels())?;
-            by_text = trees.map(|trees| LabelsByText { trees, forms: more });
+            if let Some(trees) = by_text::fit(&ranked, &forms, more.n_labels())? {
+                by_text = Some(LabelsByText {
+                    unused: by_text::measure_unused(&ranked, [&forms, &more], &trees)?,
+                    trees,
+                    forms: more,
+                });
+            }
         }
         self.record(fitted.event.clone())?;
         Ok(Some(FinalScores { fitted, by_text }))
@@ -193,8 +202,14 @@ impl<'a, S: MemberStore> Run<'a, S> {
         for (number, member) in members.iter_mut().enumerate() {
             if member.ranker.take().is_some() {
                 let plan = self.plan.of_member(number);
-                let points = &self.split.all;
-                member.ranker = train_ranker(member, points, &plan, self.observer, &SingleProcess)?;
+                let fit = RankerFit {
+                    member,
+                    points: &self.split.all,
+                    plan: &plan,
+                    observer: self.observer,
+                    communicator: &SingleProcess,
+                };
+                member.ranker = fit.train()?;
             }
         }
         Ok(members)
@@ -204,6 +219,7 @@ impl<'a, S: MemberStore> Run<'a, S> {
         let recipe = self.plan.recipe();
         let reads_names = scores.is_some() && recipe.final_score == FinalScoreKind::Boosted;
         let neighbours = find_neighbours(&self.split.all, recipe);
+        let rejected = find_rejected(&self.split.all, self.data.rejected());
         let (scorer, by_text) = match scores {
             Some(FinalScores { fitted, by_text }) => (Some(fitted), by_text),
             None => (None, None),
@@ -231,17 +247,17 @@ impl<'a, S: MemberStore> Run<'a, S> {
             }
         });
         Predictor::new(PredictorParts {
-            featurizer: self.featurizer,
-            label_set,
+            featurizer: self.featurizer.into(),
+            label_set: label_set.into(),
             label_counts,
-            by_text,
+            by_text: by_text.map(Arc::new),
             retired: Retired::default(),
-            rejected: None,
-            members,
+            rejected,
+            members: members.into(),
             calibration,
             neighbours,
-            names: self.names.filter(|_| reads_names),
-            seen: self.data.texts().map(SeenTexts::of),
+            names: self.names.filter(|_| reads_names).map(Arc::new),
+            seen: self.data.texts().map(|texts| SeenTexts::of(texts).into()),
             plan: self.plan,
             record: TrainingRecord {
                 data: self.summary,
@@ -260,8 +276,11 @@ impl<'a, S: MemberStore> Run<'a, S> {
 impl<'a, S> Run<'a, S> {
     /// Divides the points into those that train and those that are held out; nothing is trained yet.
     pub(super) fn split(features: Features<'a>, store: &'a mut S) -> Self {
-        let labels = features.data.labels();
-        let mut split = TrainingSplit::choose(features.points, labels, &features.plan);
+        let data = features.data;
+        let labels = Cow::Borrowed(data.labels());
+        let all =
+            LabelledPoints::to_learn(features.points, labels, data.weights(), data.rejected());
+        let mut split = TrainingSplit::choose(all, &features.plan);
         let names = features.label_texts.map(|texts| {
             split.add(&LabelPoints::new(&texts));
             Names::new(texts.features)

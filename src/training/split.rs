@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use crate::config::{Plan, Refit};
-use crate::data::{Alone, HoldOut, SetAside};
+use crate::data::{Alone, HoldOut, HoldOutRules};
 use crate::events::Event;
 use crate::features::PointSet;
 use crate::ids::LabelId;
@@ -23,6 +23,10 @@ const MAX_RELAXED: f32 = 0.97;
 pub(super) struct LabelledPoints<'a> {
     pub(super) points: PointSet,
     pub(super) labels: Cow<'a, CsrMatrix>,
+    /// The labels, and with a negative value those that were rejected, if any were.
+    pub(super) targets: Option<CsrMatrix>,
+    /// The factor of each point's losses.
+    pub(super) weights: Vec<f32>,
     /// Those that are texts of the data; label texts come after them.
     pub(super) n_texts: usize,
 }
@@ -61,12 +65,7 @@ pub(super) struct TrainingSplit<'a> {
 
 impl<'a> TrainingSplit<'a> {
     /// Divides the points; the same for all members.
-    pub(super) fn choose(points: PointSet, labels: &'a CsrMatrix, plan: &Plan) -> Self {
-        let all = LabelledPoints {
-            n_texts: points.len(),
-            labels: labels_to_learn(&points, labels),
-            points,
-        };
+    pub(super) fn choose(all: LabelledPoints<'a>, plan: &Plan) -> Self {
         let mut split = TrainingSplit {
             folds: Vec::new(),
             all,
@@ -85,9 +84,15 @@ impl<'a> TrainingSplit<'a> {
         let (config, cosine) = (plan.config(), plan.recipe().near_duplicates);
         let n_needed = config.hold_out.min_points.max(1);
         let LabelledPoints { points, labels, .. } = &self.all;
+        // Other labels that lose their last point are learned when all points train.
+        let points_per_label = usize::from(plan.refit() == Refit::Nothing);
         let choose = |cosine| {
-            let of = Alone::EveryOther;
-            HoldOut::choose(&points.features, labels, config, SetAside { cosine, of })
+            let rules = HoldOutRules {
+                cosine,
+                alone: Alone::EveryOther,
+                points_per_label,
+            };
+            HoldOut::choose(&points.features, labels, config, rules)
         };
         let first = choose(cosine);
         let n_before = first.held_out.len();
@@ -140,6 +145,10 @@ impl<'a> TrainingSplit<'a> {
         for points in of_folds.chain([&mut self.all]) {
             points.points.append(&label_texts.points);
             points.labels.to_mut().append(&label_texts.labels);
+            if let Some(targets) = &mut points.targets {
+                targets.append(&label_texts.labels);
+            }
+            points.weights.resize(points.points.len(), 1.0);
         }
     }
 
@@ -158,26 +167,78 @@ impl<'a> TrainingSplit<'a> {
     }
 }
 
-/// The labels of points that have something to learn them from: texts without a known word lose theirs.
-fn labels_to_learn<'a>(points: &PointSet, labels: &'a CsrMatrix) -> Cow<'a, CsrMatrix> {
-    if (0..points.len()).all(|point| !points.is_blank(point)) {
-        return Cow::Borrowed(labels);
+/// The labels of some of the points; the others lose theirs.
+fn labels_of<'a>(is_learned: &[bool], labels: Cow<'a, CsrMatrix>) -> Cow<'a, CsrMatrix> {
+    if !is_learned.contains(&false) {
+        return labels;
     }
     let mut kept = CsrBuilder::default();
-    for point in 0..points.len() {
+    for (point, &is_learned) in is_learned.iter().enumerate() {
         let (columns, values) = labels.row(point);
         let row = columns.iter().copied().zip(values.iter().copied());
-        kept.push_row(row.filter(|_| !points.is_blank(point)));
+        kept.push_row(row.filter(|_| is_learned));
     }
     let kept = kept.finish(labels.n_cols());
     Cow::Owned(kept.expect("columns of a matrix are below their number"))
 }
 
+/// Labels, and with a negative value those that were rejected for a point that has labels: of the others nothing is known.
+fn with_rejected(labels: &CsrMatrix, rejected: &CsrMatrix) -> CsrMatrix {
+    let (mut targets, mut row) = (CsrBuilder::default(), Vec::new());
+    for point in 0..labels.n_rows() {
+        row.clear();
+        let (columns, values) = labels.row(point);
+        row.extend(columns.iter().copied().zip(values.iter().copied()));
+        if !row.is_empty() {
+            row.extend(rejected.row(point).0.iter().map(|&label| (label, -1.0)));
+            row.sort_unstable_by_key(|entry| entry.0);
+        }
+        targets.push_row(row.drain(..));
+    }
+    let targets = targets.finish(labels.n_cols());
+    targets.expect("no label is both accepted and rejected")
+}
+
 impl<'a> LabelledPoints<'a> {
-    fn select(&self, points: &[usize]) -> LabelledPoints<'a> {
+    /// Texts with labels that count alike.
+    pub(super) fn new(points: PointSet, labels: Cow<'a, CsrMatrix>) -> Self {
+        LabelledPoints {
+            targets: None,
+            weights: vec![1.0; points.len()],
+            n_texts: points.len(),
+            points,
+            labels,
+        }
+    }
+
+    /// Texts with what there is to learn from them: nothing from those without a known word, and from those without
+    /// weight; weights are 1 if none are given.
+    pub(super) fn to_learn(
+        points: PointSet,
+        labels: Cow<'a, CsrMatrix>,
+        weights: Option<&[f32]>,
+        rejected: Option<&CsrMatrix>,
+    ) -> Self {
+        let n_points = points.len();
+        let weights = weights.map_or(vec![1.0; n_points], <[f32]>::to_vec);
+        let is_learned: Vec<bool> = (0..n_points)
+            .map(|point| !points.is_blank(point) && 0.0 < weights[point])
+            .collect();
+        let labels = labels_of(&is_learned, labels);
+        LabelledPoints {
+            targets: rejected.map(|rejected| with_rejected(&labels, rejected)),
+            weights,
+            ..LabelledPoints::new(points, labels)
+        }
+    }
+
+    /// Some of the points, in this order.
+    pub(super) fn select(&self, points: &[usize]) -> LabelledPoints<'a> {
         LabelledPoints {
             points: self.points.select_rows(points),
             labels: Cow::Owned(self.labels.select_rows(points)),
+            targets: self.targets.as_ref().map(|all| all.select_rows(points)),
+            weights: points.iter().map(|&point| self.weights[point]).collect(),
             n_texts: points.len(),
         }
     }
@@ -200,11 +261,8 @@ impl HeldOut<'_> {
         let is_held_out =
             |&point: &usize| !labels.row(point).0.is_empty() && nearest[point] < near_duplicates;
         let chosen: Vec<usize> = (0..points.len()).filter(is_held_out).collect();
-        HeldOut(LabelledPoints {
-            points: points.select_rows(&chosen),
-            labels: Cow::Owned(labels.select_rows(&chosen)),
-            n_texts: chosen.len(),
-        })
+        let labels = Cow::Owned(labels.select_rows(&chosen));
+        HeldOut(LabelledPoints::new(points.select_rows(&chosen), labels))
     }
 
     /// The points with their labels, by which the best epoch of a stage is chosen.
@@ -219,6 +277,11 @@ impl HeldOut<'_> {
     /// The points.
     pub(super) fn points(&self) -> &PointSet {
         &self.0.points
+    }
+
+    /// The factor of a point's losses.
+    pub(super) fn weight(&self, point: usize) -> f32 {
+        self.0.weights[point]
     }
 
     /// The labels of a point, ascending.
@@ -276,14 +339,14 @@ mod tests {
     use crate::config::{Config, DataCounts};
 
     /// Points of which so many in a row share their words, with labels that are shared by every tenth.
-    fn data(n_points: u32, n_alike: u32) -> (PointSet, CsrMatrix) {
+    fn data(n_points: u32, n_alike: u32) -> LabelledPoints<'static> {
         let (mut words, mut labels) = (CsrBuilder::default(), CsrBuilder::default());
         for point in 0..n_points {
             words.push_row([(point / n_alike, 1.0)]);
             labels.push_row([(point % 10, 1.0)]);
         }
         let points = PointSet::of_features(words.finish(n_points as usize).unwrap());
-        (points, labels.finish(10).unwrap())
+        LabelledPoints::new(points, Cow::Owned(labels.finish(10).unwrap()))
     }
 
     fn plan(n_points: usize, setting: &str) -> Plan {
@@ -301,8 +364,7 @@ mod tests {
 
     #[test]
     fn half_of_the_near_duplicates_of_held_out_points_train() {
-        let (points, labels) = data(2000, 2);
-        let split = TrainingSplit::choose(points, &labels, &plan(2000, "hold_out.folds=5"));
+        let split = TrainingSplit::choose(data(2000, 2), &plan(2000, "hold_out.folds=5"));
         let [fold] = &split.folds[..] else { panic!() };
         assert_eq!(fold.held_out.points().len(), 200);
         // A near duplicate that may train can be held out itself.
@@ -314,8 +376,7 @@ mod tests {
     #[test]
     fn near_duplicates_train_where_too_few_points_could_be_held_out_otherwise() {
         // Groups are larger than all that may be set aside.
-        let (points, labels) = data(2000, 500);
-        let split = TrainingSplit::choose(points, &labels, &plan(2000, "hold_out.folds=5"));
+        let split = TrainingSplit::choose(data(2000, 500), &plan(2000, "hold_out.folds=5"));
         let [fold] = &split.folds[..] else { panic!() };
         assert_eq!(fold.held_out.points().len(), 200);
         assert_eq!(fold.train.points.len(), 1800);
@@ -329,8 +390,7 @@ mod tests {
 
     #[test]
     fn points_of_small_data_are_held_out_in_turns() {
-        let (points, labels) = data(300, 2);
-        let split = TrainingSplit::choose(points, &labels, &plan(300, "hold_out.folds=5"));
+        let split = TrainingSplit::choose(data(300, 2), &plan(300, "hold_out.folds=5"));
         assert_eq!(split.folds.len(), 5);
         let sizes = split.folds.iter().map(|fold| fold.held_out.points().len());
         assert_eq!(sizes.collect::<Vec<_>>(), [60; 5]);
@@ -356,9 +416,8 @@ mod tests {
             (49, "hold_out.folds=5", (49, 50)),
             (300, "hold_out.folds=0", (30, 100)),
         ] {
-            let (points, labels) = data(n_points, 1);
             let plan = plan(n_points as usize, setting);
-            let split = TrainingSplit::choose(points, &labels, &plan);
+            let split = TrainingSplit::choose(data(n_points, 1), &plan);
             assert_eq!(split.passes().collect::<Vec<_>>(), [Pass::All]);
             let skipped = Event::CalibrationSkipped {
                 n_points: n_could,
@@ -369,15 +428,42 @@ mod tests {
     }
 
     #[test]
-    fn a_text_without_a_known_word_teaches_no_label() {
+    fn labels_lose_their_last_point_only_if_they_are_learned_afterwards() {
+        let (mut words, mut labels) = (CsrBuilder::default(), CsrBuilder::default());
+        for point in 0..2000u32 {
+            words.push_row([(point, 1.0)]);
+            labels.push_row([(point % 1500, 1.0)]);
+        }
+        let points = PointSet::of_features(words.finish(2000).unwrap());
+        let all = LabelledPoints::new(points, Cow::Owned(labels.finish(1500).unwrap()));
+        let n_lost = |refit| {
+            let plan = plan(2000, &format!("hold_out.refit=\"{refit}\""));
+            let split = TrainingSplit::choose(all.clone(), &plan);
+            let [fold] = &split.folds[..] else { panic!() };
+            let counts = fold.train.label_counts();
+            counts.iter().filter(|&&count| count == 0).count()
+        };
+        assert_eq!(n_lost("nothing"), 0);
+        assert!(50 < n_lost("ranker"));
+        assert!(50 < n_lost("everything"));
+    }
+
+    #[test]
+    fn a_text_without_a_known_word_or_without_weight_teaches_no_label() {
         let (mut words, mut labels) = (CsrBuilder::default(), CsrBuilder::default());
         words.push_row([(0, 1.0)]);
         words.push_row([]);
         (0..2).for_each(|label| labels.push_row([(label, 1.0)]));
+        words.push_row([(0, 1.0)]);
+        labels.push_row([(0, 1.0)]);
         let points = PointSet::of_features(words.finish(1).unwrap());
         let labels = labels.finish(2).unwrap();
-        let split = TrainingSplit::choose(points, &labels, &plan(1, "hold_out.folds=5"));
+        let weights = [2.0, 1.0, 0.0];
+        let all = LabelledPoints::to_learn(points, Cow::Owned(labels), Some(&weights), None);
+        let split = TrainingSplit::choose(all, &plan(1, "hold_out.folds=5"));
         assert_eq!(split.all.labels.row(0).0, [0]);
         assert_eq!(split.all.labels.row(1).0, [0u32; 0]);
+        assert_eq!(split.all.labels.row(2).0, [0u32; 0]);
+        assert_eq!(split.all.weights, [2.0, 1.0, 0.0]);
     }
 }

@@ -137,3 +137,43 @@ fn what_a_transformer_cannot_use_is_an_error_before_training() {
         "{found}"
     );
 }
+
+#[test]
+fn features_beside_the_texts_of_a_transformer_are_taken_where_the_recipe_says_so() {
+    let (given, place) = (temporary(), temporary());
+    pretrained(given.path());
+    let with_features = |n_points: usize| {
+        let (starts, columns) = (0..=n_points).map(|at| (at, at as u32 % 7)).unzip();
+        let columns: Vec<u32> = columns;
+        let features = CsrMatrix::new(starts, columns[..n_points].to_vec(), vec![2.0; n_points], 7);
+        dataset(n_points).with_features(features.unwrap()).unwrap()
+    };
+    let config = |takes: &str| transformer_config(given.path(), &[takes]);
+    let train = |takes| Trainer::new(config(takes)).train_to(place.path(), &with_features(120));
+
+    let trained = train("ablation.given_features=true").unwrap();
+    assert_eq!(trained.plan().counts().n_features, 7);
+    let loaded = Predictor::load(place.path()).unwrap();
+    let test = with_features(30);
+    let answers = trained.predict_batch(&test, 5).unwrap();
+    assert_eq!(loaded.predict_batch(&test, 5).unwrap(), answers);
+    let refused = [
+        loaded.predict("word1 both1", 5).map(|_| ()),
+        loaded
+            .predict_batch(test.features().unwrap(), 5)
+            .map(|_| ()),
+        loaded.predict_batch(&dataset(30), 5).map(|_| ()),
+    ];
+    for answer in refused {
+        let Err(Error::CannotPredict(problem)) = answer else {
+            panic!("{answer:?}")
+        };
+        assert!(problem.contains("give it data that has both"), "{problem}");
+    }
+
+    drop((trained, loaded));
+    fs::remove_dir_all(place.path()).unwrap();
+    let of_texts = train("ablation.given_features=false").unwrap();
+    assert_ne!(of_texts.plan().counts().n_features, 7);
+    of_texts.predict("word1 both1", 5).unwrap();
+}

@@ -5,6 +5,8 @@ mod change;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
+pub(super) use change::DestinationArgs;
+
 use clap::{Args, Subcommand};
 use elias::data::{escape_label, read_label_renames};
 use elias::{LabelId, LabelRef};

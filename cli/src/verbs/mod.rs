@@ -20,3 +20,4 @@ pub(crate) mod report;
 #[cfg(feature = "serve")]
 pub(crate) mod serve;
 pub(crate) mod train;
+pub(crate) mod update;

@@ -51,6 +51,16 @@ pub(crate) struct Serve {
     /// The variable ELIAS_API_KEY can hold the key itself.
     #[arg(long, value_name = "FILE", env = "ELIAS_API_KEY_FILE")]
     api_key_file: Option<PathBuf>,
+    /// File with the key that requests to learn must carry
+    ///
+    /// Without it, nobody can correct answers. The variable ELIAS_LEARN_KEY can hold the key itself.
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "ELIAS_LEARN_KEY_FILE",
+        hide_short_help = true
+    )]
+    learn_key_file: Option<PathBuf>,
     /// Origin of pages that may call it; repeatable
     ///
     /// * is any. Without it, pages of other hosts may not read answers.
@@ -106,7 +116,8 @@ impl Serve {
             models: self.sources(console)?,
             bind: self.bind.clone(),
             hosts: self.host.clone(),
-            api_key: self.api_key()?,
+            api_key: key(self.api_key_file.as_deref(), "ELIAS_API_KEY")?,
+            learn_key: key(self.learn_key_file.as_deref(), "ELIAS_LEARN_KEY")?,
             threads: rayon::current_num_threads(),
             max_queue: self.max_queue,
             max_texts: self.max_texts,
@@ -152,17 +163,16 @@ impl Serve {
         }
         Ok(sources)
     }
+}
 
-    fn api_key(&self) -> anyhow::Result<Option<String>> {
-        // Not an option: other users of the machine can see the arguments of a process.
-        let from_environment = std::env::var("ELIAS_API_KEY").ok();
-        let Some(path) = &self.api_key_file else {
-            return Ok(from_environment);
-        };
-        let content = read_key(path);
-        let content = content.with_context(|| format!("cannot read {}", path.display()))?;
-        Ok(Some(content.trim().to_owned()))
-    }
+/// A key from its file or, without one, from a variable: not an option, since other users of the machine can see the
+/// arguments of a process.
+fn key(file: Option<&Path>, variable: &str) -> anyhow::Result<Option<String>> {
+    let Some(path) = file else {
+        return Ok(std::env::var(variable).ok());
+    };
+    let content = read_key(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(Some(content.trim().to_owned()))
 }
 
 /// Reads a file that holds a key; the wrong file may be long, or have no end.

@@ -39,7 +39,8 @@ pub(crate) struct Examples {
     nudges: Vec<f32>,
     /// The point of every candidate.
     points: Vec<u32>,
-    n_points: usize,
+    /// The factor of each point's losses.
+    weights: Vec<f32>,
 }
 
 impl Examples {
@@ -47,7 +48,7 @@ impl Examples {
     pub(crate) fn n_bytes(n_candidates: usize) -> usize {
         // A column at a time is there in both forms. Of every fit the log-odds and a part of the rows.
         let columns = (4 * N_FEATURES).max(4 + Bins::n_bytes() + (N_FOLDS + 1) * 16);
-        (columns + 12) * n_candidates
+        (columns + 16) * n_candidates
     }
 
     /// Bytes of the features of so many candidates before they are added.
@@ -55,16 +56,21 @@ impl Examples {
         4 * N_FEATURES * n_candidates
     }
 
-    /// Adds the candidates of the next point.
-    pub(crate) fn push(&mut self, features: &Features, relevant: impl Iterator<Item = bool>) {
+    /// Adds the candidates of the next point, whose losses have this factor.
+    pub(crate) fn push(
+        &mut self,
+        features: &Features,
+        relevant: impl Iterator<Item = bool>,
+        weight: f32,
+    ) {
         for (at, column) in self.columns.iter_mut().enumerate() {
             column.extend_from_slice(features.column(at));
         }
         self.relevant.extend(relevant);
         self.nudges.extend(features.nudges());
         self.points
-            .resize(self.relevant.len(), self.n_points as u32);
-        self.n_points += 1;
+            .resize(self.relevant.len(), self.weights.len() as u32);
+        self.weights.push(weight);
     }
 
     /// Fits trees, and scores every candidate by others that were fitted without its point.
@@ -85,6 +91,11 @@ impl Examples {
             bins: Bins::new(self.columns.into(), &self.relevant),
             relevant: self.relevant,
             nudges: self.nudges,
+            weights: self
+                .points
+                .iter()
+                .map(|&of| self.weights[of as usize])
+                .collect(),
             folds: self
                 .points
                 .iter()
@@ -120,6 +131,8 @@ struct Problem {
     bins: Bins,
     relevant: Vec<bool>,
     nudges: Vec<f32>,
+    /// The factor of every candidate's loss.
+    weights: Vec<f32>,
     /// The fold of every candidate's point.
     folds: Vec<u8>,
     /// The part that a candidate is in while it is easy.
@@ -161,6 +174,7 @@ impl Problem {
                     for &row in rows {
                         let row = row as usize;
                         let p = sigmoid(logits[row]);
+                        let weight = self.weights[row] * weight;
                         let gradient = p - f32::from(u8::from(self.relevant[row]));
                         let curvature = p * (1.0 - p);
                         grower.push(self.bins.row(row), weight * gradient, weight * curvature);
@@ -213,7 +227,7 @@ impl Problem {
         let rows = (0..logits.len()).filter(|&row| Some(self.folds[row]) == fold);
         let loss = |row: usize| {
             let sign = if self.relevant[row] { 1.0 } else { -1.0 };
-            f64::from((-sign * logits[row]).exp().ln_1p())
+            f64::from(self.weights[row]) * f64::from((-sign * logits[row]).exp().ln_1p())
         };
         rows.map(loss).sum()
     }

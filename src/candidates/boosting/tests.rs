@@ -27,7 +27,7 @@ fn examples(n_points: u64) -> (Examples, Vec<Features>, Vec<bool>) {
             ],
         );
         let is_right = |[_, margin, votes]: &[f32; 3]| *margin > 0.5 && *votes > 0.5;
-        examples.push(&features, rows.iter().map(is_right));
+        examples.push(&features, rows.iter().map(is_right), 1.0);
         relevant.extend(rows.iter().map(is_right));
         all.push(features);
     }

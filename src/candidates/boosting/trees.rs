@@ -82,12 +82,7 @@ impl BoostedTrees {
     }
 
     /// Writes the score of every candidate with these features to `out`.
-    pub(in crate::candidates) fn score(
-        &self,
-        features: &Features,
-        leaves: &mut Vec<u32>,
-        out: &mut Vec<f32>,
-    ) {
+    pub(crate) fn score(&self, features: &Features, leaves: &mut Vec<u32>, out: &mut Vec<f32>) {
         out.clear();
         out.extend(features.nudges().map(|nudge| self.start + nudge));
         for tree in &self.trees {

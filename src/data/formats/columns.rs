@@ -3,7 +3,7 @@
 //! Names are compared without surrounding spaces and without regard to ASCII case. The text is the column `text`, or
 //! else the columns `title`, `abstract`, `content` and `description`, as many as there are, joined by a space. Labels
 //! are the first of `labels`, `subjects`, `subject_uris`, `tags` and `categories` that exists. The id is the column
-//! `id`. Columns named by the caller take the place of these.
+//! `id`, the weight the column `weight`. Columns named by the caller take the place of these.
 
 use crate::error::{Error, ReadOption};
 
@@ -46,6 +46,7 @@ pub(in crate::data) const TEXT_PARTS: [&str; 4] = ["title", "abstract", "content
 pub(in crate::data) const LABELS: [&str; 5] = ["labels", "subjects", URIS, "tags", "categories"];
 const URIS: &str = "subject_uris";
 const ID: &str = "id";
+pub(in crate::data) const WEIGHT: &str = "weight";
 
 /// The positions of the columns in a header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,6 +57,8 @@ pub(in crate::data) struct ColumnPositions {
     pub(in crate::data) labels: Option<usize>,
     /// The id, if the header has one.
     pub(in crate::data) id: Option<usize>,
+    /// The weight, if the header has one.
+    pub(in crate::data) weight: Option<usize>,
     /// Whether labels are separated by spaces unless the cell shows otherwise.
     pub(in crate::data) are_labels_uris: bool,
 }
@@ -96,7 +99,9 @@ pub(in crate::data) fn find_columns(
         None => find_first(header, &LABELS)?,
     };
     let are_labels_uris = labels.is_some_and(|labels| is_name(header[labels], URIS));
+    let is_other = |weight: &usize| !text.contains(weight) && labels != Some(*weight);
     Ok(ColumnPositions {
+        weight: find_one(header, WEIGHT)?.filter(is_other),
         text,
         labels,
         id: find_one(header, ID)?,

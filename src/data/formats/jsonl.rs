@@ -4,6 +4,8 @@
 //! null or missing for a point without labels. Labels and `"id"` may be integers, which become their decimal digits; an
 //! empty name in a list is a name like any other, and surrounding spaces do not count.
 //!
+//! `"weight"` is the weight of the point, a number; `"not"` is a list of labels that were rejected for it.
+//!
 //! Keys are those of tables: labels may also be in `"subjects"`, `"subject_uris"`, `"tags"` or `"categories"`, and the
 //! caller may name others. Other keys are ignored, blank lines too.
 
@@ -15,11 +17,12 @@ use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqA
 
 use crate::data::Dataset;
 use crate::data::builder::Builder;
-use crate::data::formats::columns::{Columns, LABELS};
+use crate::data::formats::columns::{Columns, LABELS, WEIGHT};
 use crate::data::formats::label_cell::{CellStyle, read_labels};
 use crate::data::formats::text_fields::TextFields;
 use crate::data::io::source::{Line, Lines, excerpt};
 use crate::error::{Error, Result, in_plain_words, shortened};
+use crate::ids::LabelId;
 
 const EXPECTED: &str = r#"{"text": "...", "labels": ["name", ...]}"#;
 
@@ -65,6 +68,20 @@ pub(in crate::data) fn write(dataset: &Dataset, out: &mut impl Write) -> io::Res
         serde_json::to_writer(&mut *out, text)?;
         out.write_all(b", \"labels\": ")?;
         write_labels(dataset, point, out)?;
+        if let Some(rejected) = dataset.rejected() {
+            let names = rejected.row(point).0.iter();
+            let names = names.map(|&label| dataset.label_set().name(LabelId(label)));
+            let names: Vec<&str> = names.collect();
+            if !names.is_empty() {
+                out.write_all(b", \"not\": ")?;
+                serde_json::to_writer(&mut *out, &names)?;
+            }
+        }
+        if let Some(weight) = dataset.weights().map(|weights| weights[point])
+            && weight != 1.0
+        {
+            write!(out, ", \"weight\": {weight}")?;
+        }
         out.write_all(b"}\n")?;
     }
     Ok(())
@@ -132,6 +149,8 @@ enum RecordKey {
     Text(usize),
     Labels,
     Id,
+    Weight,
+    Not,
     Other,
 }
 
@@ -161,6 +180,8 @@ impl<'de> DeserializeSeed<'de> for KeySeed<'_> {
                 Some(part_idx) => RecordKey::Text(part_idx),
                 None if self.is_labels(key) => RecordKey::Labels,
                 None if key == "id" => RecordKey::Id,
+                None if key == WEIGHT => RecordKey::Weight,
+                None if key == "not" => RecordKey::Not,
                 None => RecordKey::Other,
             }
         };
@@ -200,6 +221,7 @@ impl<'de> Visitor<'de> for RecordSeed<'_, '_> {
             style,
         } = self;
         let (mut has_labels, mut has_id) = (false, false);
+        let (mut has_weight, mut has_not) = (false, false);
         fields.start();
         while let Some(key) = map.next_key_seed(KeySeed { fields, labels })? {
             let (seen, name) = match key {
@@ -209,6 +231,8 @@ impl<'de> Visitor<'de> for RecordSeed<'_, '_> {
                 }
                 RecordKey::Labels => (&mut has_labels, labels.unwrap_or("labels")),
                 RecordKey::Id => (&mut has_id, "id"),
+                RecordKey::Weight => (&mut has_weight, WEIGHT),
+                RecordKey::Not => (&mut has_not, "not"),
                 RecordKey::Other => {
                     map.next_value::<IgnoredAny>()?;
                     continue;
@@ -217,10 +241,22 @@ impl<'de> Visitor<'de> for RecordSeed<'_, '_> {
             if std::mem::replace(seen, true) {
                 return Err(de::Error::custom(format!("key \"{name}\" twice")));
             }
-            if matches!(key, RecordKey::Id) {
-                map.next_value_seed(OrNull(StringOrInteger(|id: &str| builder.push_id(id))))?;
-            } else {
-                map.next_value_seed(LabelsSeed::new(builder, style))?;
+            match key {
+                RecordKey::Id => {
+                    let push = |id: &str| builder.push_id(id);
+                    map.next_value_seed(OrNull(StringOrInteger(push)))?;
+                }
+                RecordKey::Weight => {
+                    if let Some(weight) = map.next_value::<Option<f32>>()? {
+                        builder.push_weight(weight).map_err(de::Error::custom)?;
+                    }
+                }
+                RecordKey::Not => {
+                    for Uid(name) in map.next_value::<Option<Vec<Uid>>>()?.into_iter().flatten() {
+                        builder.push_rejected(trimmed(&name, style));
+                    }
+                }
+                _ => map.next_value_seed(LabelsSeed::new(builder, style))?,
             }
         }
         builder.push_text(fields.finish()?);

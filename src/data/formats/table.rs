@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::data::builder::Builder;
 use crate::data::formats::columns::{
-    ColumnPositions, Columns, find_columns, n_usual_names, no_labels,
+    ColumnPositions, Columns, WEIGHT, find_columns, n_usual_names, no_labels,
 };
 use crate::data::formats::label_cell::{CellStyle, read_labels, write_cell};
 use crate::data::formats::records::Records;
@@ -85,6 +85,26 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// Reads the weight of the row into the builder, if there is such a column and the cell is not empty.
+    fn read_weight(&self, builder: &mut Builder) -> Result<()> {
+        let cell = self
+            .positions
+            .weight
+            .map(|weight| self.records.field(weight).trim());
+        let Some(cell) = cell.filter(|cell| !cell.is_empty()) else {
+            return Ok(());
+        };
+        let weight = cell.parse::<f32>();
+        let pushed = weight.map_err(|_| format!("the weight {cell:?}"));
+        pushed
+            .and_then(|weight| builder.push_weight(weight))
+            .map_err(|found| {
+                let expected = "a finite number of at least 0, or another name of the column if it \
+                            has something else than weights of points";
+                self.records.malformed(found, expected)
+            })
+    }
+
     /// The id of the row, if there is such a column.
     pub(in crate::data) fn id(&self) -> Option<&str> {
         self.positions.id.map(|id| self.records.field(id))
@@ -119,6 +139,7 @@ pub(in crate::data) fn read(
         if let Some(id) = table.id() {
             builder.push_id(id);
         }
+        table.read_weight(builder)?;
         table.text(&mut text);
         builder.push_text(&text);
         builder.end_labels();
@@ -131,7 +152,7 @@ pub(in crate::data) fn read(
     Ok(())
 }
 
-/// Writes a header and all points: `id` where there are ids, `text`, `labels`.
+/// Writes a header and all points: `id` where there are ids, `weight` where there are weights, `text`, `labels`.
 pub(in crate::data) fn write(
     dataset: &Dataset,
     delimiter: u8,
@@ -143,12 +164,18 @@ pub(in crate::data) fn write(
     if dataset.ids().is_some() {
         writer.write_field("id")?;
     }
+    if dataset.weights().is_some() {
+        writer.write_field(WEIGHT)?;
+    }
     writer.write_record(["text", "labels"])?;
     let texts = dataset.texts().into_iter().flat_map(|texts| texts.iter());
     let mut cell = Vec::new();
     for (point, text) in texts.enumerate() {
         if let Some(ids) = dataset.ids() {
             writer.write_field(ids.get(point))?;
+        }
+        if let Some(weights) = dataset.weights() {
+            writer.write_field(weights[point].to_string())?;
         }
         cell.clear();
         write_cell(dataset, point, &mut cell)?;

@@ -17,6 +17,7 @@ use crate::data::io::layout::names_path;
 use crate::data::io::sink::Sink;
 use crate::data::{Dataset, Format, Part};
 use crate::error::{Error, Result};
+use crate::matrix::CsrMatrix;
 
 /// Something of a data set that a format cannot hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +28,10 @@ pub enum ConversionLoss {
     Texts,
     /// The sparse features.
     Features,
+    /// Weights of the points.
+    Weights,
+    /// Rejected labels, and their number.
+    Rejected(usize),
     /// Relevances other than 1, and their number.
     Relevances(usize),
     /// Labels without a point, and their number.
@@ -43,6 +48,8 @@ impl fmt::Display for ConversionLoss {
             ConversionLoss::Ids => f.write_str("the ids of the points are left out"),
             ConversionLoss::Texts => f.write_str("the texts are left out"),
             ConversionLoss::Features => f.write_str("the sparse features are left out"),
+            ConversionLoss::Weights => f.write_str("the weights of the points are left out"),
+            ConversionLoss::Rejected(n) => write!(f, "{n} rejected labels are left out"),
             ConversionLoss::Relevances(n) => write!(f, "{n} relevances other than 1 become 1"),
             ConversionLoss::UnusedLabels(n) => write!(f, "{n} labels without a point are left out"),
             ConversionLoss::ChangedTexts(n) => {
@@ -263,6 +270,14 @@ fn losses(dataset: &Dataset, format: Format) -> Vec<ConversionLoss> {
     }
     if dataset.features().is_some() && !holds_features(format) {
         losses.push(ConversionLoss::Features);
+    }
+    let is_table = matches!(format, Format::Csv | Format::Tsv);
+    if dataset.weights().is_some() && !is_table && format != Format::Jsonl {
+        losses.push(ConversionLoss::Weights);
+    }
+    let n_rejected = dataset.rejected().map_or(0, CsrMatrix::nnz);
+    if n_rejected > 0 && format != Format::Jsonl {
+        losses.push(ConversionLoss::Rejected(n_rejected));
     }
     let n_weighted = dataset
         .labels()

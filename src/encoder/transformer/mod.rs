@@ -333,6 +333,10 @@ impl TrainableEncoder for TransformerEncoder {
     fn as_encoder(&self) -> &dyn Encoder {
         self
     }
+
+    fn boxed(&self) -> Box<dyn TrainableEncoder> {
+        Box::new(self.clone())
+    }
 }
 
 /// The identity if the sizes are equal, so that training starts from the pretrained states; random otherwise.

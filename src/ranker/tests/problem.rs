@@ -15,6 +15,7 @@ pub(super) struct Problem {
     pub(super) dense: Matrix,
     pub(super) labels: CsrMatrix,
     pub(super) candidates: CandidateLists,
+    pub(super) weights: Vec<f32>,
 }
 
 /// A training point of one label.
@@ -63,6 +64,7 @@ pub(super) fn problem(n_points: usize, n_labels: usize, seed: u64) -> Problem {
         dense,
         labels: labels.finish(n_labels).unwrap(),
         candidates,
+        weights: (0..n_points).map(|_| 0.2 + 2.0 * random.f32()).collect(),
     }
 }
 
@@ -72,7 +74,10 @@ impl Problem {
             bow: &self.bow,
             dense: Some(&self.dense),
             labels: &self.labels,
+            targets: None,
+            point_weights: &self.weights,
             negatives: Negatives::Candidates(&self.candidates),
+            prior: None,
             communicator: &SingleProcess,
         }
     }
@@ -134,7 +139,7 @@ impl Problem {
                 (is_positive || is_candidate).then(|| TrainingPoint {
                     features,
                     sign,
-                    cost: cost.into(),
+                    cost: f64::from(self.weights[point_idx] * cost),
                 })
             })
             .collect()

@@ -117,6 +117,8 @@ pub(crate) struct Labels {
 #[serde(deny_unknown_fields)]
 pub(crate) struct ByText {
     pub(crate) n_labels: usize,
+    /// The first of them: the training's vocabulary had them.
+    pub(crate) n_unused: usize,
     pub(crate) file: String,
 }
 

@@ -6,23 +6,20 @@
 //! one of another state is not looked at. Loading learns the corrections again; saving makes them part of the files.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, shortened};
-use crate::predict::{Correction, Predictor};
+use crate::predict::Correction;
 use crate::store::format::files::{MANIFEST, sha256};
 use crate::store::format::open::bad;
-use crate::store::unfinished::WriteLock;
 
 /// Digits of hashes in the journal.
 const N_DIGITS: usize = 16;
 /// Most bytes of a journal: it is read whole.
 const MAX_BYTES: u64 = 1 << 30;
-/// Corrections that are learned at once.
-const BATCH: usize = 4096;
 
 /// A line of the journal.
 #[derive(Serialize, Deserialize)]
@@ -33,56 +30,85 @@ struct Line {
     not: Vec<String>,
 }
 
-/// The journal of a model, and the state that it is in.
+/// The journal of a model, up to a place.
+#[derive(Clone)]
 pub(super) struct Journal {
     path: PathBuf,
+    /// The hash of the model's manifest.
+    manifest: String,
     /// The hash that the next line continues.
     hash: String,
-    /// Bytes of whole lines.
+    /// Whole lines before the place, and their bytes.
+    n_lines: usize,
     n_bytes: u64,
 }
 
 impl Journal {
-    /// The journal of the model that is in a directory, and what it has.
+    /// The journal of the model that is in a directory, from its start.
     ///
     /// # Errors
-    /// [`Error::BadFile`] naming the line that is damaged; [`Error::Io`].
-    pub(super) fn read(directory: &Path) -> Result<(Journal, Vec<Correction>)> {
-        let manifest = directory.join(MANIFEST);
-        let bytes = fs::read(&manifest).map_err(|error| Error::io(&manifest, "read", error))?;
-        let hash = sha256(&bytes);
-        let path = directory.join(format!("corrections.{}.jsonl", &hash[..N_DIGITS]));
-        let mut journal = Journal {
-            path,
-            hash,
+    /// [`Error::Io`].
+    pub(super) fn of(directory: &Path) -> Result<Journal> {
+        let manifest = manifest_hash(directory)?;
+        Ok(Journal {
+            path: directory.join(format!("corrections.{}.jsonl", &manifest[..N_DIGITS])),
+            hash: manifest.clone(),
+            manifest,
+            n_lines: 0,
             n_bytes: 0,
-        };
-        let path = &journal.path;
-        let text = match fs::metadata(path) {
-            Err(_) => return Ok((journal, Vec::new())),
-            Ok(found) if found.len() > MAX_BYTES => {
-                return Err(bad(
-                    path.clone(),
-                    format!("it has more than {MAX_BYTES} bytes"),
-                ));
+        })
+    }
+
+    /// Whether it belongs to the model that is in a directory now.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(super) fn is_of(&self, directory: &Path) -> Result<bool> {
+        Ok(manifest_hash(directory)? == self.manifest)
+    }
+
+    /// Whether there is something after the place.
+    pub(super) fn has_more(&self) -> bool {
+        fs::metadata(&self.path).is_ok_and(|found| found.len() != self.n_bytes)
+    }
+
+    /// Corrections after the place, which moves behind them.
+    ///
+    /// # Errors
+    /// [`Error::BadFile`] naming the line that is damaged, with the place in front of it; [`Error::Io`].
+    pub(super) fn read_on(&mut self) -> Result<Vec<Correction>> {
+        let path = &self.path;
+        let io = |error| Error::io(path, "read", error);
+        let mut text = Vec::new();
+        match fs::metadata(path) {
+            Err(_) if self.n_bytes == 0 => return Ok(Vec::new()),
+            Err(error) => return Err(io(error)),
+            Ok(found) if found.len() > MAX_BYTES => return Err(self.too_long()),
+            Ok(found) if found.len() < self.n_bytes => {
+                let problem = "it is shorter than it was: the journal is damaged";
+                return Err(bad(path.clone(), problem.into()));
             }
-            Ok(_) => fs::read(path).map_err(|error| Error::io(path, "read", error))?,
-        };
+            Ok(_) => {
+                let mut file = File::open(path).map_err(io)?;
+                file.seek(SeekFrom::Start(self.n_bytes)).map_err(io)?;
+                file.take(MAX_BYTES).read_to_end(&mut text).map_err(io)?;
+            }
+        }
         let mut corrections = Vec::new();
         for line in text.split_inclusive(|&byte| byte == b'\n') {
             let Some(line) = line.strip_suffix(b"\n") else {
                 break; // Nobody was told of it.
             };
-            let number = corrections.len() + 1;
+            let number = self.n_lines + 1;
             let damaged = |problem: &str| {
                 let problem = format!("line {number} {problem}: the journal is damaged");
-                bad(journal.path.clone(), problem)
+                bad(self.path.clone(), problem)
             };
             let line = std::str::from_utf8(line).map_err(|_| damaged("is not UTF-8"))?;
             let (digits, json) = line
                 .split_once(' ')
                 .ok_or_else(|| damaged("has no checksum"))?;
-            let next = chained(&journal.hash, json);
+            let next = chained(&self.hash, json);
             if digits != &next[..N_DIGITS] {
                 return Err(damaged("does not continue the line before it"));
             }
@@ -90,18 +116,19 @@ impl Journal {
             let Line { text, labels, not } =
                 read.map_err(|error| damaged(&shortened(&error.to_string())))?;
             corrections.push(Correction { text, labels, not });
-            journal.hash = next;
-            journal.n_bytes += line.len() as u64 + 1;
+            self.hash = next;
+            self.n_lines = number;
+            self.n_bytes += line.len() as u64 + 1;
         }
-        Ok((journal, corrections))
+        Ok(corrections)
     }
 
-    /// Appends corrections; they are on the disk when this returns.
+    /// Appends corrections at the place, where the journal ends; they are on the disk when this returns.
     ///
     /// # Errors
-    /// [`Error::Io`]; part of them may be in the journal then.
-    fn append(mut self, corrections: &[Correction]) -> Result<()> {
-        let mut lines = Vec::new();
+    /// [`Error::Io`], [`Error::BadFile`] if the journal would be too long; nothing is appended then.
+    pub(super) fn append(&mut self, corrections: &[Correction]) -> Result<()> {
+        let (mut lines, mut hash) = (Vec::new(), self.hash.clone());
         for Correction { text, labels, not } in corrections {
             let line = Line {
                 text: text.clone(),
@@ -109,28 +136,48 @@ impl Journal {
                 not: not.clone(),
             };
             let json = serde_json::to_string(&line).expect("strings are JSON");
-            self.hash = chained(&self.hash, &json);
-            lines.extend_from_slice(&self.hash.as_bytes()[..N_DIGITS]);
+            hash = chained(&hash, &json);
+            lines.extend_from_slice(&hash.as_bytes()[..N_DIGITS]);
             lines.push(b' ');
             lines.extend_from_slice(json.as_bytes());
             lines.push(b'\n');
         }
-        let is_new = self.n_bytes == 0;
-        let written = (|| {
-            let mut file = OpenOptions::new()
-                .create(true)
-                .append(true)
-                .open(&self.path)?;
-            // A last line without an end.
+        let n_bytes = self.n_bytes + lines.len() as u64;
+        if MAX_BYTES < n_bytes {
+            return Err(self.too_long());
+        }
+        let written = self.write(&lines);
+        written.map_err(|error| Error::io(&self.path, "write", error))?;
+        self.hash = hash;
+        self.n_lines += corrections.len();
+        self.n_bytes = n_bytes;
+        Ok(())
+    }
+
+    fn write(&self, lines: &[u8]) -> io::Result<()> {
+        let mut file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&self.path)?;
+        // A last line without an end.
+        file.set_len(self.n_bytes)?;
+        let written = file.write_all(lines).and_then(|()| file.sync_all());
+        if written.is_err() {
+            // On a full disk there is room to become shorter.
             file.set_len(self.n_bytes)?;
-            file.write_all(&lines)?;
-            file.sync_all()?;
-            match self.path.parent() {
-                Some(directory) if is_new => File::open(directory)?.sync_all(),
-                _ => Ok(()),
-            }
-        })();
-        written.map_err(|error| Error::io(&self.path, "write", error))
+        }
+        written?;
+        match self.path.parent() {
+            Some(directory) if self.n_bytes == 0 => File::open(directory)?.sync_all(),
+            _ => Ok(()),
+        }
+    }
+
+    fn too_long(&self) -> Error {
+        let problem = format!(
+            "the journal has more than {MAX_BYTES} bytes: save the model, which makes corrections part of its files"
+        );
+        bad(self.path.clone(), problem)
     }
 
     /// Removes the journal, once what it has is part of a newer state of the model.
@@ -144,36 +191,8 @@ fn chained(hash: &str, json: &str) -> String {
     sha256(format!("{hash}{json}").as_bytes())
 }
 
-impl Predictor {
-    /// Learns from corrections and keeps them in the journal of the model in a directory, of which this is the state: the
-    /// next answers of everybody who loads it heed them.
-    ///
-    /// # Errors
-    /// As [`Predictor::learn`], when nothing is kept; [`Error::BadFile`] if another process is writing there or the
-    /// journal is damaged; [`Error::Io`].
-    pub fn learn_in(directory: impl AsRef<Path>, corrections: &[Correction]) -> Result<Predictor> {
-        let directory = directory.as_ref();
-        if !directory.join(MANIFEST).exists() {
-            return Predictor::load(directory); // It says what is missing.
-        }
-        let lock = WriteLock::take(directory)?;
-        let learned = (|| {
-            let mut predictor = Predictor::load(directory)?;
-            predictor.learn(corrections)?;
-            Journal::read(directory)?.0.append(corrections)?;
-            Ok(predictor)
-        })();
-        lock.release();
-        learned
-    }
-}
-
-/// Learns the corrections in the journal of a directory.
-///
-/// # Errors
-/// As [`Journal::read`] and [`Predictor::learn`].
-pub(super) fn replay(predictor: &mut Predictor, directory: &Path) -> Result<()> {
-    let (_, corrections) = Journal::read(directory)?;
-    let mut batches = corrections.chunks(BATCH);
-    batches.try_for_each(|batch| predictor.learn(batch))
+fn manifest_hash(directory: &Path) -> Result<String> {
+    let path = directory.join(MANIFEST);
+    let bytes = fs::read(&path).map_err(|error| Error::io(&path, "read", error))?;
+    Ok(sha256(&bytes))
 }

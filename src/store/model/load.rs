@@ -1,16 +1,17 @@
 //! From a model directory to a predictor, without trusting it.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::boosting::read_boosted;
 use super::check::check_in_background;
-use super::corrections::replay;
 use super::describe::{plan_of, read_manifest};
+use super::learner::Learner;
 use super::load_member::MemberLoader;
 use super::{postings, rerank};
-use crate::candidates::{LabelsByText, Member};
+use crate::candidates::{LabelsByText, Member, Unused};
 use crate::config::Plan;
 use crate::data::{LabelSet, SeenTexts, Synonyms, Texts};
 use crate::error::Result;
@@ -38,7 +39,7 @@ impl Predictor {
     /// [`Error::Io`](crate::Error::Io) if a file cannot be opened; [`Error::BadFile`](crate::Error::BadFile) if the
     /// directory does not hold a model of this format, or a damaged one.
     pub fn load(directory: impl AsRef<Path>) -> Result<Predictor> {
-        load(directory.as_ref(), Depth::Quick, Residence::Mapped)
+        Learner::load(directory).map(Learner::into_predictor)
     }
 
     /// Loads a model into memory, after reading and checking every byte of it.
@@ -50,18 +51,7 @@ impl Predictor {
     /// # Errors
     /// As [`Predictor::load`].
     pub fn load_into_memory(directory: impl AsRef<Path>, max_bytes: u64) -> Result<Predictor> {
-        let directory = directory.as_ref();
-        let manifest = read_manifest(directory)?;
-        let n_bytes = manifest.n_bytes();
-        if max_bytes < n_bytes {
-            let problem =
-                format!("its files have {n_bytes} bytes, at most {max_bytes} may be used");
-            return Err(bad(directory.join(MANIFEST), problem));
-        }
-        let (parts, _) = parts_of(directory, &manifest, Depth::Full, Residence::Memory)?;
-        let mut predictor = Predictor::new(parts)?;
-        replay(&mut predictor, directory)?;
-        Ok(predictor)
+        Learner::load_into_memory(directory, max_bytes).map(Learner::into_predictor)
     }
 }
 
@@ -70,14 +60,25 @@ impl Predictor {
 /// # Errors
 /// As [`Predictor::load`].
 pub(crate) fn verify(directory: &Path) -> Result<Predictor> {
-    load(directory, Depth::Full, Residence::Mapped)
+    Learner::of(directory, |directory| mapped(directory, Depth::Full)).map(Learner::into_predictor)
 }
 
-fn load(directory: &Path, depth: Depth, residence: Residence) -> Result<Predictor> {
-    let (parts, unchecked) = load_parts(directory, depth, residence)?;
-    let mut predictor = Predictor::with_integrity(parts, check_in_background(unchecked))?;
-    replay(&mut predictor, directory)?;
-    Ok(predictor)
+/// A model as it was written, mapped.
+pub(super) fn mapped(directory: &Path, depth: Depth) -> Result<Predictor> {
+    let (parts, unchecked) = load_parts(directory, depth, Residence::Mapped)?;
+    Predictor::with_integrity(parts, check_in_background(unchecked))
+}
+
+/// A model as it was written, in memory, if its files have no more than so many bytes.
+pub(super) fn in_memory(directory: &Path, max_bytes: u64) -> Result<Predictor> {
+    let manifest = read_manifest(directory)?;
+    let n_bytes = manifest.n_bytes();
+    if max_bytes < n_bytes {
+        let problem = format!("its files have {n_bytes} bytes, at most {max_bytes} may be used");
+        return Err(bad(directory.join(MANIFEST), problem));
+    }
+    let (parts, _) = parts_of(directory, &manifest, Depth::Full, Residence::Memory)?;
+    Predictor::new(parts)
 }
 
 /// The parts of a model, and the files that were not read in full.
@@ -120,15 +121,15 @@ fn parts_of(
     );
     let LabelNames { set, counts } = labels?;
     let parts = PredictorParts {
-        featurizer: featurizer?,
-        label_set: set,
+        featurizer: featurizer?.into(),
+        label_set: set.into(),
         label_counts: counts,
-        members: members?,
+        members: members?.into(),
         calibration: calibration?,
         neighbours: neighbours.0?,
-        names: neighbours.1?,
-        seen: loader.seen()?,
-        by_text: neighbours.2?,
+        names: neighbours.1?.map(Arc::new),
+        seen: loader.seen()?.map(Arc::new),
+        by_text: neighbours.2?.map(Arc::new),
         retired: loader.retired()?,
         rejected: loader.rejected()?,
         record: TrainingRecord {
@@ -342,7 +343,9 @@ impl Loader<'_> {
         let read = |file: &mut _| {
             let (postings, words) = postings::read_postings(file, "forms", n_words, n_words)?;
             let ends = file.numbers("labels.ends", by_text.n_labels)?;
+            let odds = file.floats("unused.odds", 1)?[0];
             Ok(LabelsByText {
+                unused: Unused::new(by_text.n_unused, odds)?,
                 trees: read_boosted(file)?,
                 forms: Forms::from_parts(postings, words, ends)?,
             })

@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::describe::read_manifest;
 use super::load::load_parts;
@@ -90,8 +91,9 @@ pub(crate) fn merge(directories: &[PathBuf]) -> Result<Predictor> {
         ensemble.seen = ensemble
             .seen
             .zip(model.seen)
-            .map(|(one, other)| one.with(&other));
-        ensemble.members.extend(model.members);
+            .map(|(one, other)| one.with(&other).into());
+        let members = Arc::make_mut(&mut ensemble.members);
+        members.extend(Arc::unwrap_or_clone(model.members));
     }
     ensemble.calibration = None;
     ensemble.plan = ensemble.plan.of_ensemble(ensemble.members.len());

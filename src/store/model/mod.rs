@@ -1,9 +1,11 @@
 //! A model in a directory: saved, described, loaded, checked, merged.
 
 mod boosting;
+mod change;
 mod check;
 mod corrections;
 mod describe;
+mod learner;
 mod load;
 mod load_member;
 mod merge;
@@ -14,6 +16,7 @@ mod save_member;
 
 pub use check::{CheckedFile, FileState, FilesCheck, check_files};
 pub use describe::{Description, describe};
+pub use learner::Learner;
 pub(crate) use load::verify;
 pub(crate) use merge::merge;
 

@@ -12,7 +12,7 @@ use crate::data::{SeenTexts, Synonyms, Texts};
 use crate::error::{Error, Result};
 use crate::features::{Pairs, Vectorizer, WordParts};
 use crate::matrix::CsrMatrix;
-use crate::neighbours::Postings;
+use crate::neighbours::{Neighbours, Postings};
 use crate::predict::{Predictor, Retired};
 use crate::store::format::files::{MANIFEST, Writer};
 use crate::store::format::tensors::{Tensor, Values, offsets};
@@ -26,7 +26,7 @@ impl Predictor {
     /// The model appears in one instant, when everything is on the disk. The same predictor gives the same bytes.
     ///
     /// # Errors
-    /// [`Error::Io`], and [`Error::BadFile`] if a model is there already or another process is writing there.
+    /// [`Error::Io`]; [`Error::BadFile`] if a model is there already; [`Error::InUse`] if another process is writing there.
     pub fn save(&self, directory: impl AsRef<Path>) -> Result<()> {
         save(self, directory.as_ref(), Existing::Keep)
     }
@@ -34,7 +34,7 @@ impl Predictor {
     /// Saves the model in the place of one that may be there. Readers see the old model until the new one is complete.
     ///
     /// # Errors
-    /// [`Error::Io`], and [`Error::BadFile`] if another process is writing there; the old model is unharmed then.
+    /// [`Error::Io`], and [`Error::InUse`] if another process is writing there; the old model is unharmed then.
     pub fn replace(&self, directory: impl AsRef<Path>) -> Result<()> {
         save(self, directory.as_ref(), Existing::Replace)
     }
@@ -64,7 +64,7 @@ pub(crate) fn save_locked(
         .map(|manifest| manifest.files.into_keys().collect())
         .unwrap_or_default();
     let mut writer = Writer::new(directory)?;
-    let journal = Journal::read(directory).map(|(journal, _)| journal).ok();
+    let journal = Journal::of(directory).ok();
     match write_files(predictor, &mut writer) {
         Ok(manifest) => {
             writer.commit(&manifest::to_text(&manifest), &earlier)?;
@@ -110,14 +110,8 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::M
         None => None,
     };
     let knowledge = predictor.knowledge();
-    let neighbours = knowledge
-        .neighbours
-        .map(|all| (all.postings(), all.labels()));
-    let neighbours = write_postings(writer, "neighbours", neighbours)?;
-    let rejected = predictor
-        .rejected()
-        .map(|all| (all.postings(), all.labels()));
-    let rejected = write_postings(writer, "rejected", rejected)?;
+    let neighbours = write_layer(writer, "neighbours", knowledge.neighbours)?;
+    let rejected = write_layer(writer, "rejected", predictor.rejected())?;
     let names = knowledge.names.map(|all| (all.postings(), all.words()));
     let names = write_postings(writer, "names", names)?;
     let seen = predictor.seen();
@@ -200,6 +194,16 @@ fn write_postings(
     write_tensors(writer, stem, tensors).map(Some)
 }
 
+fn write_layer(
+    writer: &mut Writer,
+    stem: &str,
+    points: Option<&Neighbours>,
+) -> Result<Option<String>> {
+    let layer = points.map(Neighbours::whole);
+    let rows = layer.as_ref().map(|all| (&all.postings, &all.labels));
+    write_postings(writer, stem, rows)
+}
+
 /// Retired labels, each with one more than the label that it was merged into, or 0; nothing if there are none.
 fn write_retired(writer: &mut Writer, retired: &Retired) -> Result<Option<String>> {
     if retired.is_empty() {
@@ -225,9 +229,12 @@ fn write_by_text(writer: &mut Writer, by_text: &LabelsByText) -> Result<manifest
     );
     let mut tensors = postings::posting_tensors("forms", forms.postings(), forms.words(), &ends);
     tensors.push(Tensor::list("labels.ends", Values::U32(forms.ends())));
+    let odds = [by_text.unused.odds()];
+    tensors.push(Tensor::list("unused.odds", Values::F32(&odds)));
     tensors.extend(trees.tensors());
     Ok(manifest::ByText {
         n_labels: forms.n_labels(),
+        n_unused: by_text.unused.n_labels(),
         file: write_tensors(writer, "by-text", tensors)?,
     })
 }

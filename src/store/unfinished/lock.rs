@@ -16,7 +16,7 @@ const LOCK: &str = "lock";
 /// Checks that no process is writing into a directory.
 ///
 /// # Errors
-/// [`Error::BadFile`] naming the lock of the process that is.
+/// [`Error::InUse`] naming the lock of the process that is.
 pub(crate) fn check_not_in_use(directory: &Path) -> Result<()> {
     let path = folder_in(directory).join(LOCK);
     if path.exists() {
@@ -36,7 +36,7 @@ impl WriteLock {
     /// Takes the right; the directory is made if need be.
     ///
     /// # Errors
-    /// [`Error::BadFile`] if another process has it; [`Error::Io`].
+    /// [`Error::InUse`] if another process has it; [`Error::Io`].
     pub(crate) fn take(directory: &Path) -> Result<Self> {
         let is_new = !directory.exists();
         let folder = folder_in(directory);
@@ -68,7 +68,7 @@ impl Lock {
     /// Takes the lock.
     ///
     /// # Errors
-    /// [`Error::BadFile`] if another process holds it, [`Error::Io`].
+    /// [`Error::InUse`] if another process holds it, [`Error::Io`].
     fn take(path: &Path) -> Result<Lock> {
         let io = |action| move |error| Error::io(path, action, error);
         loop {
@@ -109,7 +109,7 @@ fn held(path: &Path, file: &mut File) -> Error {
         "" => "another process".to_string(),
         id => format!("process {id}"),
     };
-    Error::BadFile {
+    Error::InUse {
         path: path.into(),
         problem: format!("{owner} is writing into this directory: wait for it, or choose another"),
     }

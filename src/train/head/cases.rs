@@ -51,6 +51,8 @@ impl Step {
             label_weights: rows(&golden["WL"]),
             label_bias: floats(&golden["bL"]),
             positives: lists(&golden["positives"]),
+            rejected: Vec::new(),
+            weights: Vec::new(),
             searched: Vec::new(),
         }
     }
@@ -112,8 +114,28 @@ impl Step {
             positives: (0..n_points)
                 .map(|_| (0..n_labels).filter(|_| random.below(9) == 0).collect())
                 .collect(),
+            rejected: Vec::new(),
+            weights: Vec::new(),
             searched: Vec::new(),
         }
+    }
+
+    /// The same with random weights of points and, where there are several labels, rejected ones.
+    pub(super) fn weighted(mut self, seed: u64) -> Self {
+        let mut random = Random::new(seed, "weights of points", 0);
+        let n_labels = self.n_labels();
+        self.weights = self
+            .phi
+            .iter()
+            .map(|_| 3.0 * f64::from(random.f32()))
+            .collect();
+        let is_rejected = |positives: &Vec<usize>, random: &mut Random| -> Vec<usize> {
+            let others = (0..n_labels).filter(|label| !positives.contains(label));
+            others.filter(|_| random.below(6) == 0).collect()
+        };
+        let rejected = self.positives.iter();
+        self.rejected = rejected.map(|of| is_rejected(of, &mut random)).collect();
+        self
     }
 
     pub(super) fn clusters(&self) -> ClusterClassifiers {
@@ -148,10 +170,12 @@ impl Step {
         }
     }
 
-    pub(super) fn labels(&self) -> CsrMatrix {
+    pub(super) fn targets(&self) -> CsrMatrix {
         let mut builder = CsrBuilder::default();
-        for row in &self.positives {
-            builder.push_row(row.iter().map(|&label| (label as u32, 1.0)));
+        for (point, positives) in self.positives.iter().enumerate() {
+            let value = |label: &usize| if positives.contains(label) { 1.0 } else { -1.0 };
+            let targets = self.targets_of(point).into_iter();
+            builder.push_row(targets.map(|label| (label as u32, value(&label))));
         }
         builder.finish(self.n_labels()).unwrap()
     }
@@ -188,11 +212,14 @@ impl Step {
         let (clusters, adjacency, mut classifiers) =
             (self.clusters(), self.adjacency(), self.classifiers());
         let dim = self.phi[0].len();
-        let (labels, embeddings) = (self.labels(), matrix(&self.phi));
+        let (targets, embeddings) = (self.targets(), matrix(&self.phi));
+        let weight = |point| self.weight(point) as f32;
+        let point_weights: Vec<f32> = (0..self.phi.len()).map(weight).collect();
         let rows: Vec<u32> = (0..self.phi.len() as u32).collect();
         let batch = Batch {
             embeddings: &embeddings,
-            labels: &labels,
+            targets: &targets,
+            point_weights: &point_weights,
             rows: &rows,
             parents: &adjacency.parents(),
             filling,

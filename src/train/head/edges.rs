@@ -56,6 +56,7 @@ impl EdgeState {
         &mut self,
         ranges: &[RangeBuffers],
         shards: &[ShardBuffers],
+        point_weights: &[f32],
         weights: LossWeights,
     ) {
         for range in ranges {
@@ -65,7 +66,8 @@ impl EdgeState {
         }
         for shard in shards {
             for pair in &shard.dropped {
-                self.gradient[pair.edge as usize] -= weights.shortlist;
+                let weight = point_weights[pair.point as usize];
+                self.gradient[pair.edge as usize] -= weight * weights.shortlist;
             }
             for &cluster in &shard.touched_clusters {
                 self.touched[cluster as usize] = true;

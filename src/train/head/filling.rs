@@ -1,6 +1,6 @@
 //! Random clusters that are searched besides beam and parents, as the released code does.
 //!
-//! Every point of a batch has b + P columns, with P the most positives of a point: its beam, the parents of its positives, and
+//! Every point of a batch has b + P columns, with P the most targets of a point: its beam, the parents of its targets, and
 //! where these are fewer, random clusters. Of more than b + 5 columns, b + 5 are drawn by their scores, so that a parent may
 //! be left out. A random cluster that is there already is not searched twice.
 

@@ -20,6 +20,8 @@ pub(super) struct RangeInputs<'a> {
     /// d.
     pub(super) dim: usize,
     pub(super) weights: LossWeights,
+    /// The weight of each point, B.
+    pub(super) point_weights: &'a [f32],
     pub(super) gradient_floor: f32,
     pub(super) n_slots: usize,
     pub(super) wants_edges: bool,
@@ -231,19 +233,18 @@ impl RangeBuffers {
         let of_faint = Kernels::detect().score_negatives(exponentials, paths, threshold, found);
         self.losses[0] += f64::from(of_faint);
 
-        let LossWeights {
-            classification,
-            shortlist,
-        } = inputs.weights;
         let mut losses = loss::LogSum::default();
         for &pair_idx in found.iter() {
             let pair_idx = pair_idx as usize;
             let (pair, position, e) =
                 (pairs[pair_idx], positions[pair_idx], exponentials[pair_idx]);
+            let weight = inputs.point_weights[pair.point as usize];
+            let classification = weight * inputs.weights.classification;
             let (term, d_log_path) = if pair.is_positive() {
                 let term = loss::positive(e, pair.score);
                 losses.add(term.score);
                 self.losses[1] += loss::shortlist(pair.score);
+                let shortlist = weight * inputs.weights.shortlist;
                 (term, classification * term.d_log_path - shortlist)
             } else {
                 let term = loss::negative(e, pair.score);

@@ -62,9 +62,11 @@ pub(crate) struct HeadMut<'a> {
 pub(crate) struct Batch<'a> {
     /// φ after dropout, B×d.
     pub(crate) embeddings: &'a Matrix,
-    /// Y of all points.
-    pub(crate) labels: &'a CsrMatrix,
-    /// The points of the batch, as rows of `labels`.
+    /// Y of all points, with a negative value for labels that were rejected.
+    pub(crate) targets: &'a CsrMatrix,
+    /// The factor of each point's losses, of all points.
+    pub(crate) point_weights: &'a [f32],
+    /// The points of the batch, as rows of `targets`.
     pub(crate) rows: &'a [u32],
     /// The strongest cluster of every label.
     pub(crate) parents: &'a [Option<ClusterId>],
@@ -73,14 +75,14 @@ pub(crate) struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    fn positives(&self, point: usize) -> &[u32] {
-        self.labels.row(self.rows[point] as usize).0
+    fn targets(&self, point: usize) -> (&[u32], &[f32]) {
+        self.targets.row(self.rows[point] as usize)
     }
 
-    /// The clusters searched for a point besides its beam: the parents of its positives, in their order, then random ones.
+    /// The clusters searched for a point besides its beam: the parents of its targets, in their order, then random ones.
     fn others(&self, point: usize) -> impl Iterator<Item = ClusterId> {
-        let positives = self.positives(point).iter();
-        let parents = positives.filter_map(|&positive| self.parents[positive as usize]);
+        let targets = self.targets(point).0.iter();
+        let parents = targets.filter_map(|&target| self.parents[target as usize]);
         let random = self.filling.iter();
         parents.chain(random.flat_map(move |filling| filling.clusters(point)))
     }
@@ -92,9 +94,9 @@ impl Batch<'_> {
         }
     }
 
-    /// The most labels that a point has.
-    pub(crate) fn most_positives(&self) -> usize {
-        let counts = (0..self.rows.len()).map(|point| self.positives(point).len());
+    /// The most labels that a point has or rejects.
+    pub(crate) fn most_targets(&self) -> usize {
+        let counts = (0..self.rows.len()).map(|point| self.targets(point).0.len());
         counts.max().unwrap_or(0)
     }
 }
@@ -117,11 +119,11 @@ pub(crate) struct BatchCounts {
     pub(crate) n_pairs: usize,
     /// K.
     pub(crate) shortlist_size: usize,
-    /// P: labels of the point that has most.
-    pub(crate) most_positives: usize,
+    /// P: labels of the point that has or rejects most.
+    pub(crate) most_targets: usize,
 }
 
-/// Multipliers of the two losses.
+/// Multipliers of the two losses, besides the weight of each point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct LossWeights {
     pub(crate) classification: f32,
@@ -155,6 +157,8 @@ pub(crate) struct Head<'r> {
     n_labels: usize,
     /// A copy of φ.
     embeddings: Aligned,
+    /// The weights of the points, B.
+    point_weights: Vec<f32>,
     shards: Vec<ShardBuffers>,
     /// The ranges of labels that this process owns.
     ranges: Vec<RangeBuffers>,
@@ -179,6 +183,7 @@ impl<'r> Head<'r> {
             communicator,
             n_labels,
             embeddings: Aligned::default(),
+            point_weights: Vec::new(),
             shards: Vec::new(),
             ranges: communicator
                 .own_ranges()
@@ -212,6 +217,9 @@ impl<'r> Head<'r> {
             classifiers,
         } = head;
         self.embeddings.copy_from(batch.embeddings.values());
+        self.point_weights.clear();
+        let weight = |row: &u32| batch.point_weights[*row as usize];
+        self.point_weights.extend(batch.rows.iter().map(weight));
         let found = self.search(clusters, adjacency, batch, &options.shortlist);
         let weights = (options.weights)(&found.counts);
 
@@ -219,6 +227,7 @@ impl<'r> Head<'r> {
             embeddings: &self.embeddings,
             dim: batch.embeddings.n_cols(),
             weights,
+            point_weights: &self.point_weights,
             gradient_floor: options.gradient_floor,
             n_slots: self.n_slots,
             wants_edges: edge_state.is_some(),
@@ -240,7 +249,7 @@ impl<'r> Head<'r> {
         self.communicator.sum_in_order(of_ranges, embeddings);
 
         if let Some(edge_state) = edge_state {
-            edge_state.collect(&self.ranges, &self.shards, weights);
+            edge_state.collect(&self.ranges, &self.shards, &self.point_weights, weights);
         }
         self.loss(found.counts)
     }
@@ -252,7 +261,8 @@ impl<'r> Head<'r> {
         let of_ranges = self.ranges.iter().map(|range| &range.d_slots[..]);
         self.communicator.sum_in_order(of_ranges, &mut self.d_slots);
         for &slot in dropped {
-            self.d_slots[slot as usize] -= weights.shortlist;
+            let weight = self.point_weights[slot as usize / self.n_slots];
+            self.d_slots[slot as usize] -= weight * weights.shortlist;
         }
     }
 

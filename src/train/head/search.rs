@@ -25,11 +25,16 @@ pub(super) struct Pair {
 }
 
 const POSITIVE: u16 = 1 << 15;
+const REJECTED: u16 = 1 << 14;
 
 impl Pair {
     fn new(point: usize, path: &Path) -> Self {
-        debug_assert!(path.slot < POSITIVE);
-        let sign = if path.is_positive { POSITIVE } else { 0 };
+        debug_assert!(path.slot < REJECTED);
+        let sign = match (path.is_positive, path.is_rejected) {
+            (true, _) => POSITIVE,
+            (false, true) => REJECTED,
+            (false, false) => 0,
+        };
         let slot_and_sign = path.slot | sign;
         Pair {
             label: path.row.0,
@@ -41,7 +46,7 @@ impl Pair {
     }
 
     pub(super) fn slot(self) -> usize {
-        (self.slot_and_sign & !POSITIVE) as usize
+        (self.slot_and_sign & !(POSITIVE | REJECTED)) as usize
     }
 
     /// Position of its selected cluster in per-selection arrays.
@@ -56,6 +61,11 @@ impl Pair {
 
     pub(super) fn is_positive(self) -> bool {
         self.slot_and_sign & POSITIVE != 0
+    }
+
+    /// Whether the label is a positive, or was rejected for the point.
+    fn is_target(self) -> bool {
+        self.slot_and_sign & (POSITIVE | REJECTED) != 0
     }
 }
 
@@ -104,7 +114,7 @@ impl Head<'_> {
         options: &ShortlistOptions,
     ) -> Found {
         let n_points = batch.rows.len();
-        self.n_slots = options.beam_size + batch.most_positives();
+        self.n_slots = options.beam_size + batch.most_targets();
         self.shards
             .resize_with(n_points.div_ceil(SHARD), ShardBuffers::default);
         let has_ranges = shares_clusters(clusters.n_clusters());
@@ -165,7 +175,7 @@ impl Head<'_> {
                 n_points,
                 n_pairs,
                 shortlist_size: options.shortlist_size,
-                most_positives: self.n_slots - options.beam_size,
+                most_targets: self.n_slots - options.beam_size,
             },
             dropped,
         }
@@ -203,7 +213,7 @@ impl ShardBuffers {
             let beam_size = options.beam_size;
             searcher.select(clusters, probabilities, beam_size, batch.others(point));
             batch.thin(point, &mut searcher.selected, beam_size);
-            searcher.search_selected(adjacency, options, batch.positives(point));
+            searcher.search_selected(adjacency, options, batch.targets(point));
             self.selected.extend_from_slice(&searcher.selected);
             self.selected_starts.push(self.selected.len());
             self.keep_paths(point, searcher, adjacency.edges().n_labels());
@@ -229,7 +239,7 @@ impl ShardBuffers {
                 &self.selected[self.selected_starts[offset]..self.selected_starts[offset + 1]];
             searcher.selected.clear();
             searcher.selected.extend_from_slice(selected);
-            searcher.search_selected(adjacency, options, batch.positives(point));
+            searcher.search_selected(adjacency, options, batch.targets(point));
             self.keep_paths(point, searcher, adjacency.edges().n_labels());
         }
     }
@@ -251,7 +261,7 @@ impl ShardBuffers {
         let ShardBuffers { pairs, dropped, .. } = self;
         for pairs in pairs {
             pairs.retain(|pair| {
-                let stays = keeps_positives && pair.is_positive()
+                let stays = keeps_positives && pair.is_target()
                     || best.contains(pair.point as usize, pair.key());
                 if !stays && pair.is_positive() {
                     dropped.push(*pair);

@@ -133,7 +133,7 @@ fn shortlists_agree_with_the_goldens() {
         let case = Step::from_golden(&golden);
         let (clusters, adjacency, classifiers) =
             (case.clusters(), case.adjacency(), case.classifiers());
-        let (labels, parents) = (case.labels(), adjacency.parents());
+        let (labels, parents) = (case.targets(), adjacency.parents());
         let mut searcher = Shortlister::new(case.n_labels());
         let expected_scores = rows(&golden["expected"]["cluster_scores"]);
         for (mode, is_training) in [("training", true), ("prediction", false)] {
@@ -148,7 +148,7 @@ fn shortlists_agree_with_the_goldens() {
                     let positives = labels.row(point).0;
                     let of_positives = positives.iter().filter_map(|&p| parents[p as usize]);
                     searcher.select(&clusters, &probabilities, case.beam_size, of_positives);
-                    searcher.search_selected(&adjacency, &case.options(), positives);
+                    searcher.search_selected(&adjacency, &case.options(), labels.row(point));
                 } else {
                     searcher.search(&clusters, &adjacency, &probabilities, &case.options());
                 }
@@ -188,8 +188,11 @@ fn shortlists_agree_with_the_goldens() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn the_fast_step_agrees_with_the_reference(seed in 0u64..100_000, dim in 1usize..40, is_learned: bool) {
+    fn the_fast_step_agrees_with_the_reference(
+        seed in 0u64..100_000, dim in 1usize..40, is_learned: bool, is_weighted: bool,
+    ) {
         let case = Step::random(seed, dim, is_learned);
+        let case = if is_weighted { case.weighted(seed) } else { case };
         let slow = case.outcome(0.7, 0.3);
         let (loss, gradients) = case.fast(LossWeights { classification: 0.7, shortlist: 0.3 });
         check_gradients(&gradients, &slow.gradients, is_learned, 2e-4);

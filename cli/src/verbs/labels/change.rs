@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use clap::Args;
-use elias::data::{Part, read_label_names, read_label_renames, read_others};
+use elias::data::{Part, read_label_names, read_label_renames};
 use elias::{LabelRef, Predictor};
 
 use crate::ui::console::Console;
 use crate::ui::count::count;
+use crate::verbs::update::unknown_labels;
 use crate::{models, outputs, reading};
 
 /// Add labels that are known by their names, synonyms and descriptions
@@ -66,7 +66,7 @@ pub(super) struct Merge {
 
 /// Where the changed model goes.
 #[derive(Args)]
-struct DestinationArgs {
+pub(in crate::verbs) struct DestinationArgs {
     /// Directory to write the changed model to, instead of the place of the old one
     #[arg(short, long, value_name = "MODEL2")]
     out: Option<PathBuf>,
@@ -76,81 +76,84 @@ struct DestinationArgs {
 }
 
 impl DestinationArgs {
-    fn check(&self, model: &Path) -> anyhow::Result<()> {
-        let out = self.out.as_deref();
-        out.map_or(Ok(()), |out| outputs::check(out, true, &[model]))
+    /// Changes a model where it is, while no other process writes there, or as it is written elsewhere. A service that
+    /// reads it sees the old one or the new one.
+    pub(in crate::verbs) fn change<T>(
+        &self,
+        model: &Path,
+        change: impl FnOnce(Predictor) -> anyhow::Result<(Predictor, T)>,
+    ) -> anyhow::Result<T> {
+        let Some(out) = &self.out else {
+            models::check(model)?;
+            return Predictor::change_in(model, change);
+        };
+        outputs::check(out, true, &[model])?;
+        let (changed, value) = change(models::load(model)?)?;
+        // The files are read once more, before they are written elsewhere.
+        changed.check_files()?;
+        models::save(&changed, out, self.overwrite)?;
+        Ok(value)
     }
 
-    /// Writes the changed model; a service that reads the old one sees the old one or the new one.
-    fn save(
-        &self,
-        predictor: &Predictor,
-        model: &Path,
-        done: &str,
-        console: &Console,
-    ) -> anyhow::Result<()> {
-        // The files are read once more, before they are replaced.
-        predictor.check_files()?;
+    /// Says what was done, and where it is.
+    pub(in crate::verbs) fn report(&self, model: &Path, done: &str, console: &Console) {
         let out = self.out.as_deref().unwrap_or(model);
-        models::save(predictor, out, self.overwrite || self.out.is_none())?;
         console.info(format_args!("{done}, model written to {}", out.display()));
-        Ok(())
     }
 }
 
 impl Add {
     pub(super) fn run(&self, console: &Console) -> anyhow::Result<()> {
-        self.destination.check(&self.model)?;
-        let mut predictor = models::load(&self.model)?;
-        let present = predictor.labels().names().iter().zip(0..);
-        let present = present.filter(|&(_, id)| !predictor.is_retired(elias::LabelId(id)));
-        let present = present.map(|(name, _)| name).collect();
-        let labels = read_others(&self.labels, &present).context("while reading the labels")?;
-        predictor.add_labels(&labels)?;
-        if let Some(path) = &self.data {
-            let options = self.data_args.options(Part::Test, Some(predictor.labels()));
-            let data = reading::read(console, path, options)?;
-            predictor.learn_data(&data)?;
-        }
-        let done = format!("added {}", count(labels.len(), "label"));
-        self.destination
-            .save(&predictor, &self.model, &done, console)
+        let n_added = self.destination.change(&self.model, |mut model| {
+            let labels = unknown_labels(&model, &self.labels)?;
+            model.add_labels(&labels)?;
+            if let Some(path) = &self.data {
+                let options = self.data_args.options(Part::Test, Some(model.labels()));
+                let data = reading::read(console, path, options)?;
+                model.learn_data(&data)?;
+            }
+            Ok((model, labels.len()))
+        })?;
+        let done = format!("added {}", count(n_added, "label"));
+        self.destination.report(&self.model, &done, console);
+        Ok(())
     }
 }
 
 impl Remove {
     pub(super) fn run(&self, console: &Console) -> anyhow::Result<()> {
-        self.destination.check(&self.model)?;
         let names = match &self.file {
             Some(path) => read_label_names(path)?,
             None => self.labels.clone(),
         };
-        let mut predictor = models::load(&self.model)?;
-        let n_removed = names.len();
         let labels: Vec<LabelRef> = names.into_iter().map(LabelRef::Name).collect();
-        predictor.remove_labels(&labels)?;
-        let done = format!("removed {}", count(n_removed, "label"));
-        self.destination
-            .save(&predictor, &self.model, &done, console)
+        self.destination.change(&self.model, |mut model| {
+            model.remove_labels(&labels)?;
+            Ok((model, ()))
+        })?;
+        let done = format!("removed {}", count(labels.len(), "label"));
+        self.destination.report(&self.model, &done, console);
+        Ok(())
     }
 }
 
 impl Merge {
     pub(super) fn run(&self, console: &Console) -> anyhow::Result<()> {
-        self.destination.check(&self.model)?;
         let merges = match (&self.file, &self.old, &self.into) {
             (Some(path), _, _) => read_label_renames(path)?,
             (None, Some(old), Some(into)) => vec![(old.clone(), into.clone())],
             _ => Vec::new(),
         };
-        let mut predictor = models::load(&self.model)?;
         let merges = merges.into_iter();
         let merges: Vec<_> = merges
             .map(|(old, into)| (LabelRef::Name(old), LabelRef::Name(into)))
             .collect();
-        predictor.merge_labels(&merges)?;
+        self.destination.change(&self.model, |mut model| {
+            model.merge_labels(&merges)?;
+            Ok((model, ()))
+        })?;
         let done = format!("merged {}", count(merges.len(), "label"));
-        self.destination
-            .save(&predictor, &self.model, &done, console)
+        self.destination.report(&self.model, &done, console);
+        Ok(())
     }
 }
