@@ -145,11 +145,17 @@ fn see_points(
 }
 
 /// The texts by their words, for the final scorer and for explanations.
-pub(super) fn find_neighbours(points: &LabelledPoints<'_>, recipe: &Recipe) -> Option<Neighbours> {
+pub(super) fn find_neighbours(
+    points: &LabelledPoints<'_>,
+    plan: &Plan,
+    observer: &dyn Observer,
+) -> Result<Option<Neighbours>> {
+    if !plan.recipe().neighbours {
+        return Ok(None);
+    }
+    Steps::start(Phase::Neighbours, 0, observer)?;
     let (features, labels) = (&points.points.features, &points.labels);
-    recipe
-        .neighbours
-        .then(|| Neighbours::new(features, labels, points.n_texts))
+    Ok(Some(Neighbours::new(features, labels, points.n_texts)))
 }
 
 /// The embeddings of each chunk of points, to be written; empty ones if there is nothing to write.
