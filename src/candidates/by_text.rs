@@ -9,7 +9,6 @@
 
 use super::boosting::{BoostedTrees, Features};
 use super::point::Point;
-use crate::error::Result;
 use crate::ids::{LabelId, Scored};
 use crate::neighbours::{FormMatch, Forms, Names, NeighbourScratch};
 
@@ -86,9 +85,6 @@ pub(crate) struct TextScratch {
 
 impl LabelsByText {
     /// Adds scored labels.
-    ///
-    /// # Errors
-    /// As [`Forms::nearest`].
     pub(crate) fn add(
         &self,
         point: RankedPoint<'_>,
@@ -99,9 +95,9 @@ impl LabelsByText {
         }: ByText<'_>,
         scratch: &mut TextScratch,
         scored: &mut Vec<Scored>,
-    ) -> Result<()> {
+    ) {
         if self.forms.n_labels() == 0 {
-            return Ok(());
+            return;
         }
         let TextScratch {
             found,
@@ -124,7 +120,7 @@ impl LabelsByText {
         let voted = point.point.votes.iter().map(|vote| vote.label);
         let voted = voted.filter_map(|label| label.0.checked_sub(first.0));
         let added = listed.chain(voted);
-        found.find(&self.forms, point, N_NEAREST, |_| false, added)?;
+        found.find(&self.forms, point, N_NEAREST, |_| false, added);
         found.describe(&self.forms, point.point, votes);
         let mut columns = TextColumns::default();
         found.fill(point, |_| false, &mut columns);
@@ -135,15 +131,11 @@ impl LabelsByText {
             label: LabelId(first.0 + label),
             score,
         }));
-        Ok(())
     }
 }
 
 impl TextCandidates {
     /// Replaces the labels by those whose forms are nearest to a point and to its kin, and by added ones.
-    ///
-    /// # Errors
-    /// As [`Forms::nearest`].
     pub(crate) fn find(
         &mut self,
         forms: &Forms,
@@ -151,17 +143,16 @@ impl TextCandidates {
         n_nearest: usize,
         is_hidden: impl Fn(LabelId) -> bool,
         added: impl Iterator<Item = u32>,
-    ) -> Result<()> {
+    ) {
         self.find_kin(point, is_hidden);
         self.labels.clear();
         let (labels, scratch) = (&mut self.labels, &mut self.scratch);
-        forms.nearest(point.point.words, n_nearest, scratch, labels)?;
+        forms.nearest(point.point.words, n_nearest, scratch, labels);
         let kin = (&self.kin_columns.0[..], &self.kin_columns.1[..]);
-        forms.nearest(kin, n_nearest, scratch, labels)?;
+        forms.nearest(kin, n_nearest, scratch, labels);
         labels.extend(added);
         labels.sort_unstable();
         labels.dedup();
-        Ok(())
     }
 
     /// The words of the kin: each name weighs as much as its label scores.

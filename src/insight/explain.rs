@@ -144,7 +144,7 @@ pub(crate) fn explain(
     let walk = predictor.walk(&query)?;
     let mut buffers = PointBuffers::default();
     // Similar points and names are shown whether or not the final score reads them.
-    let point = predictor.knowledge().point(points, 0, &mut buffers)?;
+    let point = predictor.knowledge().point(points, 0, &mut buffers);
     let follow = |member| Trace::follow(predictor, member, points, 0, &point)?.score(&walk, &point);
     let members: Vec<Trace<'_>> = walk.members.iter().map(follow).collect::<Result<_>>()?;
     let mut merger = Merger::default();
@@ -269,7 +269,7 @@ pub(crate) fn neighbours(
     };
     let mut scratch = NeighbourScratch::default();
     let bow = points.features.row(0);
-    let nearest = neighbours.postings().nearest(bow, n, &mut scratch)?;
+    let nearest = neighbours.postings().nearest(bow, n, &mut scratch);
     let nearest = nearest.iter().map(|found| Neighbour {
         point: found.row as usize,
         similarity: found.cosine,

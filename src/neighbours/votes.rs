@@ -2,6 +2,7 @@
 //! labels c².
 
 use super::postings::{NeighbourScratch, Postings};
+use crate::config::Precision;
 use crate::error::{Error, Result};
 use crate::ids::LabelId;
 use crate::matrix::CsrMatrix;
@@ -50,12 +51,23 @@ impl Neighbours {
     /// # Errors
     /// [`Error::InvalidModel`] if there are not as many points as rows of labels.
     pub(crate) fn from_parts(postings: Postings, labels: CsrMatrix) -> Result<Self> {
-        if postings.n_rows == labels.n_rows() {
+        let (n_points, n_labelled) = (postings.n_rows(), labels.n_rows());
+        if n_points == n_labelled {
             return Ok(Neighbours { postings, labels });
         }
-        let (n_points, n_labelled) = (postings.n_rows, labels.n_rows());
         let problem = format!("{n_points} neighbours with the labels of {n_labelled}");
         Err(Error::InvalidModel(problem))
+    }
+
+    /// The same points with their words' weights in this precision.
+    pub(crate) fn narrowed(self, precision: Precision) -> Self {
+        match precision {
+            Precision::Full => self,
+            Precision::Eight => Neighbours {
+                postings: self.postings.rounded(),
+                ..self
+            },
+        }
     }
 
     /// These points and others after them, with the labels of each, of which there are `n_labels`.
@@ -90,16 +102,13 @@ impl Neighbours {
     }
 
     /// The votes of a text's nearest points, best first, ties to the lower label.
-    ///
-    /// # Errors
-    /// As [`Postings::nearest`].
     pub(crate) fn votes(
         &self,
         bow: (&[u32], &[f32]),
         scratch: &mut NeighbourScratch,
         votes: &mut Vec<Vote>,
-    ) -> Result<()> {
-        self.postings.nearest(bow, N_NEIGHBOURS, scratch)?;
+    ) {
+        self.postings.nearest(bow, N_NEIGHBOURS, scratch);
         let NeighbourScratch { found, labels, .. } = scratch;
         labels.clear();
         for neighbour in found.iter() {
@@ -115,6 +124,5 @@ impl Neighbours {
             nearest: of_label[0].1,
         }));
         votes.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.label.cmp(&b.label)));
-        Ok(())
     }
 }

@@ -33,7 +33,7 @@ impl Predictor {
             return Ok(());
         };
         let mut votes = Vec::new();
-        rejected.votes(point.words, &mut NeighbourScratch::default(), &mut votes)?;
+        rejected.votes(point.words, &mut NeighbourScratch::default(), &mut votes);
         for Vote { label, nearest, .. } in votes {
             if let Some(scored) = merged.iter_mut().find(|scored| scored.label == label) {
                 scored.score *= 1.0 - nearest.clamp(0.0, 1.0).powi(4);
@@ -69,6 +69,7 @@ impl Predictor {
             best: &best,
             names,
         };
-        by_text.add(ranked, labels, scratch, merged)
+        by_text.add(ranked, labels, scratch, merged);
+        Ok(())
     }
 }

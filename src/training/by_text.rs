@@ -95,7 +95,7 @@ pub(super) fn fit(
                     rows.iter().map(describe).collect()
                 },
             )
-            .collect::<Result<_>>()?;
+            .collect();
         for Described { features, relevant } in described.into_iter().flatten() {
             n_relevant += relevant.iter().filter(|is| **is).count();
             examples.push(&features, relevant.into_iter());
@@ -116,10 +116,10 @@ impl RankedPoints<'_> {
         part_of: &impl Fn(LabelId) -> usize,
         buffers: &mut PointBuffers,
         found: &mut TextCandidates,
-    ) -> Result<Described> {
+    ) -> Described {
         let point = &self
             .knowledge
-            .point(self.held_out.points().points(), row, buffers)?;
+            .point(self.held_out.points().points(), row, buffers);
         let ranked = RankedPoint {
             point,
             best: &self.best[row],
@@ -139,7 +139,7 @@ impl RankedPoints<'_> {
             let voted = voted.filter(|&label| keeps_votes(label));
             let voted = voted.filter_map(|label| labels.binary_search(&label).ok());
             let added = voted.map(|place| place as u32);
-            found.find(forms, ranked, N_NEAREST, is_hidden, added)?;
+            found.find(forms, ranked, N_NEAREST, is_hidden, added);
             found.describe(forms, point, |place| {
                 let label = labels[place as usize];
                 let n_points = self.knowledge.frequencies[label.idx()];
@@ -159,6 +159,6 @@ impl RankedPoints<'_> {
         }
         let mut features = Features::default();
         columns.features(&mut features);
-        Ok(Described { features, relevant })
+        Described { features, relevant }
     }
 }

@@ -155,7 +155,8 @@ pub(super) fn find_neighbours(
     }
     Steps::start(Phase::Neighbours, 0, observer)?;
     let (features, labels) = (&points.points.features, &points.labels);
-    Ok(Some(Neighbours::new(features, labels, points.n_texts)))
+    let neighbours = Neighbours::new(features, labels, points.n_texts);
+    Ok(Some(neighbours.narrowed(plan.config().train.precision)))
 }
 
 /// The embeddings of each chunk of points, to be written; empty ones if there is nothing to write.

@@ -7,10 +7,10 @@ mod describe;
 mod load;
 mod load_member;
 mod merge;
-mod postings;
 mod rerank;
 mod save;
 mod save_member;
+mod sparse;
 
 pub use check::{CheckedFile, FileState, FilesCheck, check_files};
 pub use describe::{Description, describe};
