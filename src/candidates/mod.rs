@@ -233,7 +233,7 @@ impl<'a> Walk<'a> {
         } = scratch;
         self.encode(points, rows, encoded)?;
         let look = |(place, &row): (usize, &u32)| {
-            let point = &self.knowledge.point(points, row as usize, buffers)?;
+            let point = &self.knowledge.point(points, row as usize, buffers);
             let point = MemberPoint::new(&self.members[0], point, encoded[0].get(place));
             self.columns(kind, &point, columns, candidates)?;
             Ok(look(point.encoded, candidates))
