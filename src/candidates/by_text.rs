@@ -16,7 +16,7 @@ use crate::neighbours::{FormMatch, Forms, Names, NeighbourScratch};
 /// Known labels whose names are looked at.
 pub(crate) const N_KIN: usize = 20;
 /// Forms that are nearest to a text, and to the names of its kin.
-pub(crate) const N_NEAREST: usize = 100;
+pub(crate) const N_NEAREST_FORMS: usize = 100;
 
 /// Steps towards the factor of odds: while scores are small, each all but reaches it.
 const FITTING_STEPS: usize = 20;
@@ -185,7 +185,7 @@ impl LabelsByText {
         let voted = point.point.votes.iter().map(|vote| vote.label);
         let voted = voted.filter_map(|label| label.0.checked_sub(first.0));
         let added = listed.chain(voted);
-        found.find(&self.forms, point, N_NEAREST, |_| false, added);
+        found.find(&self.forms, point, N_NEAREST_FORMS, |_| false, added);
         found.describe(&self.forms, point.point, votes);
         let mut columns = TextColumns::default();
         found.fill(point, |_| false, &mut columns);

@@ -64,9 +64,8 @@ impl Neighbours {
 
     /// No points yet, over so many words.
     pub(crate) fn empty(n_words: usize) -> Self {
-        let nothing = CsrBuilder::default();
-        let features = nothing.finish(n_words).expect("no rows");
-        Neighbours::new(&features, &features, 0)
+        let of = |n_cols| CsrBuilder::default().finish(n_cols).expect("no rows");
+        Neighbours::new(&of(n_words), &of(0), 0)
     }
 
     /// Neighbours from their parts.

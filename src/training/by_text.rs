@@ -13,8 +13,8 @@ use rayon::prelude::*;
 
 use super::split::HeldOut;
 use crate::candidates::{
-    BoostedTrees, Evidence, Examples, Features, Knowledge, N_NEAREST as N_NEAREST_ASKED,
-    PointBuffers, RankedPoint, TextCandidates, TextColumns, Unused,
+    BoostedTrees, Evidence, Examples, Features, Knowledge, N_NEAREST_FORMS, PointBuffers,
+    RankedPoint, TextCandidates, TextColumns, Unused,
 };
 use crate::error::Result;
 use crate::ids::{LabelId, Scored};
@@ -181,7 +181,7 @@ impl RankedPoints<'_> {
             names: self.names,
         };
         let is_lost = |label| self.is_lost(label);
-        found.find(forms, ranked, N_NEAREST_ASKED, is_lost, std::iter::empty());
+        found.find(forms, ranked, N_NEAREST_FORMS, is_lost, std::iter::empty());
         found.describe(forms, point, |_| Evidence::default());
         let (mut columns, mut features) = (TextColumns::default(), Features::default());
         found.fill(ranked, is_lost, &mut columns);
