@@ -31,6 +31,8 @@ pub(crate) struct Lessons {
     pub(crate) accepted: CsrMatrix,
     /// Labels that were rejected for each, N×L.
     pub(crate) rejected: Option<CsrMatrix>,
+    /// The factor of each point's losses, more than 0.
+    pub(crate) weights: Vec<f32>,
 }
 
 impl Predictor {
@@ -148,8 +150,16 @@ impl Predictor {
         &self.learned
     }
 
-    /// The points of a data set with the model's labels.
+    /// The points of a data set that have weight, with the model's labels.
     pub(crate) fn lessons_of(&self, data: &Dataset) -> Result<Lessons> {
+        let weights = data
+            .weights()
+            .map_or(vec![1.0; data.n_points()], <[f32]>::to_vec);
+        if weights.contains(&0.0) {
+            let has_weight = |point: &usize| weights[*point] > 0.0;
+            let points: Vec<usize> = (0..data.n_points()).filter(has_weight).collect();
+            return self.lessons_of(&data.select(&points));
+        }
         let n_labels = self.labels().len();
         let mut used: BTreeSet<u32> = data.labels().indices().iter().copied().collect();
         used.extend(data.rejected().into_iter().flat_map(CsrMatrix::indices));
@@ -163,6 +173,7 @@ impl Predictor {
             points: self.points(data)?,
             accepted: renumbered(data.labels())?,
             rejected: data.rejected().map(renumbered).transpose()?,
+            weights,
         })
     }
 
@@ -173,6 +184,7 @@ impl Predictor {
             points: self.featurizer().points_of_texts(&texts)?,
             accepted: self.rows("labels", corrections.iter().map(|of| &of.labels[..]))?,
             rejected: Some(self.rows("not", corrections.iter().map(|of| &of.not[..]))?),
+            weights: vec![1.0; corrections.len()],
         })
     }
 
@@ -197,6 +209,7 @@ impl Predictor {
             points,
             accepted,
             rejected,
+            ..
         } = lessons;
         let n_labels = self.labels().len();
         let labelled = |labels: &CsrMatrix| -> Vec<usize> {
