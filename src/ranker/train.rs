@@ -62,6 +62,8 @@ pub(crate) struct Prior<'a> {
     pub dense: &'a Matrix,
     /// L.
     pub intercepts: &'a [f32],
+    /// The factor of all losses of each label, L: the less, the more the prior holds against a point.
+    pub shares: &'a [f32],
 }
 
 impl RankerProblem<'_> {
@@ -85,6 +87,11 @@ impl RankerProblem<'_> {
             }
         }
         others
+    }
+
+    /// The factor of all losses of a label.
+    fn share(&self, label: u32) -> f32 {
+        self.prior.map_or(1.0, |prior| prior.shares[label as usize])
     }
 
     /// The weight of the constant feature in the prior of a label.
@@ -228,6 +235,7 @@ impl Level<'_> {
             let set = |at: usize, value| solver.words[at][lane] = value;
             words.push(self.problem.take_prior(label, position, set));
             solver.bias[lane] = self.problem.prior_bias(label, bias);
+            solver.shares[lane] = self.problem.share(label);
         }
         solver.solve(&problem.rows, self.config, random);
         for (position, weights) in solver.words.iter().enumerate() {
@@ -275,14 +283,15 @@ impl Ranker {
         ranker.transpose()
     }
 
-    /// This ranker after more points, and with more labels after its own: its weights are the prior, and the levels above
-    /// the labels stay as they are.
+    /// This ranker after more points, and with more labels after its own: its weights are the prior, with the share of each
+    /// label, and the levels above the labels stay as they are.
     ///
     /// # Errors
     /// As [`Ranker::train`].
     pub(crate) fn after(
         &self,
         problem: &RankerProblem<'_>,
+        shares: &[f32],
         config: &RankerOptions,
         seed: u64,
         progress: impl FnMut(usize) -> ControlFlow<()>,
@@ -301,6 +310,7 @@ impl Ranker {
                 words: &words,
                 dense: &dense,
                 intercepts: &intercepts,
+                shares,
             }),
             ..*problem
         };
@@ -398,7 +408,13 @@ fn train_label(
             .dense
             .copy_from_slice(prior.dense.row(label as usize));
     }
-    solver.solve(&problem.rows, weights, config, random);
+    let share = ranker.share(label);
+    let shared = RankerOptions {
+        cost_positive: share * config.cost_positive,
+        cost_negative: share * config.cost_negative,
+        ..*config
+    };
+    solver.solve(&problem.rows, weights, &shared, random);
     let intercept = config.bias * weights.bias;
     let trained = problem.weights.words.iter().enumerate();
     let kept = trained.filter(|(_, weight)| config.keeps(**weight));
