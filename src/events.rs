@@ -11,6 +11,8 @@ pub enum Phase {
     Features,
     /// Embeddings of a frozen encoder, computed once; its steps are points.
     Embeddings,
+    /// Points to calibrate on, and their near duplicates.
+    HoldOut,
     /// Initial clusters.
     Clustering,
     /// Epochs on the first clusters, before labels are clustered again.
@@ -25,8 +27,12 @@ pub enum Phase {
     Candidates,
     /// The sparse ranker; its steps are labels.
     Ranker,
+    /// The training points by their words.
+    Neighbours,
     /// Calibration on held-out points.
     Calibration,
+    /// Writing the model; a stop no longer counts.
+    Saving,
 }
 
 impl Phase {
@@ -35,6 +41,7 @@ impl Phase {
         match self {
             Phase::Features => "features",
             Phase::Embeddings => "embeddings",
+            Phase::HoldOut => "hold-out",
             Phase::Clustering => "clustering",
             Phase::WarmUp => "warm-up",
             Phase::Stage1 => "stage 1",
@@ -42,7 +49,9 @@ impl Phase {
             Phase::Stage2 => "stage 2",
             Phase::Candidates => "candidates",
             Phase::Ranker => "ranker",
+            Phase::Neighbours => "neighbours",
             Phase::Calibration => "calibration",
+            Phase::Saving => "saving",
         }
     }
 }

@@ -17,9 +17,14 @@ const WORDS: f64 = 0.035;
 /// The same for clusters, in stage 1 and in stage 2.
 const CLUSTERS: [f64; 2] = [0.3, 0.2];
 /// Seconds of the reference machine that a point takes besides, in stage 1 and in stage 2.
-const POINT: [f64; 2] = [5e-6, 10e-6];
-/// Seconds of the reference machine for a term of a training point and a label of the ranker.
-const RANKER_TERM: f64 = 28e-9;
+const POINT: [f64; 2] = [14e-6, 10e-6];
+/// Seconds of the reference machine for a training point of a label of the ranker, and for each of its terms.
+const RANKER_POINT: f64 = 0.24e-6;
+const RANKER_TERM: f64 = 6.5e-9;
+/// Seconds of the reference machine for a text, and for each of its words, outside of the phases named here: features,
+/// clusters, adjacency, neighbours, saving.
+const TEXT: f64 = 6e-6;
+const TEXT_WORD: f64 = 0.5e-6;
 /// Seconds of the reference machine for a held-out point: its candidates and the fit of the final score.
 const HELD_OUT_POINT: f64 = 0.65e-3;
 /// Share of the matrix product's rate of a transformer.
@@ -34,6 +39,8 @@ pub(crate) struct ExpectedTime {
     pub(crate) stages: [f64; 2],
     pub(crate) ranker: f64,
     pub(crate) final_score: f64,
+    /// Everything else.
+    pub(crate) rest: f64,
 }
 
 impl ExpectedTime {
@@ -71,14 +78,17 @@ impl ExpectedTime {
             (true, _) => n_networks,
         };
         let labels_per_cluster = counts.n_labels as f64 / plan.n_clusters() as f64;
-        let n_terms = counts.n_points as f64 * work.terms_per_point;
-        let ranker = RANKER_TERM * n_terms * work.labels_per_point * labels_per_cluster;
+        let n_points = counts.n_points as f64;
+        let n_rows = n_points * work.labels_per_point * labels_per_cluster;
+        let ranker = n_rows * (RANKER_POINT + RANKER_TERM * work.terms_per_point);
+        let rest = n_points * (TEXT + TEXT_WORD * work.words_per_point);
         let n_held_out = plan.n_points_to_fit() as f64;
         ExpectedTime {
             transformer: n_encodings * work.transformer_flops / (TRANSFORMER * rate),
             stages: seconds,
             ranker: n_rankers * ranker * slowness,
             final_score: n_members * n_held_out * HELD_OUT_POINT * slowness,
+            rest: rest * slowness,
         }
     }
 
@@ -100,7 +110,8 @@ impl ExpectedTime {
 
     /// All of them together.
     pub(crate) fn total(&self) -> f64 {
-        self.transformer + self.stages.iter().sum::<f64>() + self.ranker + self.final_score
+        let stages: f64 = self.stages.iter().sum();
+        self.transformer + stages + self.ranker + self.final_score + self.rest
     }
 }
 

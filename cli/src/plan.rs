@@ -134,6 +134,7 @@ fn write_time(out: &mut impl Write, time: &ExpectedTime) -> io::Result<()> {
         ("stage 2", time.stages[1]),
         ("ranker", time.ranker),
         ("final score", time.final_score),
+        ("rest", time.rest),
     ];
     let some = phases.into_iter().filter(|(_, seconds)| *seconds > 0.0);
     let named: Vec<String> = some

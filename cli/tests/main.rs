@@ -7,6 +7,7 @@ mod command;
 mod conventions;
 mod convert;
 mod disk;
+mod documents;
 mod evaluate;
 mod hostile;
 mod insight;

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::careful::{train, trained};
-use crate::command::{elias, run, write};
+use crate::careful::{arguments, train, trained};
+use crate::command::{run, write};
 
 #[test]
 fn a_text_can_be_an_argument() {
@@ -75,28 +75,49 @@ fn a_table_is_for_reading_and_says_what_the_model_does_not_know() {
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
 }
 
+/// The output of a command line on a terminal of 80 columns; None on machines without `script`.
+#[cfg(target_os = "linux")]
+fn on_terminal<T: AsRef<str>>(arguments: impl IntoIterator<Item = T>) -> Option<String> {
+    let words = arguments
+        .into_iter()
+        .map(|word| format!("'{}'", word.as_ref()));
+    let words = words.collect::<Vec<_>>().join(" ");
+    let line = format!("stty cols 80; '{}' {words}", env!("CARGO_BIN_EXE_elias"));
+    let ran = Command::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .output()
+        .ok()?;
+    Some(String::from_utf8_lossy(&ran.stdout).into_owned())
+}
+
 #[test]
 #[cfg(target_os = "linux")]
 fn a_terminal_gets_a_table_and_no_matrix() {
     let (_dir, _, model) = trained();
-    let on_terminal = |more: &str| {
-        let command = elias(["predict", model.to_str().unwrap(), "--text", "ripe apple"]);
-        let words = std::iter::once(command.get_program()).chain(command.get_args());
-        let quoted: Vec<String> = words
-            .map(|word| format!("'{}'", word.to_string_lossy()))
-            .collect();
-        let line = format!("{} {more}", quoted.join(" "));
-        // Not every machine has it.
-        let ran = Command::new("script")
-            .args(["-qec", &line, "/dev/null"])
-            .output()
-            .ok()?;
-        Some(String::from_utf8_lossy(&ran.stdout).into_owned())
+    let asked = ["predict", model.to_str().unwrap(), "--text", "ripe apple"];
+    let Some(table) = on_terminal(asked) else {
+        return;
     };
-    let Some(table) = on_terminal("") else { return };
     assert!(table.contains("  fruit"), "{table}");
-    let refused = on_terminal("--output-format npz").unwrap();
+    let refused = on_terminal(asked.iter().chain(&["--output-format", "npz"])).unwrap();
     assert!(refused.contains("--out"), "{refused}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_progress_line_is_not_cut_within_a_number() {
+    let (dir, data, _) = trained();
+    let Some(shown) = on_terminal(arguments(&data, &dir.path().join("other"), &[])) else {
+        return;
+    };
+    let drawn = shown.split(['\r', '\n']);
+    let bars: Vec<&str> = drawn.filter(|line| line.contains(" left, ")).collect();
+    assert!(bars.iter().any(|bar| bar.contains("loss")), "{shown}");
+    for bar in bars {
+        // A rate after the loss would be cut.
+        let after_loss = bar.rsplit("loss ").next().unwrap_or_default();
+        assert!(!bar.contains("loss") || !after_loss.contains(','), "{bar}");
+    }
 }
 
 #[test]

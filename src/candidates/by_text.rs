@@ -16,7 +16,7 @@ use crate::neighbours::{FormMatch, Forms, Names, NeighbourScratch};
 /// Known labels whose names are looked at.
 pub(crate) const N_KIN: usize = 20;
 /// Forms that are nearest to a text, and to the names of its kin.
-pub(crate) const N_NEAREST: usize = 100;
+pub(crate) const N_NEAREST_FORMS: usize = 100;
 
 /// Steps towards the factor of odds: while scores are small, each all but reaches it.
 const FITTING_STEPS: usize = 20;
@@ -150,9 +150,6 @@ pub(crate) struct TextScratch {
 
 impl LabelsByText {
     /// Adds scored labels.
-    ///
-    /// # Errors
-    /// As [`Forms::nearest`].
     pub(crate) fn add(
         &self,
         point: RankedPoint<'_>,
@@ -163,9 +160,9 @@ impl LabelsByText {
         }: ByText<'_>,
         scratch: &mut TextScratch,
         scored: &mut Vec<Scored>,
-    ) -> Result<()> {
+    ) {
         if self.forms.n_labels() == 0 {
-            return Ok(());
+            return;
         }
         let TextScratch {
             found,
@@ -188,7 +185,7 @@ impl LabelsByText {
         let voted = point.point.votes.iter().map(|vote| vote.label);
         let voted = voted.filter_map(|label| label.0.checked_sub(first.0));
         let added = listed.chain(voted);
-        found.find(&self.forms, point, N_NEAREST, |_| false, added)?;
+        found.find(&self.forms, point, N_NEAREST_FORMS, |_| false, added);
         found.describe(&self.forms, point.point, votes);
         let mut columns = TextColumns::default();
         found.fill(point, |_| false, &mut columns);
@@ -199,15 +196,11 @@ impl LabelsByText {
             label: LabelId(first.0 + label),
             score: self.unused.score(label, score),
         }));
-        Ok(())
     }
 }
 
 impl TextCandidates {
     /// Replaces the labels by those whose forms are nearest to a point and to its kin, and by added ones.
-    ///
-    /// # Errors
-    /// As [`Forms::nearest`].
     pub(crate) fn find(
         &mut self,
         forms: &Forms,
@@ -215,17 +208,16 @@ impl TextCandidates {
         n_nearest: usize,
         is_hidden: impl Fn(LabelId) -> bool,
         added: impl Iterator<Item = u32>,
-    ) -> Result<()> {
+    ) {
         self.find_kin(point, is_hidden);
         self.labels.clear();
         let (labels, scratch) = (&mut self.labels, &mut self.scratch);
-        forms.nearest(point.point.words, n_nearest, scratch, labels)?;
+        forms.nearest(point.point.words, n_nearest, scratch, labels);
         let kin = (&self.kin_columns.0[..], &self.kin_columns.1[..]);
-        forms.nearest(kin, n_nearest, scratch, labels)?;
+        forms.nearest(kin, n_nearest, scratch, labels);
         labels.extend(added);
         labels.sort_unstable();
         labels.dedup();
-        Ok(())
     }
 
     /// The words of the kin: each name weighs as much as its label scores.

@@ -24,8 +24,8 @@ pub use level::Level;
 pub(crate) use allowed::AllowedLabels;
 pub(crate) use boosting::{BoostedTrees, BoostingScratch, DEPTH, Examples, Features, Tree};
 pub(crate) use by_text::{
-    ByText, Evidence, LabelsByText, N_KIN, N_NEAREST, RankedPoint, TextCandidates, TextColumns,
-    TextScratch, Unused,
+    ByText, Evidence, LabelsByText, N_KIN, N_NEAREST_FORMS, RankedPoint, TextCandidates,
+    TextColumns, TextScratch, Unused,
 };
 pub(crate) use final_score::{FinalScorer, ScoreKind};
 pub(crate) use member::{Encoded, EncodedPoints, Member};
@@ -233,7 +233,7 @@ impl<'a> Walk<'a> {
         } = scratch;
         self.encode(points, rows, encoded)?;
         let look = |(place, &row): (usize, &u32)| {
-            let point = &self.knowledge.point(points, row as usize, buffers)?;
+            let point = &self.knowledge.point(points, row as usize, buffers);
             let point = MemberPoint::new(&self.members[0], point, encoded[0].get(place));
             self.columns(kind, &point, columns, candidates)?;
             Ok(look(point.encoded, candidates))

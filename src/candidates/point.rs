@@ -1,7 +1,6 @@
 //! One point, as all members see it and as one member sees it, and what all members know of the labels.
 
 use super::member::{Encoded, Member};
-use crate::error::Result;
 use crate::features::{Points, TermRow};
 use crate::ids::LabelId;
 use crate::neighbours::{NameMatch, Names, NeighbourScratch, Neighbours, Vote};
@@ -58,15 +57,12 @@ impl<'a> Knowledge<'a> {
     }
 
     /// One of the points, with the training points and the names that share its words.
-    ///
-    /// # Errors
-    /// [`crate::Error::CannotPredict`] if the neighbours are damaged.
     pub(crate) fn point<'b>(
         &self,
         points: Points<'b>,
         row: usize,
         buffers: &'b mut PointBuffers,
-    ) -> Result<Point<'b>> {
+    ) -> Point<'b> {
         let PointBuffers {
             terms,
             votes,
@@ -77,17 +73,17 @@ impl<'a> Knowledge<'a> {
         votes.clear();
         names.clear();
         if let Some(neighbours) = self.neighbours {
-            neighbours.votes(words, scratch, votes)?;
+            neighbours.votes(words, scratch, votes);
         }
         if let Some(known) = self.names {
-            known.matches(words, scratch, names)?;
+            known.matches(words, scratch, names);
         }
-        Ok(Point {
+        Point {
             words,
             terms: points.terms(row, terms),
             votes,
             names,
-        })
+        }
     }
 }
 

@@ -180,9 +180,7 @@ impl Brute<'_> {
     fn votes(&self, neighbours: &Neighbours) -> Vec<(LabelId, [f32; 2])> {
         let mut scratch = crate::neighbours::NeighbourScratch::default();
         let mut votes = Vec::new();
-        neighbours
-            .votes(self.words(), &mut scratch, &mut votes)
-            .unwrap();
+        neighbours.votes(self.words(), &mut scratch, &mut votes);
         let of = |vote: &crate::neighbours::Vote| (vote.label, [vote.score, vote.nearest]);
         votes.iter().map(of).collect()
     }
@@ -382,7 +380,7 @@ fn check_levels(predictor: &Predictor, top: ScoreKind, lists: &LabelLists) {
             let (mut encoded, mut buffers) = (Vec::new(), PointBuffers::default());
             walk.encode(points.points(), &[0], &mut encoded).unwrap();
             let knowledge = walk.knowledge;
-            let point = knowledge.point(points.points(), 0, &mut buffers).unwrap();
+            let point = knowledge.point(points.points(), 0, &mut buffers);
             let mut merging = merger.start();
             for (member, encoded) in walk.members.iter().zip(&encoded) {
                 let encoded = encoded.get(0);

@@ -142,7 +142,7 @@ pub(crate) fn explain(
     let walk = predictor.walk(&query)?;
     let mut buffers = PointBuffers::default();
     // Similar points and names are shown whether or not the final score reads them.
-    let point = predictor.knowledge().point(points, 0, &mut buffers)?;
+    let point = predictor.knowledge().point(points, 0, &mut buffers);
     let follow = |member| Trace::follow(predictor, member, points, 0, &point)?.score(&walk, &point);
     let members: Vec<Trace<'_>> = walk.members.iter().map(follow).collect::<Result<_>>()?;
     let mut merger = Merger::default();
@@ -267,7 +267,7 @@ pub(crate) fn neighbours(
     };
     let mut scratch = NeighbourScratch::default();
     let bow = points.features.row(0);
-    let nearest = neighbours.nearest(bow, n, &mut scratch)?;
+    let nearest = neighbours.nearest(bow, n, &mut scratch);
     let nearest = nearest.iter().map(|found| {
         let labels = neighbours.labels_of(found.row as usize).iter();
         Neighbour {

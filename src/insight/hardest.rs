@@ -89,7 +89,7 @@ pub(crate) fn find_hardest(
     let trace = |row: usize| {
         let (member, all) = (&predictor.members()[0], points.points());
         let mut buffers = PointBuffers::default();
-        let point = Knowledge::default().point(all, row, &mut buffers)?;
+        let point = Knowledge::default().point(all, row, &mut buffers);
         let trace = Trace::follow(predictor, member, all, row as u32, &point)?;
         let misses = truth.row(row).0.iter().map(|&label| {
             let place = rankings[row]

@@ -15,7 +15,7 @@ pub use bundled::{BUNDLED_TEST, BUNDLED_TRAIN};
 #[cfg(feature = "transformer")]
 pub use encoders::{EncoderBench, EncoderFigures, KNOWN_SHAPES};
 pub use kernels::{KernelFigures, measure_kernels};
-pub use parts::{cluster_labels, clusters_per_process, train_stages};
+pub use parts::{cluster_labels, clusters_per_process, train_cut, train_stages};
 pub use queries::{QueryWork, points, predict_points, query_work};
 pub use sgemm::Sgemm;
 

@@ -4,6 +4,7 @@ use crate::clustering::{self, PointFeatures, label_centroids};
 use crate::communicator::{SingleProcess, shares_clusters};
 use crate::error::Result;
 use crate::matrix::CsrMatrix;
+use crate::predict::Predictor;
 use crate::training::PreparedTraining;
 
 /// The initial cluster of each label, from features and labels of the same points.
@@ -44,6 +45,15 @@ pub fn clusters_per_process(n_clusters: usize, n_processes: usize) -> f64 {
 /// As [`Trainer::train`](crate::Trainer::train).
 pub fn train_stages(prepared: PreparedTraining<'_>, max_steps: Option<usize>) -> Result<()> {
     prepared.measure_stages(max_steps)
+}
+
+/// Trains to the end with epochs of at most so many steps, so that every phase can be measured where an epoch takes an
+/// hour.
+///
+/// # Errors
+/// As [`Trainer::train`](crate::Trainer::train).
+pub fn train_cut(prepared: PreparedTraining<'_>, max_steps: usize) -> Result<Predictor> {
+    prepared.train_cut(Some(max_steps))
 }
 
 #[cfg(test)]
@@ -96,5 +106,37 @@ mod tests {
         let expected = (1..=6).map(|step| (Phase::Stage1, step));
         let expected = expected.chain((1..=3).map(|step| (Phase::Stage2, step)));
         assert_eq!(*steps.lock().unwrap(), expected.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_cut_training_goes_through_every_phase() {
+        let names = |point: usize| (format!("word{}", point % 20), [format!("l{}", point % 20)]);
+        let data = Dataset::from_texts((0..60).map(names));
+        let settings = ["train.batch_size=4", "hold_out.min_points=3"];
+        let settings = settings.iter().chain(&["hold_out.refit=ranker"]);
+        let config = settings.fold(Config::default(), |config, one| {
+            config.with_value(one).unwrap()
+        });
+        let phases = Mutex::new(Vec::new());
+        let observer = |event: &Event| {
+            if let Event::PhaseStarted { phase, .. } = event {
+                phases.lock().unwrap().push(phase.name());
+            }
+            if let Event::Step {
+                phase: Phase::Stage1 | Phase::Stage2,
+                step,
+                ..
+            } = event
+            {
+                assert!(*step <= 2 * 4);
+            }
+            ControlFlow::Continue(())
+        };
+        let trainer = Trainer::new(config).observer(&observer);
+        train_cut(trainer.prepare(&data).unwrap(), 2).unwrap();
+        let stages = ["clustering", "stage 1", "adjacency", "stage 2", "ranker"];
+        let after = ["neighbours", "calibration", "ranker", "neighbours"];
+        let expected = [&["features", "hold-out"][..], &stages, &after].concat();
+        assert_eq!(*phases.lock().unwrap(), expected);
     }
 }

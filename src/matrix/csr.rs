@@ -131,31 +131,41 @@ impl CsrMatrix {
 
     /// The entries of some columns, by column: row `j` of the result is column `columns.start + j` of `self`.
     pub(crate) fn transpose_columns(&self, columns: Range<usize>) -> CsrMatrix {
-        self.transpose_to(columns.len(), |col| {
+        self.transpose_to(self.n_rows(), columns.len(), |col| {
             let is_wanted = columns.contains(&(col as usize));
             is_wanted.then(|| col as usize - columns.start)
         })
     }
 
-    /// The entries by column, without those of columns that are not wanted, whose rows are empty.
-    pub(crate) fn transpose_if(&self, is_wanted: impl Fn(u32) -> bool) -> CsrMatrix {
-        self.transpose_to(self.n_cols, |col| is_wanted(col).then_some(col as usize))
+    /// The entries of the first `n_rows` rows by column, without those of columns that are not wanted, whose rows are
+    /// empty.
+    pub(crate) fn transpose_if(&self, n_rows: usize, is_wanted: impl Fn(u32) -> bool) -> CsrMatrix {
+        self.transpose_to(n_rows, self.n_cols, |col| {
+            is_wanted(col).then_some(col as usize)
+        })
     }
 
-    /// The entries by column: those of a column go to the row of the result that is its place, if it has one.
-    fn transpose_to(&self, n_rows: usize, place: impl Fn(u32) -> Option<usize>) -> CsrMatrix {
-        let mut indptr = vec![0usize; n_rows + 1];
-        for place in self.indices.iter().filter_map(|&col| place(col)) {
+    /// The entries of the first `n_rows` rows by column: those of a column go to the row of the result that is its
+    /// place, if it has one.
+    fn transpose_to(
+        &self,
+        n_rows: usize,
+        n_places: usize,
+        place: impl Fn(u32) -> Option<usize>,
+    ) -> CsrMatrix {
+        let mut indptr = vec![0usize; n_places + 1];
+        let indices = self.indices[..self.indptr[n_rows]].iter();
+        for place in indices.filter_map(|&col| place(col)) {
             indptr[place + 1] += 1;
         }
-        for row in 0..n_rows {
+        for row in 0..n_places {
             indptr[row + 1] += indptr[row];
         }
-        let n_entries = indptr[n_rows];
+        let n_entries = indptr[n_places];
         let mut next = indptr.clone();
         let mut indices = vec![0u32; n_entries];
         let mut values = vec![0f32; n_entries];
-        for row_idx in 0..self.n_rows() {
+        for row_idx in 0..n_rows {
             let (cols, row_values) = self.row(row_idx);
             for (&col, &value) in cols.iter().zip(row_values) {
                 let Some(place) = place(col) else {
@@ -171,7 +181,7 @@ impl CsrMatrix {
             indptr,
             indices,
             values,
-            n_cols: self.n_rows(),
+            n_cols: n_rows,
         }
     }
 

@@ -20,6 +20,6 @@ pub use csr::{CsrBuilder, CsrMatrix};
 pub(crate) use dense::{Matrix, ranges_mut};
 pub(crate) use eight_bits::EightBits;
 pub(crate) use group::Groups;
-pub(crate) use rounded::{columns_of, steps_of};
+pub(crate) use rounded::{columns_of, offsets_of, steps_of};
 pub(crate) use top_k::{sort_descending, top_k};
 pub(crate) use weight_rows::WeightRows;

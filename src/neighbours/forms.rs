@@ -10,7 +10,7 @@ use crate::matrix::{CsrBuilder, CsrMatrix};
 
 /// The forms of labels, which are counted from 0.
 ///
-/// Invariants: `ends` never decreases and ends at the number of forms; as many postings rows as forms.
+/// Invariant: `ends` never decreases and ends at the number of forms.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Forms {
     postings: Postings,
@@ -52,24 +52,14 @@ impl Forms {
     /// # Errors
     /// [`Error::InvalidModel`] if they do not fit each other.
     pub(crate) fn new(words: CsrMatrix, ends: Vec<u32>) -> Result<Self> {
-        let postings = Postings::new(&words, words.n_rows());
-        Forms::from_parts(postings, words, ends)
-    }
-
-    /// Forms from their parts.
-    ///
-    /// # Errors
-    /// [`Error::InvalidModel`] if an invariant does not hold.
-    pub(crate) fn from_parts(postings: Postings, words: CsrMatrix, ends: Vec<u32>) -> Result<Self> {
-        let fits = (postings.n_rows, postings.n_words()) == (words.n_rows(), words.n_cols())
-            && ends.last().copied().unwrap_or(0) as usize == words.n_rows()
+        let fits = ends.last().copied().unwrap_or(0) as usize == words.n_rows()
             && ends.windows(2).all(|pair| pair[0] <= pair[1]);
         if !fits {
-            let problem = "the forms of its labels do not fit their index";
+            let problem = "the forms of its labels do not fit their ends";
             return Err(Error::InvalidModel(problem.into()));
         }
         Ok(Forms {
-            postings,
+            postings: Postings::new(&words, words.n_rows()),
             words,
             ends,
         })
@@ -78,11 +68,6 @@ impl Forms {
     /// Number of labels.
     pub(crate) fn n_labels(&self) -> usize {
         self.ends.len()
-    }
-
-    /// The index of the forms.
-    pub(crate) fn postings(&self) -> &Postings {
-        &self.postings
     }
 
     /// The words of each form, F×V.
@@ -144,20 +129,16 @@ impl Forms {
     }
 
     /// Adds the labels with the `n_forms` forms nearest to a text, best first; a label once for each of its forms.
-    ///
-    /// # Errors
-    /// As [`Postings::nearest`].
     pub(crate) fn nearest(
         &self,
         text: (&[u32], &[f32]),
         n_forms: usize,
         scratch: &mut NeighbourScratch,
         labels: &mut Vec<u32>,
-    ) -> Result<()> {
-        let found = self.postings.nearest(text, n_forms, scratch)?;
+    ) {
+        let found = self.postings.nearest(text, n_forms, scratch);
         let label_of = |form: u32| self.ends.partition_point(|&end| end <= form) as u32;
         labels.extend(found.iter().map(|found| label_of(found.row)));
-        Ok(())
     }
 
     /// How well a label matches a text.

@@ -1,7 +1,6 @@
 //! Labels whose names occur in a text.
 
 use super::postings::{NeighbourScratch, Postings};
-use crate::error::{Error, Result};
 use crate::ids::LabelId;
 use crate::matrix::CsrMatrix;
 
@@ -38,28 +37,11 @@ impl Names {
         }
     }
 
-    /// Names from their parts.
-    ///
-    /// # Errors
-    /// [`Error::InvalidModel`] if the parts are not of one size.
-    pub(crate) fn from_parts(postings: Postings, words: CsrMatrix) -> Result<Self> {
-        if (postings.n_rows, postings.n_words()) == (words.n_rows(), words.n_cols()) {
-            return Ok(Names { postings, words });
-        }
-        let problem = "the index of its label names does not fit them";
-        Err(Error::InvalidModel(problem.into()))
-    }
-
     /// The same names, and those of more labels after them.
     pub(crate) fn with(&self, more: &CsrMatrix) -> Self {
         let mut words = self.words.clone();
         words.append(more);
         Names::new(words)
-    }
-
-    /// The labels by their words.
-    pub(crate) fn postings(&self) -> &Postings {
-        &self.postings
     }
 
     /// The words of each name, L×V.
@@ -68,23 +50,19 @@ impl Names {
     }
 
     /// The names nearest to a text, best first, ties to the lower label.
-    ///
-    /// # Errors
-    /// As [`Postings::nearest`].
     pub(crate) fn matches(
         &self,
         bow: (&[u32], &[f32]),
         scratch: &mut NeighbourScratch,
         matches: &mut Vec<NameMatch>,
-    ) -> Result<()> {
-        let found = self.postings.nearest(bow, N_NAMES, scratch)?;
+    ) {
+        let found = self.postings.nearest(bow, N_NAMES, scratch);
         matches.clear();
         matches.extend(found.iter().map(|found| NameMatch {
             label: LabelId(found.row),
             cosine: found.cosine,
             contained: self.contained(found.row as usize, bow.0),
         }));
-        Ok(())
     }
 
     fn contained(&self, label: usize, text: &[u32]) -> f32 {

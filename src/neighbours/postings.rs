@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::error::{Error, Result};
-use crate::matrix::{CsrMatrix, Matrix};
+use crate::matrix::{CsrBuilder, CsrMatrix};
 
 /// Words of a larger share of the rows are not listed: they say little and take most of the time.
 const MAX_SHARE: f64 = 0.1;
@@ -11,18 +11,12 @@ const MAX_SHARE: f64 = 0.1;
 const ALWAYS_LISTED: usize = 100;
 
 /// An inverted index over rows of length 1.
-///
-/// Invariants: `starts` begins at 0, never decreases and ends at the number of postings. Rows of mapped postings are
-/// checked when they are read.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Postings {
-    /// Where the postings of each word start, V + 1.
-    pub(super) starts: Vec<u64>,
-    /// The row of each posting, 1×n.
-    pub(super) rows: Matrix<u32>,
-    /// The word's weight in that row, 1×n.
-    pub(super) weights: Matrix,
-    pub(super) n_rows: usize,
+    /// The rows of each word, with its weight in each, V×N.
+    by_word: CsrMatrix,
+    /// The number that the weights of each word are multiples of, V, if they are rounded.
+    steps: Option<Vec<f32>>,
 }
 
 /// A row near a text.
@@ -63,118 +57,92 @@ impl Postings {
         for &word in &features.indices()[..features.indptr()[n_rows]] {
             counts[word as usize] += 1;
         }
-        let is_listed = |word: usize| counts[word] <= most;
-        let mut starts = vec![0u64];
-        for (word, &count) in counts.iter().enumerate() {
-            let listed = if is_listed(word) { count } else { 0 };
-            starts.push(starts[word] + listed as u64);
-        }
-        let n_postings = starts[counts.len()] as usize;
-        let mut next = starts.clone();
-        let (mut rows, mut weights) = (vec![0u32; n_postings], vec![0f32; n_postings]);
-        for row in 0..n_rows {
-            let (words, values) = features.row(row);
-            for (&word, &value) in words.iter().zip(values) {
-                if is_listed(word as usize) {
-                    let at = next[word as usize] as usize;
-                    (rows[at], weights[at]) = (row as u32, value);
-                    next[word as usize] += 1;
-                }
-            }
-        }
         Postings {
-            starts,
-            rows: Matrix::from_vec(rows, 1, n_postings),
-            weights: Matrix::from_vec(weights, 1, n_postings),
-            n_rows,
+            by_word: features.transpose_if(n_rows, |word| counts[word as usize] <= most),
+            steps: None,
         }
     }
 
     /// The index of all rows, with all of their words.
     pub(super) fn of_all_words(features: &CsrMatrix) -> Self {
-        let by_word = features.transpose();
-        let n_postings = features.nnz();
         Postings {
-            starts: by_word.indptr().iter().map(|&start| start as u64).collect(),
-            rows: Matrix::from_vec(by_word.indices().to_vec(), 1, n_postings),
-            weights: Matrix::from_vec(by_word.values().to_vec(), 1, n_postings),
-            n_rows: features.n_rows(),
+            by_word: features.transpose(),
+            steps: None,
         }
     }
 
-    /// The rows of this index, and then those of another over the same words.
+    /// The rows of this index, and then those of another over the same words; rounded if these are.
     pub(super) fn followed_by(&self, more: &Postings) -> Self {
-        let n_postings = self.rows.values().len() + more.rows.values().len();
-        let (mut starts, mut rows) = (vec![0], Vec::with_capacity(n_postings));
-        let mut weights = Vec::with_capacity(n_postings);
+        let n_postings = self.by_word.nnz() + more.by_word.nnz();
+        let mut by_word = CsrBuilder::with_capacity(self.n_words(), n_postings);
         for word in 0..self.n_words() {
-            for (index, first) in [(self, 0), (more, self.n_rows as u32)] {
-                let own = index.starts[word] as usize..index.starts[word + 1] as usize;
-                rows.extend(
-                    index.rows.values()[own.clone()]
-                        .iter()
-                        .map(|row| first + row),
-                );
-                weights.extend_from_slice(&index.weights.values()[own]);
-            }
-            starts.push(rows.len() as u64);
+            let (rows, weights) = self.by_word.row(word);
+            let (later, of_later) = more.by_word.row(word);
+            let later = later.iter().map(|row| self.n_rows() as u32 + row);
+            let rows = rows.iter().copied().chain(later);
+            by_word.push_row(rows.zip(weights.iter().chain(of_later).copied()));
         }
-        Postings {
-            starts,
-            rows: Matrix::from_vec(rows, 1, n_postings),
-            weights: Matrix::from_vec(weights, 1, n_postings),
-            n_rows: self.n_rows + more.n_rows,
+        let by_word = by_word.finish(self.n_rows() + more.n_rows());
+        let all = Postings {
+            by_word: by_word.expect("later rows have greater numbers"),
+            steps: None,
+        };
+        match self.steps {
+            Some(_) => all.rounded(),
+            None => all,
         }
     }
 
     /// An index from its parts.
     ///
     /// # Errors
-    /// [`Error::InvalidModel`] if an invariant does not hold.
-    pub(crate) fn from_parts(
-        starts: Vec<u64>,
-        rows: Matrix<u32>,
-        weights: Matrix,
-        n_rows: usize,
-    ) -> Result<Self> {
-        let n_postings = rows.values().len() as u64;
-        let fits = starts.first() == Some(&0)
-            && starts.last() == Some(&n_postings)
-            && starts.windows(2).all(|pair| pair[0] <= pair[1])
-            && weights.values().len() as u64 == n_postings;
-        if !fits {
-            let problem = "the words of an inverted index do not fit its postings";
-            return Err(Error::InvalidModel(problem.into()));
+    /// [`Error::InvalidModel`] if there is not a step per word.
+    pub(crate) fn from_parts(by_word: CsrMatrix, steps: Option<Vec<f32>>) -> Result<Self> {
+        if steps
+            .as_ref()
+            .is_none_or(|steps| steps.len() == by_word.n_rows())
+        {
+            return Ok(Postings { by_word, steps });
         }
-        Ok(Postings {
-            starts,
-            rows,
-            weights,
-            n_rows,
-        })
+        let problem = "the steps of an inverted index do not fit its words";
+        Err(Error::InvalidModel(problem.into()))
     }
 
-    /// Starts, rows and weights of the postings.
-    pub(crate) fn parts(&self) -> (&[u64], &[u32], &[f32]) {
-        (&self.starts, self.rows.values(), self.weights.values())
+    /// The same index with the weights of every word rounded to multiples of a step.
+    pub(super) fn rounded(mut self) -> Self {
+        self.steps = Some(self.by_word.round_rows());
+        self
+    }
+
+    /// The rows of each word with its weights, V×N.
+    pub(crate) fn by_word(&self) -> &CsrMatrix {
+        &self.by_word
+    }
+
+    /// The number that the weights of each word are multiples of, V, if they are rounded.
+    pub(crate) fn steps(&self) -> Option<&[f32]> {
+        self.steps.as_deref()
     }
 
     /// Number of words, V.
     pub(crate) fn n_words(&self) -> usize {
-        self.starts.len() - 1
+        self.by_word.n_rows()
+    }
+
+    /// Number of rows, N.
+    pub(crate) fn n_rows(&self) -> usize {
+        self.by_word.n_cols()
     }
 
     /// The listed words of some rows, which ascend, with their weights; it reads the whole index.
     pub(crate) fn words_of(&self, rows: &[u32]) -> Vec<Vec<(u32, f32)>> {
         let mut words = vec![Vec::new(); rows.len()];
-        let postings = self.rows.values().iter().zip(self.weights.values());
-        let mut word = 0;
-        for (at, (row, &weight)) in postings.enumerate() {
-            while self.starts[word + 1] <= at as u64 {
-                word += 1;
-            }
-            if let Ok(place) = rows.binary_search(row) {
-                words[place].push((word as u32, weight));
+        for word in 0..self.n_words() {
+            let (of_word, weights) = self.by_word.row(word);
+            for (row, &weight) in of_word.iter().zip(weights) {
+                if let Ok(place) = rows.binary_search(row) {
+                    words[place].push((word as u32, weight));
+                }
             }
         }
         words
@@ -182,36 +150,30 @@ impl Postings {
 
     /// The `k` rows nearest to the words of a text, best first, ties to the lower row. Words whose weights are not
     /// positive do not count.
-    ///
-    /// # Errors
-    /// [`Error::CannotPredict`] if a posting names a row that is not there.
     pub(crate) fn nearest<'s>(
         &self,
         (words, values): (&[u32], &[f32]),
         k: usize,
         scratch: &'s mut NeighbourScratch,
-    ) -> Result<&'s [Neighbour]> {
+    ) -> &'s [Neighbour] {
         let NeighbourScratch {
             cosines,
             met,
             found,
             ..
         } = scratch;
-        cosines.resize(cosines.len().max(self.n_rows), 0.0);
-        let cosines = &mut cosines[..self.n_rows];
-        met.resize(met.len().max(self.n_rows + 1), 0);
-        let (mut n_met, mut is_damaged) = (0, false);
+        let n_rows = self.n_rows();
+        cosines.resize(cosines.len().max(n_rows), 0.0);
+        let cosines = &mut cosines[..n_rows];
+        met.resize(met.len().max(n_rows + 1), 0);
+        let mut n_met = 0;
         for (&word, &value) in words.iter().zip(values) {
-            let Some(&[start, end]) = self.starts.get(word as usize..word as usize + 2) else {
+            if self.n_words() <= word as usize {
                 continue;
-            };
-            let postings = start as usize..end as usize;
-            let weights = &self.weights.values()[postings.clone()];
-            for (&row, &weight) in self.rows.values()[postings].iter().zip(weights) {
-                let Some(cosine) = cosines.get_mut(row as usize) else {
-                    is_damaged = true;
-                    continue;
-                };
+            }
+            let (rows, weights) = self.by_word.row(word as usize);
+            for (&row, &weight) in rows.iter().zip(weights) {
+                let cosine = &mut cosines[row as usize];
                 // Whether a row is new is hard to predict, so nothing branches on it. NaN counts as 0.
                 let product = (value * weight).max(0.0);
                 met[n_met] = row;
@@ -220,11 +182,7 @@ impl Postings {
             }
         }
         take_best(k, cosines, &met[..n_met], found);
-        if is_damaged {
-            let problem = "a word of the model lists a row that is not there: the model is damaged";
-            return Err(Error::CannotPredict(problem.into()));
-        }
-        Ok(found)
+        found
     }
 }
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::postings::{Neighbour, NeighbourScratch, Postings};
+use crate::config::Precision;
 use crate::error::{Error, Result};
 use crate::ids::LabelId;
 use crate::matrix::{CsrBuilder, CsrMatrix};
@@ -63,9 +64,8 @@ impl Neighbours {
 
     /// No points yet, over so many words.
     pub(crate) fn empty(n_words: usize) -> Self {
-        let nothing = CsrBuilder::default();
-        let features = nothing.finish(n_words).expect("no rows");
-        Neighbours::new(&features, &features, 0)
+        let of = |n_cols| CsrBuilder::default().finish(n_cols).expect("no rows");
+        Neighbours::new(&of(n_words), &of(0), 0)
     }
 
     /// Neighbours from their parts.
@@ -73,11 +73,11 @@ impl Neighbours {
     /// # Errors
     /// [`Error::InvalidModel`] if there are not as many points as rows of labels.
     pub(crate) fn from_parts(postings: Postings, labels: CsrMatrix) -> Result<Self> {
-        if postings.n_rows == labels.n_rows() {
+        let (n_points, n_labelled) = (postings.n_rows(), labels.n_rows());
+        if n_points == n_labelled {
             let layers = vec![Arc::new(Layer { postings, labels })];
             return Ok(Neighbours { layers });
         }
-        let (n_points, n_labelled) = (postings.n_rows, labels.n_rows());
         let problem = format!("{n_points} neighbours with the labels of {n_labelled}");
         Err(Error::InvalidModel(problem))
     }
@@ -96,6 +96,18 @@ impl Neighbours {
             self.layers.pop();
         }
         self.layers.push(Arc::new(added));
+    }
+
+    /// The same points as one layer, with their words' weights in this precision.
+    pub(crate) fn narrowed(self, precision: Precision) -> Self {
+        if precision == Precision::Full {
+            return self;
+        }
+        let Layer { postings, labels } = Arc::unwrap_or_clone(self.whole());
+        let postings = postings.rounded();
+        Neighbours {
+            layers: vec![Arc::new(Layer { postings, labels })],
+        }
     }
 
     /// The same points with other labels, of which there are `n_labels`; those without another are left out.
@@ -171,18 +183,15 @@ impl Neighbours {
     }
 
     /// The `k` points nearest to the words of a text, best first, ties to the lower point.
-    ///
-    /// # Errors
-    /// As [`Postings::nearest`].
     pub(crate) fn nearest<'s>(
         &self,
         bow: (&[u32], &[f32]),
         k: usize,
         scratch: &'s mut NeighbourScratch,
-    ) -> Result<&'s [Neighbour]> {
+    ) -> &'s [Neighbour] {
         scratch.others.clear();
         for (first, layer) in self.numbered() {
-            layer.postings.nearest(bow, k, scratch)?;
+            layer.postings.nearest(bow, k, scratch);
             let NeighbourScratch { found, others, .. } = scratch;
             others.extend(found.iter().map(|found| Neighbour {
                 row: first as u32 + found.row,
@@ -195,20 +204,17 @@ impl Neighbours {
             found.sort_unstable_by(Neighbour::before);
             found.truncate(k);
         }
-        Ok(found)
+        found
     }
 
     /// The votes of a text's nearest points, best first, ties to the lower label.
-    ///
-    /// # Errors
-    /// As [`Postings::nearest`].
     pub(crate) fn votes(
         &self,
         bow: (&[u32], &[f32]),
         scratch: &mut NeighbourScratch,
         votes: &mut Vec<Vote>,
-    ) -> Result<()> {
-        self.nearest(bow, N_NEIGHBOURS, scratch)?;
+    ) {
+        self.nearest(bow, N_NEIGHBOURS, scratch);
         let NeighbourScratch { found, labels, .. } = scratch;
         labels.clear();
         for neighbour in found.iter() {
@@ -224,7 +230,6 @@ impl Neighbours {
             nearest: of_label[0].1,
         }));
         votes.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.label.cmp(&b.label)));
-        Ok(())
     }
 }
 

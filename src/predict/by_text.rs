@@ -49,7 +49,7 @@ impl Predictor {
         let CompletionScratch {
             neighbours, votes, ..
         } = scratch;
-        rejected.votes(point.words, neighbours, votes)?;
+        rejected.votes(point.words, neighbours, votes);
         for &Vote { label, nearest, .. } in votes.iter() {
             if let Some(scored) = merged.iter_mut().find(|scored| scored.label == label) {
                 scored.score *= 1.0 - nearest.clamp(0.0, 1.0).powi(4);
@@ -85,6 +85,7 @@ impl Predictor {
             best: &best,
             names,
         };
-        by_text.add(ranked, labels, scratch, merged)
+        by_text.add(ranked, labels, scratch, merged);
+        Ok(())
     }
 }

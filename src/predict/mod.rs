@@ -340,7 +340,7 @@ impl Predictor {
         walk.encode(points, rows, &mut buffers.encoded)?;
         let answer = |(place, &row): (usize, &u32)| {
             let knowledge = &walk.knowledge;
-            let point = &knowledge.point(points, row as usize, &mut buffers.point)?;
+            let point = &knowledge.point(points, row as usize, &mut buffers.point);
             let mut merging = merger.start();
             for (member, encoded) in walk.members.iter().zip(&buffers.encoded) {
                 let point = MemberPoint::new(member, point, encoded.get(place));

@@ -242,7 +242,7 @@ fn divide(words: &CsrMatrix, max_labels: usize) -> Result<(CsrMatrix, CsrMatrix)
     for label_idx in 0..words.n_rows() {
         many.push_row(entries(words, label_idx).filter(|entry| has_many(entry.0)));
     }
-    let few = words.transpose_if(|term| !has_many(term));
+    let few = words.transpose_if(words.n_rows(), |term| !has_many(term));
     Ok((many.finish(words.n_cols())?, few))
 }
 

@@ -13,8 +13,8 @@ use rayon::prelude::*;
 
 use super::split::HeldOut;
 use crate::candidates::{
-    BoostedTrees, Evidence, Examples, Features, Knowledge, N_NEAREST as N_NEAREST_ASKED,
-    PointBuffers, RankedPoint, TextCandidates, TextColumns, Unused,
+    BoostedTrees, Evidence, Examples, Features, Knowledge, N_NEAREST_FORMS, PointBuffers,
+    RankedPoint, TextCandidates, TextColumns, Unused,
 };
 use crate::error::Result;
 use crate::ids::{LabelId, Scored};
@@ -99,7 +99,7 @@ pub(super) fn fit(
                     rows.iter().map(describe).collect()
                 },
             )
-            .collect::<Result<_>>()?;
+            .collect();
         for Described { features, relevant } in described.into_iter().flatten() {
             n_relevant += relevant.iter().filter(|is| **is).count();
             examples.push(&features, relevant.into_iter(), 1.0);
@@ -139,7 +139,7 @@ pub(super) fn measure_unused(
                     rows.iter().map(score).collect()
                 },
             )
-            .collect::<Result<_>>()?;
+            .collect();
         for of_point in scored.into_iter().flatten() {
             n_right += of_point.n_right;
             scores.extend(of_point.scores);
@@ -172,16 +172,16 @@ impl RankedPoints<'_> {
         trees: &BoostedTrees,
         buffers: &mut PointBuffers,
         found: &mut TextCandidates,
-    ) -> Result<UnknownScores> {
+    ) -> UnknownScores {
         let points = self.held_out.points().points();
-        let point = &self.knowledge.point(points, row, buffers)?;
+        let point = &self.knowledge.point(points, row, buffers);
         let ranked = RankedPoint {
             point,
             best: &self.best[row],
             names: self.names,
         };
         let is_lost = |label| self.is_lost(label);
-        found.find(forms, ranked, N_NEAREST_ASKED, is_lost, std::iter::empty())?;
+        found.find(forms, ranked, N_NEAREST_FORMS, is_lost, std::iter::empty());
         found.describe(forms, point, |_| Evidence::default());
         let (mut columns, mut features) = (TextColumns::default(), Features::default());
         found.fill(ranked, is_lost, &mut columns);
@@ -195,7 +195,7 @@ impl RankedPoints<'_> {
         let n_right = of_data
             .filter(|&&label| self.held_out.has(row, label))
             .count();
-        Ok(UnknownScores { scores, n_right })
+        UnknownScores { scores, n_right }
     }
 
     /// The candidates of a point in some parts, each without what is known of its own labels.
@@ -206,10 +206,10 @@ impl RankedPoints<'_> {
         part_of: &impl Fn(LabelId) -> usize,
         buffers: &mut PointBuffers,
         found: &mut TextCandidates,
-    ) -> Result<Described> {
+    ) -> Described {
         let point = &self
             .knowledge
-            .point(self.held_out.points().points(), row, buffers)?;
+            .point(self.held_out.points().points(), row, buffers);
         let ranked = RankedPoint {
             point,
             best: &self.best[row],
@@ -229,7 +229,7 @@ impl RankedPoints<'_> {
             let voted = voted.filter(|&label| keeps_votes(label));
             let voted = voted.filter_map(|label| labels.binary_search(&label).ok());
             let added = voted.map(|place| place as u32);
-            found.find(forms, ranked, N_NEAREST, is_hidden, added)?;
+            found.find(forms, ranked, N_NEAREST, is_hidden, added);
             found.describe(forms, point, |place| {
                 let label = labels[place as usize];
                 let n_points = self.knowledge.frequencies[label.idx()];
@@ -249,6 +249,6 @@ impl RankedPoints<'_> {
         }
         let mut features = Features::default();
         columns.features(&mut features);
-        Ok(Described { features, relevant })
+        Described { features, relevant }
     }
 }

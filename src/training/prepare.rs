@@ -136,7 +136,15 @@ impl<'a> PreparedTraining<'a> {
     pub fn train(self) -> Result<Predictor> {
         let problem = "several processes need a directory to write the model to: use train_to";
         check_alone(self.communicator(), problem)?;
-        Run::train(self, &mut InMemory)
+        self.train_cut(None)
+    }
+
+    /// Trains with epochs of at most so many steps.
+    pub(crate) fn train_cut(self, max_steps: Option<usize>) -> Result<Predictor> {
+        let mut store = InMemory;
+        let mut run = Run::split(self.features()?, &mut store)?;
+        run.max_steps = max_steps;
+        run.train()
     }
 
     /// Trains and saves the model, with checkpoints on the way.
@@ -153,7 +161,11 @@ impl<'a> PreparedTraining<'a> {
             emit(self.trainer.observer, Event::AlreadyTrained)?;
             return folder.leave(predictor);
         }
-        let predictor = Run::train(self, &mut folder)?;
+        let observer = self.trainer.observer;
+        let predictor = Run::split(self.features()?, &mut folder)?.train()?;
+        let (phase, n_steps) = (Phase::Saving, 0);
+        // The last member is kept nowhere else yet, so a stop does not count.
+        let _ = observer.on_event(&Event::PhaseStarted { phase, n_steps });
         folder.finish(predictor)
     }
 
@@ -169,14 +181,14 @@ impl<'a> PreparedTraining<'a> {
         let problem = "train_run trains one member in one process: start one";
         check_alone(self.communicator(), problem)?;
         let mut folder = self.open(directory.as_ref())?;
-        Run::split(self.features()?, &mut folder).train_one(run)
+        Run::split(self.features()?, &mut folder)?.train_one(run)
     }
 
     /// Trains the stages of one member, on any number of processes, and keeps nothing of it; epochs have at most so many
     /// steps.
     pub(crate) fn measure_stages(self, max_steps: Option<usize>) -> Result<()> {
         let mut store = InMemory;
-        let mut run = Run::split(self.features()?, &mut store);
+        let mut run = Run::split(self.features()?, &mut store)?;
         run.max_steps = max_steps;
         let (first, plan) = (run.member_runs()[0], run.plan.clone());
         run.train_stages(first, &plan).map(|_| ())

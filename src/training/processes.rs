@@ -17,7 +17,7 @@ use crate::store::Follower;
 pub(super) fn follow(prepared: PreparedTraining<'_>, directory: &Path) -> Result<Predictor> {
     let mut follower = Follower::open(directory, prepared.communicator())?;
     if !follower.is_finished() {
-        let mut run = Run::split(prepared.features()?, &mut follower);
+        let mut run = Run::split(prepared.features()?, &mut follower)?;
         for member_run in run.member_runs() {
             if !run.store.is_member_finished() {
                 let plan = run.plan.of_member(member_run.member);

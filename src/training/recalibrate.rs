@@ -72,7 +72,7 @@ fn nearest_training_points(predictor: &Predictor, points: &PointSet) -> Result<V
     };
     let (mut scratch, mut votes) = (NeighbourScratch::default(), Vec::new());
     for (point, nearest) in nearest.iter_mut().enumerate() {
-        neighbours.votes(points.features.row(point), &mut scratch, &mut votes)?;
+        neighbours.votes(points.features.row(point), &mut scratch, &mut votes);
         *nearest = votes.iter().map(|vote| vote.nearest).fold(0.0, f32::max);
     }
     Ok(nearest)

@@ -202,11 +202,18 @@ fn see_points(
 }
 
 /// The texts by their words, for the final scorer and for explanations.
-pub(super) fn find_neighbours(points: &LabelledPoints<'_>, recipe: &Recipe) -> Option<Neighbours> {
+pub(super) fn find_neighbours(
+    points: &LabelledPoints<'_>,
+    plan: &Plan,
+    observer: &dyn Observer,
+) -> Result<Option<Neighbours>> {
+    if !plan.recipe().neighbours {
+        return Ok(None);
+    }
+    Steps::start(Phase::Neighbours, 0, observer)?;
     let (features, labels) = (&points.points.features, &points.labels);
-    recipe
-        .neighbours
-        .then(|| Neighbours::new(features, labels, points.n_texts))
+    let neighbours = Neighbours::new(features, labels, points.n_texts);
+    Ok(Some(neighbours.narrowed(plan.config().train.precision)))
 }
 
 /// The texts of which labels were rejected, by their words; they lower those labels for texts like them.

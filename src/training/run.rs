@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::by_text::{self, RankedPoints};
 use super::final_fit::{FittedCalibration, HeldOutAnswers};
 use super::members::MemberRun;
-use super::prepare::{Features, PreparedTraining};
+use super::prepare::Features;
 use super::rerank::{RankerFit, find_neighbours, find_rejected};
 use super::split::{Fold, LabelPoints, LabelledPoints, Pass, TrainingSplit, count_labels};
 use std::borrow::Cow;
@@ -18,7 +18,7 @@ use crate::config::{FinalScoreKind, Plan, Refit};
 use crate::data::{DataSummary, Dataset, SeenTexts};
 use crate::encoder::EncoderOrigin;
 use crate::error::Result;
-use crate::events::{Event, Observer, emit};
+use crate::events::{Event, Observer, Phase, Steps, emit};
 use crate::features::Featurizer;
 use crate::ids::LabelId;
 use crate::neighbours::{Forms, Names, Neighbours};
@@ -80,17 +80,15 @@ struct FinalScores {
 
 impl<'a, S: MemberStore> Run<'a, S> {
     /// Trains a predictor.
-    pub(super) fn train(prepared: PreparedTraining<'a>, store: &'a mut S) -> Result<Predictor> {
-        let features = prepared.features()?;
-        let mut run = Run::split(features, store);
+    pub(super) fn train(mut self) -> Result<Predictor> {
         let Folds {
             members,
             answers,
             knowledge,
-        } = run.folds()?;
-        let scores = run.final_scores(answers, &knowledge)?;
-        let members = run.refit(members)?;
-        run.predictor(members, scores)
+        } = self.folds()?;
+        let scores = self.final_scores(answers, &knowledge)?;
+        let members = self.refit(members)?;
+        self.predictor(members, scores)
     }
 
     /// The members of every fold, trained without the points that are held out of it and asked for their answers to them.
@@ -104,7 +102,7 @@ impl<'a, S: MemberStore> Run<'a, S> {
             folds.members = self.members(Pass::Fold(number))?;
             let Fold { train, held_out } = &self.split.folds[number];
             let known = FoldKnowledge {
-                neighbours: find_neighbours(train, self.plan.recipe()),
+                neighbours: find_neighbours(train, &self.plan, self.observer)?,
                 frequencies: train.label_counts(),
             };
             let knowledge = known.with(self.names.as_ref());
@@ -218,7 +216,7 @@ impl<'a, S: MemberStore> Run<'a, S> {
     fn predictor(self, mut members: Vec<Member>, scores: Option<FinalScores>) -> Result<Predictor> {
         let recipe = self.plan.recipe();
         let reads_names = scores.is_some() && recipe.final_score == FinalScoreKind::Boosted;
-        let neighbours = find_neighbours(&self.split.all, recipe);
+        let neighbours = find_neighbours(&self.split.all, &self.plan, self.observer)?;
         let rejected = find_rejected(&self.split.all, self.data.rejected());
         let (scorer, by_text) = match scores {
             Some(FinalScores { fitted, by_text }) => (Some(fitted), by_text),
@@ -275,7 +273,9 @@ impl<'a, S: MemberStore> Run<'a, S> {
 
 impl<'a, S> Run<'a, S> {
     /// Divides the points into those that train and those that are held out; nothing is trained yet.
-    pub(super) fn split(features: Features<'a>, store: &'a mut S) -> Self {
+    pub(super) fn split(features: Features<'a>, store: &'a mut S) -> Result<Self> {
+        let observer = &features.communicator.observer(features.observer);
+        Steps::start(Phase::HoldOut, 0, observer)?;
         let data = features.data;
         let labels = Cow::Borrowed(data.labels());
         let all =
@@ -285,7 +285,7 @@ impl<'a, S> Run<'a, S> {
             split.add(&LabelPoints::new(&texts));
             Names::new(texts.features)
         });
-        Run {
+        Ok(Run {
             data: features.data,
             summary: features.summary,
             plan: features.plan,
@@ -301,7 +301,7 @@ impl<'a, S> Run<'a, S> {
             store,
             history: Vec::new(),
             max_steps: None,
-        }
+        })
     }
 
     /// Every training of a member, in their order: all members once per pass.

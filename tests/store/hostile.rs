@@ -363,32 +363,29 @@ fn ids_out_of_range_and_broken_lists_are_refused() {
         set("numbering", 24),
         "is numbered twice or not at all",
     );
-    check_replaced(
-        "ranker-0",
-        set("ranker.words.indptr", 1),
-        "do not fit the offsets",
-    );
-    check_replaced(
-        "ranker-0",
-        set("ranker.words.gaps", u32::MAX),
-        "do not fit the offsets",
-    );
     let clusters = "the ranker's clusters do not fit";
     check_replaced("ranker-0", set("ranker.cluster_of", 1000), clusters);
-    check_replaced(
-        "ranker-0",
-        set("ranker.clusters.indptr", 1),
-        "do not fit the offsets",
-    );
     check_replaced("tree-0", set("tree.right", u32::MAX), "decision tree");
     check_replaced("tree-0", set("tree.feature", 4), "splits feature 4 of 4");
     check_replaced("boosted-0", set("boosted.columns", 24), "columns below 24");
-    for stem in ["neighbours", "names"] {
-        let named = |name: &str| -> &'static str { format!("{stem}.{name}").leak() };
-        check_replaced(stem, set(named("starts"), 1), "do not fit its postings");
-        check_replaced(stem, set(named("ends"), 1), "row offsets start with");
-        check_replaced(stem, set(named("columns"), u32::MAX), stem);
+    for (stem, matrix) in [
+        ("ranker-0", "ranker.words"),
+        ("ranker-0", "ranker.clusters"),
+        ("pairs", "pairs"),
+        ("neighbours", "neighbours.words"),
+        ("neighbours", "neighbours.labels"),
+        ("names", "names"),
+    ] {
+        let named = |part: &str| -> &'static str { format!("{matrix}.{part}").leak() };
+        // Four numbers of one byte, and one of too many.
+        let (large, endless) = (0x7f7f_7f7f, u32::MAX);
+        let [lengths, gaps] = ["lengths", "gaps"].map(named);
+        check_replaced(stem, set(lengths, large), "do not fit the lengths");
+        check_replaced(stem, set(lengths, endless), "not those of its rows");
+        check_replaced(stem, set(gaps, endless), "do not fit the lengths");
     }
+    let far = set("neighbours.labels.gaps", 0x7f7f_7f7f);
+    check_replaced("neighbours", far, "the matrix has 24 columns");
     check_replaced(
         "calibration",
         set("probabilities.score", 9.0f32.to_bits()),
@@ -420,8 +417,8 @@ fn weights_that_are_not_finite_are_refused() {
             ("tree-0", "tree.probability"),
             ("boosted-0", "boosted.thresholds"),
             ("boosted-0", "boosted.leaves"),
-            ("neighbours", "neighbours.weights"),
-            ("names", "names.values"),
+            ("neighbours", "neighbours.words.weight"),
+            ("names", "names.weight"),
             ("calibration", "probabilities.score"),
         ] {
             let set = |bytes: &mut Vec<u8>| {

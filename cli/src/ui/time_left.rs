@@ -14,7 +14,9 @@ pub(crate) struct TimeLeft {
     is_calibrating: bool,
     n_runs: usize,
     run: usize,
+    /// When this training started; its first epoch, once that has begun.
     run_started: Instant,
+    has_begun: bool,
     /// Steps of stage 1 in this training.
     n_steps: usize,
     previous: Option<PreviousRun>,
@@ -48,15 +50,19 @@ impl PhaseWeights {
             self.ranker_again,
         ];
         let (place, has_own) = match (phase, is_calibrating) {
-            (Phase::Features | Phase::Embeddings | Phase::Clustering, _) => (0, false),
+            (Phase::Features | Phase::Embeddings | Phase::HoldOut | Phase::Clustering, _) => {
+                (0, false)
+            }
             (Phase::WarmUp | Phase::Stage1, _) => (0, true),
             (Phase::Adjacency, _) => (1, false),
             (Phase::Stage2, _) => (1, true),
             (Phase::Candidates, false) => (2, false),
             (Phase::Ranker, false) => (2, true),
+            (Phase::Neighbours, false) => (3, false),
             (Phase::Calibration, _) => (3, true),
             (Phase::Candidates, true) => (4, false),
             (Phase::Ranker, true) => (4, true),
+            (Phase::Neighbours, true) | (Phase::Saving, _) => (5, false),
         };
         let after = place + usize::from(has_own);
         Around {
@@ -89,6 +95,7 @@ impl TimeLeft {
             n_runs: 1,
             run: 0,
             run_started: Instant::now(),
+            has_begun: false,
             n_steps: 0,
             previous: None,
         }
@@ -103,15 +110,17 @@ impl TimeLeft {
             });
         }
         (self.run, self.n_runs, self.n_steps) = (run, n_runs, 0);
-        self.is_calibrating = false;
+        (self.is_calibrating, self.has_begun) = (false, false);
         self.run_started = Instant::now();
     }
 
     /// A phase starts.
     pub(crate) fn start_phase(&mut self, phase: Phase, n_steps: usize) {
+        // Features and clusters do not tell how long the stages take.
+        if matches!(phase, Phase::WarmUp | Phase::Stage1) && !self.has_begun {
+            (self.has_begun, self.run_started) = (true, Instant::now());
+        }
         match phase {
-            // What comes before the first training is no part of it.
-            Phase::Features => self.run_started = Instant::now(),
             Phase::Stage1 => self.n_steps = n_steps,
             Phase::Calibration => self.is_calibrating = true,
             _ => {}
@@ -148,6 +157,9 @@ impl TimeLeft {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::expected_time::ExpectedTime;
+    use elias::Workload;
+    use elias::config::{Config, DataCounts, Refit};
 
     #[test]
     fn later_phases_take_their_share_of_the_time() {
@@ -174,6 +186,73 @@ mod tests {
         time.start_phase(Phase::Calibration, 100);
         check(&time, Phase::Calibration, 165.0, 15.0, 15.0 + 20.0);
         check(&time, Phase::Ranker, 190.0, 10.0, 10.0);
+    }
+
+    /// Seconds of trainings of 1 + 2 epochs, seed 42 (`benchmarks/notebook/speed.md`).
+    #[test]
+    fn after_a_tenth_of_two_trainings_the_time_left_was_right_within_a_fifth() {
+        struct Training {
+            counts: [usize; 2],
+            visits: usize,
+            per_point: [f64; 3],
+            /// Features and clusters, then stage 1.
+            before: f64,
+            stage1: f64,
+            took: f64,
+        }
+        let trainings = [
+            Training {
+                counts: [32_122, 10_146],
+                visits: 33_900,
+                per_point: [10.5, 18.2, 2.24],
+                before: 0.4,
+                stage1: 3.0,
+                took: 17.6,
+            },
+            Training {
+                counts: [29_605, 10_583],
+                visits: 31_500,
+                per_point: [99.8, 214.2, 2.53],
+                before: 2.3,
+                stage1: 3.9,
+                took: 32.2,
+            },
+        ];
+        for training in trainings {
+            let counts = DataCounts {
+                n_points: training.counts[0],
+                n_labels: training.counts[1],
+                n_features: 60_000,
+                n_pairs: 0,
+                n_parts: 0,
+                embedding_dim: 0,
+            };
+            let epochs = ["stage1.epochs=1", "stage2.epochs=2"];
+            let config = epochs.iter().fold(Config::default(), |config, one| {
+                config.with_value(one).unwrap()
+            });
+            let work = Workload {
+                points_per_epoch: training.visits,
+                refit: Refit::Ranker,
+                n_passes: 1,
+                words_per_point: training.per_point[0],
+                terms_per_point: training.per_point[1],
+                labels_per_point: training.per_point[2],
+                ..Workload::default()
+            };
+            let weights = ExpectedTime::weights(&config.resolve(counts).unwrap(), &work);
+            let elapsed = training.took / 10.0 - training.before;
+            let n_done = (1000.0 * elapsed / training.stage1) as usize;
+            let progress = PhaseProgress {
+                phase: Phase::Stage1,
+                seconds: elapsed,
+                n_done,
+                n_left: 1000 - n_done,
+            };
+            let left = TimeLeft::new(weights).seconds_after(elapsed, &progress);
+            let implied = (training.took / 10.0 + left) / training.took;
+            assert!((0.8..1.2).contains(&implied), "{implied}");
+        }
     }
 
     #[test]

@@ -209,14 +209,18 @@ impl TrainingProgress {
             n_left: state.n_steps.saturating_sub(step),
         });
         let left = format_duration(left);
-        let details = with_loss(phase, loss, self.rate(state));
+        let loss = has_loss(phase).then(|| format!("loss {loss:.3}"));
         if let Some(bar) = &state.bar {
+            // A narrow terminal would show a part of the rate as if it were all of it.
+            let details = loss.unwrap_or_else(|| self.rate(state));
             bar.set_message(format!("{left} left, {details}"));
             bar.set_position(step as u64);
         } else if state.last_line.elapsed() >= LINE_INTERVAL {
             state.last_line = Instant::now();
+            let loss = loss.map_or(String::new(), |loss| format!("{loss}, "));
+            let rate = self.rate(state);
             self.console.info(format_args!(
-                "{}{}: {} {step} of {}, about {left} left, {details}",
+                "{}{}: {} {step} of {}, about {left} left, {loss}{rate}",
                 state.run,
                 phase.name(),
                 step_noun(phase),
@@ -370,15 +374,6 @@ fn step_noun(phase: Phase) -> &'static str {
         Phase::Embeddings | Phase::Adjacency | Phase::Candidates | Phase::Calibration => "point",
         Phase::Ranker => "label",
         _ => "step",
-    }
-}
-
-/// The rate, and the loss before it in phases that have one.
-fn with_loss(phase: Phase, loss: f64, rate: String) -> String {
-    if has_loss(phase) {
-        format!("loss {loss:.3}, {rate}")
-    } else {
-        rate
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct Explain {
     /// The model
     model: PathBuf,
     /// The text, in quotes
-    #[arg(required_unless_present = "text")]
+    #[arg(value_name = "TEXT", required_unless_present = "text")]
     quoted: Option<String>,
     /// The same as an option
     #[arg(long, conflicts_with = "quoted")]

@@ -72,9 +72,10 @@ function table(id, columns, rows) {
 const data = JSON.parse(document.getElementById("data").textContent);
 let clusterTable;
 // Clusters of a label that are shown at once, the strongest first; a frequent label is in a hundred.
-const SHOWN = 6;
+const SHOWN = 4;
 function clusterLinks(clusters) {
   const span = document.createElement("span");
+  span.className = "links";
   const add = (text, onClick) => {
     const button = document.createElement("button");
     button.className = "link";

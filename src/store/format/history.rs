@@ -57,6 +57,8 @@ pub(crate) enum WirePhase {
     Features,
     #[serde(rename = "embeddings")]
     Embeddings,
+    #[serde(rename = "hold-out")]
+    HoldOut,
     #[serde(rename = "clustering")]
     Clustering,
     #[serde(rename = "warm-up")]
@@ -71,8 +73,12 @@ pub(crate) enum WirePhase {
     Candidates,
     #[serde(rename = "ranker")]
     Ranker,
+    #[serde(rename = "neighbours")]
+    Neighbours,
     #[serde(rename = "calibration")]
     Calibration,
+    #[serde(rename = "saving")]
+    Saving,
 }
 
 impl From<Phase> for WirePhase {
@@ -80,6 +86,7 @@ impl From<Phase> for WirePhase {
         match phase {
             Phase::Features => WirePhase::Features,
             Phase::Embeddings => WirePhase::Embeddings,
+            Phase::HoldOut => WirePhase::HoldOut,
             Phase::Clustering => WirePhase::Clustering,
             Phase::WarmUp => WirePhase::WarmUp,
             Phase::Stage1 => WirePhase::Stage1,
@@ -87,7 +94,9 @@ impl From<Phase> for WirePhase {
             Phase::Stage2 => WirePhase::Stage2,
             Phase::Candidates => WirePhase::Candidates,
             Phase::Ranker => WirePhase::Ranker,
+            Phase::Neighbours => WirePhase::Neighbours,
             Phase::Calibration => WirePhase::Calibration,
+            Phase::Saving => WirePhase::Saving,
         }
     }
 }
@@ -97,6 +106,7 @@ impl From<WirePhase> for Phase {
         match phase {
             WirePhase::Features => Phase::Features,
             WirePhase::Embeddings => Phase::Embeddings,
+            WirePhase::HoldOut => Phase::HoldOut,
             WirePhase::Clustering => Phase::Clustering,
             WirePhase::WarmUp => Phase::WarmUp,
             WirePhase::Stage1 => Phase::Stage1,
@@ -104,7 +114,9 @@ impl From<WirePhase> for Phase {
             WirePhase::Stage2 => Phase::Stage2,
             WirePhase::Candidates => Phase::Candidates,
             WirePhase::Ranker => Phase::Ranker,
+            WirePhase::Neighbours => Phase::Neighbours,
             WirePhase::Calibration => Phase::Calibration,
+            WirePhase::Saving => Phase::Saving,
         }
     }
 }

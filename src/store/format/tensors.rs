@@ -290,20 +290,6 @@ impl TensorFile {
             .map_err(|error| self.bad(&scales, &error.to_string()))
     }
 
-    /// A matrix of 32-bit numbers, in place.
-    ///
-    /// # Errors
-    /// As [`TensorFile::matrix`].
-    pub(crate) fn number_matrix(
-        &mut self,
-        name: &str,
-        shape: (usize, usize),
-    ) -> Result<Matrix<u32>> {
-        let bytes = self.bytes(name, Dtype::U32, &[shape.0, shape.1])?;
-        Matrix::from_map(Arc::clone(&self.map), bytes.start, shape.0, shape.1)
-            .map_err(|error| self.bad(name, &error.to_string()))
-    }
-
     /// A list of finite floats.
     ///
     /// # Errors

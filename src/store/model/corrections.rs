@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::describe::MAX_MANIFEST;
 use crate::error::{Error, Result, shortened};
 use crate::predict::Correction;
-use crate::store::format::files::{MANIFEST, sha256};
+use crate::store::format::files::{MANIFEST, read_bounded, sha256};
 use crate::store::format::open::bad;
 
 /// Digits of hashes in the journal.
@@ -193,6 +194,5 @@ fn chained(hash: &str, json: &str) -> String {
 
 fn manifest_hash(directory: &Path) -> Result<String> {
     let path = directory.join(MANIFEST);
-    let bytes = fs::read(&path).map_err(|error| Error::io(&path, "read", error))?;
-    Ok(sha256(&bytes))
+    Ok(sha256(&read_bounded(&path, MAX_MANIFEST)?))
 }

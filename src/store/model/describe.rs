@@ -13,7 +13,7 @@ use crate::store::format::files::{FileRecord, MANIFEST, read_bounded};
 use crate::store::format::manifest::{self, Manifest};
 
 /// Most bytes of a manifest; reading one takes some ten times its size.
-const MAX_MANIFEST: u64 = 16 << 20;
+pub(super) const MAX_MANIFEST: u64 = 16 << 20;
 
 /// The contents of a manifest.
 #[derive(Clone, Debug, PartialEq)]

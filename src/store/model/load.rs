@@ -10,7 +10,8 @@ use super::check::check_in_background;
 use super::describe::{plan_of, read_manifest};
 use super::learner::Learner;
 use super::load_member::MemberLoader;
-use super::{postings, rerank};
+use super::rerank;
+use super::sparse::{StepOf, read_sparse};
 use crate::candidates::{LabelsByText, Member, Unused};
 use crate::config::Plan;
 use crate::data::{LabelSet, SeenTexts, Synonyms, Texts};
@@ -19,8 +20,7 @@ use crate::features::{
     Expansion, Featurizer, Pairs, Vectorizer, Vocabulary, WordParts, WordPieces,
 };
 use crate::ids::LabelId;
-use crate::matrix::CsrMatrix;
-use crate::neighbours::{Forms, Names, Neighbours};
+use crate::neighbours::{Forms, Names, Neighbours, Postings};
 use crate::predict::{EnsembleCalibration, Predictor, PredictorParts, Retired, TrainingRecord};
 use crate::store::format::files::MANIFEST;
 use crate::store::format::lines;
@@ -206,11 +206,12 @@ impl Loader<'_> {
         let counts = self.plan.counts();
         let (n_words, n_pairs) = (counts.n_features, counts.n_pairs);
         let read = |file: &mut TensorFile| {
-            let starts = file.large_numbers("pairs.starts", n_words.saturating_add(1))?;
-            let second = file.numbers("pairs.second", n_pairs)?;
-            let idf = file.floats("pairs.idf", n_pairs)?;
-            let starts = starts.iter().map(|&start| start as usize).collect();
-            Pairs::from_parts(CsrMatrix::new(starts, second, idf, n_words)?)
+            let pairs = read_sparse(file, "pairs", (Some(n_words), n_words), StepOf::Row)?;
+            if pairs.matrix.nnz() == n_pairs {
+                return Pairs::from_parts(pairs.matrix);
+            }
+            let problem = format!("they are not the {n_pairs} pairs of the manifest");
+            Err(file.bad("pairs.gaps", &problem))
         };
         self.files.parse(name, read).map(Some)
     }
@@ -282,15 +283,26 @@ impl Loader<'_> {
     }
 
     fn neighbours(&self) -> Result<Option<Neighbours>> {
-        let Some(name) = &self.manifest.neighbours else {
+        let name = self.manifest.neighbours.as_deref();
+        self.points_by_words("neighbours", name)
+    }
+
+    fn rejected(&self) -> Result<Option<Neighbours>> {
+        let name = self.manifest.rejected.as_deref();
+        self.points_by_words("rejected", name)
+    }
+
+    fn points_by_words(&self, prefix: &str, name: Option<&str>) -> Result<Option<Neighbours>> {
+        let Some(name) = name else {
             return Ok(None);
         };
-        let counts = self.plan.counts();
+        let (n_words, n_labels) = (self.plan.counts().n_features, self.n_labels());
         let read = |file: &mut _| {
-            let (n_words, n_labels) = (counts.n_features, self.n_labels());
-            let (postings, labels) =
-                postings::read_postings(file, "neighbours", n_words, n_labels)?;
-            Neighbours::from_parts(postings, labels)
+            let labels = format!("{prefix}.labels");
+            let labels = read_sparse(file, &labels, (None, n_labels), StepOf::Row)?.matrix;
+            let shape = (Some(n_words), labels.n_rows());
+            let words = read_sparse(file, &format!("{prefix}.words"), shape, StepOf::Row)?;
+            Neighbours::from_parts(Postings::from_parts(words.matrix, words.steps)?, labels)
         };
         self.files.parse(name, read).map(Some)
     }
@@ -305,18 +317,6 @@ impl Loader<'_> {
         };
         let hashes = self.files.parse(name, read)?;
         Ok(Some(SeenTexts::from_hashes(hashes)))
-    }
-
-    fn rejected(&self) -> Result<Option<Neighbours>> {
-        let Some(name) = &self.manifest.rejected else {
-            return Ok(None);
-        };
-        let read = |file: &mut _| {
-            let (n_words, n_labels) = (self.plan.counts().n_features, self.n_labels());
-            let (postings, labels) = postings::read_postings(file, "rejected", n_words, n_labels)?;
-            Neighbours::from_parts(postings, labels)
-        };
-        self.files.parse(name, read).map(Some)
     }
 
     fn retired(&self) -> Result<Retired> {
@@ -341,13 +341,13 @@ impl Loader<'_> {
         };
         let n_words = self.plan.counts().n_features;
         let read = |file: &mut _| {
-            let (postings, words) = postings::read_postings(file, "forms", n_words, n_words)?;
+            let words = read_sparse(file, "forms", (None, n_words), StepOf::Row)?;
             let ends = file.numbers("labels.ends", by_text.n_labels)?;
             let odds = file.floats("unused.odds", 1)?[0];
             Ok(LabelsByText {
                 unused: Unused::new(by_text.n_unused, odds)?,
                 trees: read_boosted(file)?,
-                forms: Forms::from_parts(postings, words, ends)?,
+                forms: Forms::new(words.matrix, ends)?,
             })
         };
         self.files.parse(&by_text.file, read).map(Some)
@@ -357,10 +357,11 @@ impl Loader<'_> {
         let Some(name) = &self.manifest.names else {
             return Ok(None);
         };
-        let n_words = self.plan.counts().n_features;
+        let counts = self.plan.counts();
+        let shape = (Some(counts.n_labels), counts.n_features);
         let read = |file: &mut _| {
-            let (postings, words) = postings::read_postings(file, "names", n_words, n_words)?;
-            Names::from_parts(postings, words)
+            let words = read_sparse(file, "names", shape, StepOf::Row)?;
+            Ok(Names::new(words.matrix))
         };
         self.files.parse(name, read).map(Some)
     }

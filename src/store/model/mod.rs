@@ -9,10 +9,10 @@ mod learner;
 mod load;
 mod load_member;
 mod merge;
-mod postings;
 mod rerank;
 mod save;
 mod save_member;
+mod sparse;
 
 pub use check::{CheckedFile, FileState, FilesCheck, check_files};
 pub use describe::{Description, describe};

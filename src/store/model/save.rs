@@ -5,17 +5,17 @@ use std::path::Path;
 use super::boosting::BoostedColumns;
 use super::corrections::Journal;
 use super::save_member::{write_member, write_tensors};
-use super::{describe, postings, rerank};
+use super::sparse::{StepOf, StoredSparse};
+use super::{describe, rerank};
 use crate::candidates::LabelsByText;
 use crate::communicator::SingleProcess;
 use crate::data::{SeenTexts, Synonyms, Texts};
 use crate::error::{Error, Result};
 use crate::features::{Pairs, Vectorizer, WordParts};
-use crate::matrix::CsrMatrix;
-use crate::neighbours::{Neighbours, Postings};
+use crate::neighbours::{Names, Neighbours};
 use crate::predict::{Predictor, Retired};
 use crate::store::format::files::{MANIFEST, Writer};
-use crate::store::format::tensors::{Tensor, Values, offsets};
+use crate::store::format::tensors::{Tensor, Values};
 use crate::store::format::{history, lines, manifest};
 use crate::store::unfinished::WriteLock;
 use crate::store::{Existing, written_by};
@@ -110,10 +110,10 @@ fn write_files(predictor: &Predictor, writer: &mut Writer) -> Result<manifest::M
         None => None,
     };
     let knowledge = predictor.knowledge();
-    let neighbours = write_layer(writer, "neighbours", knowledge.neighbours)?;
-    let rejected = write_layer(writer, "rejected", predictor.rejected())?;
-    let names = knowledge.names.map(|all| (all.postings(), all.words()));
-    let names = write_postings(writer, "names", names)?;
+    let neighbours = write_neighbours(writer, "neighbours", knowledge.neighbours)?;
+    let rejected = write_neighbours(writer, "rejected", predictor.rejected())?;
+    let names = knowledge.names;
+    let names = names.map(|names| write_names(writer, names)).transpose()?;
     let seen = predictor.seen();
     let training_texts = seen.map(|seen| write_seen(writer, seen)).transpose()?;
     let by_text = predictor.labels_by_text();
@@ -172,36 +172,29 @@ fn write_seen(writer: &mut Writer, seen: &SeenTexts) -> Result<String> {
 }
 
 fn write_pairs(writer: &mut Writer, pairs: &Pairs) -> Result<String> {
-    let starts = offsets(pairs.idf().indptr());
-    let tensors = vec![
-        Tensor::list("pairs.starts", Values::U64(&starts)),
-        Tensor::list("pairs.second", Values::U32(pairs.idf().indices())),
-        Tensor::list("pairs.idf", Values::F32(pairs.idf().values())),
-    ];
-    write_tensors(writer, "pairs", tensors)
+    let pairs = StoredSparse::new(pairs.idf(), None, StepOf::Row);
+    write_tensors(writer, "pairs", pairs.tensors("pairs"))
 }
 
-fn write_postings(
+fn write_neighbours(
     writer: &mut Writer,
     stem: &str,
-    rows: Option<(&Postings, &CsrMatrix)>,
+    neighbours: Option<&Neighbours>,
 ) -> Result<Option<String>> {
-    let Some((postings, matrix)) = rows else {
+    let Some(neighbours) = neighbours else {
         return Ok(None);
     };
-    let ends = offsets(matrix.indptr());
-    let tensors = postings::posting_tensors(stem, postings, matrix, &ends);
+    let all = neighbours.whole();
+    let words = StoredSparse::new(all.postings.by_word(), all.postings.steps(), StepOf::Row);
+    let labels = StoredSparse::new(&all.labels, None, StepOf::Row);
+    let mut tensors = words.tensors(&format!("{stem}.words"));
+    tensors.extend(labels.tensors(&format!("{stem}.labels")));
     write_tensors(writer, stem, tensors).map(Some)
 }
 
-fn write_layer(
-    writer: &mut Writer,
-    stem: &str,
-    points: Option<&Neighbours>,
-) -> Result<Option<String>> {
-    let layer = points.map(Neighbours::whole);
-    let rows = layer.as_ref().map(|all| (&all.postings, &all.labels));
-    write_postings(writer, stem, rows)
+fn write_names(writer: &mut Writer, names: &Names) -> Result<String> {
+    let words = StoredSparse::new(names.words(), None, StepOf::Row);
+    write_tensors(writer, "names", words.tensors("names"))
 }
 
 /// Retired labels, each with one more than the label that it was merged into, or 0; nothing if there are none.
@@ -223,11 +216,9 @@ fn write_retired(writer: &mut Writer, retired: &Retired) -> Result<Option<String
 
 fn write_by_text(writer: &mut Writer, by_text: &LabelsByText) -> Result<manifest::ByText> {
     let forms = &by_text.forms;
-    let (ends, trees) = (
-        offsets(forms.words().indptr()),
-        BoostedColumns::from(&by_text.trees),
-    );
-    let mut tensors = postings::posting_tensors("forms", forms.postings(), forms.words(), &ends);
+    let words = StoredSparse::new(forms.words(), None, StepOf::Row);
+    let trees = BoostedColumns::from(&by_text.trees);
+    let mut tensors = words.tensors("forms");
     tensors.push(Tensor::list("labels.ends", Values::U32(forms.ends())));
     let odds = [by_text.unused.odds()];
     tensors.push(Tensor::list("unused.odds", Values::F32(&odds)));
