@@ -162,7 +162,7 @@ def points_of(points: Any) -> Any:
 def corrections_of(texts: Any, labels: Any, rejected: Any) -> list[tuple[str, list[str], list[str]]]:
     """Texts with the names of accepted and of rejected labels."""
     if isinstance(texts, str):
-        texts, labels, rejected = [texts], labels and [labels], rejected and [rejected]
+        texts, labels, rejected = [texts], [labels], [rejected]
     texts = as_list(texts, "texts")
     rows = []
     for lists, what in ((labels, "labels"), (rejected, "rejected")):

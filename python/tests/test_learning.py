@@ -53,7 +53,7 @@ def test_corrections_are_kept_with_a_model_on_disk(on_disk, tmp_path):
     model = elias_xmc.learn(path, [TEXT], rejected=[["music"]])
     assert model.path == str(path) and scores(model)["music"] < 0.001
     assert scores(elias_xmc.load(path)) == scores(model)
-    assert elias_xmc.learn(path, TEXT, ["fruit"]).labels == model.labels
+    assert elias_xmc.learn(path, TEXT, ["fruit"], []).labels == model.labels
     for bad in (lambda: elias_xmc.learn(path, TEXT, ["unheard of"]), lambda: elias_xmc.learn(path, TEXT)):
         with pytest.raises(ValueError):
             bad()

@@ -2,6 +2,7 @@
 
 use super::postings::Neighbour;
 use super::*;
+use crate::config::Precision;
 use crate::ids::LabelId;
 use crate::matrix::{CsrBuilder, CsrMatrix};
 use proptest::prelude::*;
@@ -57,9 +58,9 @@ proptest! {
     ) {
         let (features, of_point) = (rows(&points, 20), |row: usize| vec![(row as u32 % 5, 1.0)]);
         let labels = rows(&(0..points.len()).map(of_point).collect::<Vec<_>>(), 5);
-        let mut whole = Neighbours::empty(20);
+        let trained = Neighbours::new(&features, &labels, points.len()).narrowed(Precision::Eight);
+        let (mut whole, mut parts, mut rest) = (trained.clone(), trained, 0..points.len());
         whole.add(&features, labels.clone());
-        let (mut parts, mut rest) = (Neighbours::empty(20), 0..points.len());
         for size in sizes.into_iter().cycle() {
             let part: Vec<usize> = rest.by_ref().take(size).collect();
             if part.is_empty() {
@@ -72,7 +73,7 @@ proptest! {
             let (mut scratch, mut votes) = (NeighbourScratch::default(), Vec::new());
             let nearest = neighbours.nearest((&words, &values), k, &mut scratch).to_vec();
             neighbours.votes((&words, &values), &mut scratch, &mut votes);
-            let labels: Vec<Vec<u32>> = (0..points.len()).map(|point| neighbours.labels_of(point).to_vec()).collect();
+            let labels: Vec<Vec<u32>> = (0..2 * points.len()).map(|point| neighbours.labels_of(point).to_vec()).collect();
             (nearest, votes, labels, neighbours.examples(LabelId(1), 7))
         };
         prop_assert_eq!(of(&parts), of(&whole));
