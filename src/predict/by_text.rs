@@ -11,7 +11,7 @@ use crate::neighbours::{NeighbourScratch, Vote};
 #[derive(Default)]
 pub(crate) struct CompletionScratch {
     by_text: TextScratch,
-    /// What the rejected texts are searched with.
+    /// Buffers of the search among rejected texts.
     neighbours: NeighbourScratch,
     votes: Vec<Vote>,
 }

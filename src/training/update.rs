@@ -36,7 +36,7 @@ const BIAS: f32 = -4.0;
 /// The least count that the weight of an edge starts from.
 const UNMET: f32 = 1e-3;
 
-/// What an update was made of.
+/// Counts of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Updated {
     /// New points.
@@ -120,7 +120,7 @@ impl Predictor {
     }
 }
 
-/// What a member goes on with.
+/// The lessons of a member that goes on.
 struct GoingOn<'a> {
     plan: &'a Plan,
     lessons: &'a Curriculum,
