@@ -120,10 +120,10 @@ fn corrections(numbers: std::ops::Range<usize>) -> Vec<Correction> {
     let correction = |number: usize| Correction {
         text: format!("kind{}x noise{number} noise{}", number % 40, number + 3),
         labels: vec![format!("kind{}x", (number + 1) % 40)],
-        not: (number % 3 == 0)
-            .then(|| format!("kind{}x", number % 40))
-            .into_iter()
-            .collect(),
+        not: match number % 3 {
+            0 => vec![format!("kind{}x", number % 40)],
+            _ => Vec::new(),
+        },
     };
     numbers.map(correction).collect()
 }
