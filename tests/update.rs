@@ -99,10 +99,10 @@ fn precision(model: &Predictor, data: &Dataset) -> f64 {
 fn an_update_knows_new_labels_and_forgets_no_old_ones() {
     let before = load();
     assert_eq!(before.n_trained_labels() + 2, before.labels().len());
-    let (news, old) = (texts(N_KINDS, 4, 120), texts(0, N_KINDS, 200));
+    let (news, old) = (texts(N_KINDS, 4, 200), texts(0, N_KINDS, 200));
     let (after, updated) = load().update(&news, None, &go_on).unwrap();
     let expected = Updated {
-        n_points: 120,
+        n_points: 200,
         n_corrections: 0,
         n_new_labels: 4,
     };
@@ -118,7 +118,7 @@ fn an_update_knows_new_labels_and_forgets_no_old_ones() {
         names(&after)[n..],
         ["kind41", "kind40", "kind42", "kind43", "named"]
     );
-    assert_eq!(after.label_counts()[n..], [30, 30, 30, 30, 0]);
+    assert_eq!(after.label_counts()[n..], [50, 50, 50, 50, 0]);
     let text = |label: usize| news.texts().unwrap().get(label - N_KINDS).to_owned();
     for level in [Level::Stage2, Level::Ranker, Level::Ensemble] {
         for kind in N_KINDS..N_KINDS + 4 {
@@ -130,7 +130,7 @@ fn an_update_knows_new_labels_and_forgets_no_old_ones() {
     }
     let [lost, kept] = [&before, &after].map(|model| precision(model, &old));
     assert!(lost - 2.0 <= kept, "{lost} {kept}");
-    assert_eq!(after.n_seen(&news), Some(120));
+    assert_eq!(after.n_seen(&news), Some(200));
 
     let directory = tempfile::tempdir().unwrap();
     after.save(directory.path().join("model")).unwrap();
@@ -208,10 +208,13 @@ fn corrections_are_learned_for_good() {
             .map(|learned| &**learned)
             .eq(&corrections)
     );
-    assert_eq!(score(&model, Level::Ranker, text, "kind7"), before);
+    // Lowered as a rejected label at once; by its classifier only after an update.
+    let learned = score(&model, Level::Ranker, text, "kind7");
+    assert!(learned < before, "{learned} {before}");
     let (model, updated) = model.update(&texts(0, N_KINDS, 40), None, &go_on).unwrap();
     assert_eq!((updated.n_corrections, model.learned().len()), (20, 0));
-    assert!(score(&model, Level::Ranker, text, "kind7") < before);
+    let updated = score(&model, Level::Ranker, text, "kind7");
+    assert!(updated < learned, "{updated} {learned}");
 }
 
 #[test]
