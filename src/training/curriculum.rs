@@ -13,10 +13,10 @@ use crate::random::Random;
 
 /// Earlier points per new one in the network's epoch.
 const EARLIER_PER_NEW: usize = 1;
-/// The share of a ranker's losses where earlier points are there to hold against new ones, and the least where the weights
-/// alone stand for the label's n earlier points: it is 1/(1 + n) (`docs/experiments.md`).
+/// The share of a ranker's losses where earlier points are there to hold against new ones; and where weights alone stand for
+/// the label's n earlier points, it is 1/(4 + n) (`docs/experiments.md`).
 const SHARE_BESIDE_EARLIER: f32 = 0.5;
-const LEAST_SHARE: f32 = 0.1;
+const POINTS_OF_PRIOR: u32 = 4;
 
 /// Points to go on with.
 pub(super) struct Curriculum {
@@ -70,7 +70,7 @@ impl Curriculum {
                 let rows = sample(n_before, EARLIER_PER_NEW * n_points, seed);
                 extend(&mut network, model.kept_points(&rows)?);
                 let mut shares: Vec<f32> = counts.iter().map(share_alone).collect();
-                shares.resize(n_labels, 1.0);
+                shares.resize(n_labels, share_alone(&0));
                 shares
             }
         };
@@ -85,7 +85,7 @@ impl Curriculum {
 
 /// The factor of the losses of a label that weights alone know so many points of.
 fn share_alone(n_points: &u32) -> f32 {
-    LEAST_SHARE.max(1.0 / (1 + n_points) as f32)
+    1.0 / (POINTS_OF_PRIOR + n_points) as f32
 }
 
 /// A random sample of so many points, ascending.
