@@ -384,7 +384,10 @@ fn ids_out_of_range_and_broken_lists_are_refused() {
         let [lengths, gaps] = ["lengths", "gaps"].map(named);
         check_replaced(stem, set(lengths, large), "do not fit the lengths");
         check_replaced(stem, set(lengths, endless), "not those of its rows");
-        check_replaced(stem, set(gaps, endless), "do not fit the lengths");
+        // The terms of clusters have no entries here.
+        if matrix != "ranker.clusters" {
+            check_replaced(stem, set(gaps, endless), "do not fit the lengths");
+        }
     }
     let far = set("neighbours.labels.gaps", 0x7f7f_7f7f);
     check_replaced("neighbours", far, "the matrix has 24 columns");

@@ -112,16 +112,18 @@ fn parts_of(
         let problem = format!("it has {n_members} members, expected 1 to {MAX_MEMBERS}");
         return Err(loader.files.bad_manifest(problem));
     }
-    let ((labels, calibration, neighbours), (featurizer, members)) = rayon::join(
+    // Its words are counted before anything takes room for as many.
+    let featurizer = loader.featurizer()?;
+    let ((labels, calibration, neighbours), members) = rayon::join(
         || {
             let neighbours = (loader.neighbours(), loader.names(), loader.by_text());
             (loader.labels(), loader.calibration(), neighbours)
         },
-        || rayon::join(|| loader.featurizer(), || loader.members()),
+        || loader.members(),
     );
     let LabelNames { set, counts } = labels?;
     let parts = PredictorParts {
-        featurizer: featurizer?.into(),
+        featurizer: featurizer.into(),
         label_set: set.into(),
         label_counts: counts,
         members: members?.into(),
