@@ -157,6 +157,15 @@ pub enum Event {
         /// Cosine from which points are near duplicates now; none: no point is set aside.
         cosine: Option<f32>,
     },
+    /// The finished model went on learning.
+    Updated {
+        /// New points.
+        n_points: usize,
+        /// Corrections since the model was written.
+        n_corrections: usize,
+        /// Labels that got classifiers.
+        n_new_labels: usize,
+    },
     /// Scores are not calibrated: too few points can be held out.
     CalibrationSkipped {
         /// Points that could be held out.

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """CPU seconds of every phase of a training as texts or labels grow, with the exponent of each: a table of docs/performance.md.
 
-    python3 benchmarks/growth/run.py texts|labels [--out ROWS.jsonl] [--set KEY=VALUE ...]
+    python3 benchmarks/growth/run.py texts 10000 100000 1000000 --labels 30000 [--out ROWS.jsonl] [--set KEY=VALUE ...]
+    python3 benchmarks/growth/run.py labels 30000 300000 3000000 --texts 1000000 [--out ROWS.jsonl] [--set KEY=VALUE ...]
 
-texts: 10,000 to 1,000,000 texts with 30,000 labels; labels: 30,000 to 3,000,000 labels of 1,000,000 texts. Data is synthetic
-(benchmarks/src/bin/growth.rs). Epochs end after some steps, so stages are shown as milliseconds per step; the other phases
-are whole. Rows that the file has already are not measured again.
+Data is synthetic (benchmarks/src/bin/growth.rs) and needs a text for every four labels. Epochs end after some steps, so
+stages are shown as milliseconds per step; the other phases are whole. Rows that the file has already are not measured again.
 """
 
 import argparse
@@ -18,11 +18,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import common
 
-SIZES = {
-    "texts": [(10_000, 30_000), (100_000, 30_000), (1_000_000, 30_000)],
-    "labels": [(1_000_000, 30_000), (1_000_000, 300_000), (1_000_000, 3_000_000)],
-}
-STEPS = 40
+STEPS = 20
 STAGES = ("stage 1", "stage 2")
 
 
@@ -51,7 +47,10 @@ def exponent(sizes, values):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=SIZES)
+    parser.add_argument("what", choices=("texts", "labels"), help="what grows")
+    parser.add_argument("sizes", type=int, nargs="+")
+    parser.add_argument("--texts", type=int, default=1_000_000, help="how many, where labels grow")
+    parser.add_argument("--labels", type=int, default=30_000, help="how many, where texts grow")
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="settings")
     options = parser.parse_args()
@@ -59,15 +58,16 @@ def main():
     known = options.out.read_text().splitlines() if options.out and options.out.exists() else []
     known = [json.loads(line) for line in known]
     rows = []
-    for size in SIZES[options.what]:
+    for grown in options.sizes:
+        size = (grown, options.labels) if options.what == "texts" else (options.texts, grown)
         found = [row for row in known if row["size"] == list(size) and row["settings"] == options.settings]
         row = found[0] if found else measure(program, size, options.settings)
         if options.out and not found:
             with options.out.open("a") as out:
                 print(json.dumps(row), file=out)
         rows.append(row)
-    sizes = [row[{"texts": "points", "labels": "labels"}[options.what]] for row in rows]
-    print("| | " + " | ".join(f"{size:,}" for size in sizes) + " | exponent |")
+    sizes = options.sizes
+    print(f"| {options.what} | " + " | ".join(f"{size:,}" for size in sizes) + " | exponent |")
     print("|---" * (len(sizes) + 2) + "|")
     print("| clusters | " + " | ".join(f"{row['clusters']:,}" for row in rows) + " | |")
     for name in rows[0]["seconds"]:

@@ -45,8 +45,14 @@ pub fn post(body: &[u8]) -> Vec<u8> {
 /// The body of the right answer.
 fn answer(predictor: &Predictor, text: &str) -> Vec<u8> {
     let plain = |number: f32| serde_json::to_string(&number).unwrap();
-    let answers = predictor.predict(text, TOP_K).unwrap().into_iter();
+    let answers = predictor.predict(text, TOP_K).unwrap();
+    let mark = if answers.has_known_word {
+        ""
+    } else {
+        ",\"no_known_word\":true"
+    };
     let labels: Vec<String> = answers
+        .into_iter()
         .map(|answer| {
             format!(
                 "{{\"label\":{},\"id\":{},\"score\":{},\"probability\":{}}}",
@@ -58,7 +64,7 @@ fn answer(predictor: &Predictor, text: &str) -> Vec<u8> {
         })
         .collect();
     let labels = labels.join(",");
-    format!("{{\"model\":\"default\",\"labels\":[{labels}]}}").into_bytes()
+    format!("{{\"model\":\"default\",\"labels\":[{labels}]{mark}}}").into_bytes()
 }
 
 /// The texts of a file with a `"text"` per line.

@@ -78,6 +78,8 @@ enum Verb {
     Predict(predict::Predict),
     Evaluate(evaluate::Evaluate),
     Explain(explain::Explain),
+    // For those who read docs/embeddings.md.
+    #[command(hide = true)]
     Embed(embed::Embed),
     Inspect(inspect::Inspect),
     Labels(labels::Labels),

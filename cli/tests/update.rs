@@ -15,10 +15,8 @@ const N_KILLS: u32 = 50;
 fn lines(first: usize, n_points: usize) -> String {
     let line = |point: usize| {
         let kind = first + point % 5;
-        format!(
-            "{{\"text\": \"word{kind} other{}\", \"labels\": [\"kind{kind}\"]}}\n",
-            point % 7
-        )
+        let (word, other) = (kind % 5, point % 7);
+        format!("{{\"text\": \"word{word} other{other}\", \"labels\": [\"kind{kind}\"]}}\n")
     };
     (0..n_points).map(line).collect()
 }
@@ -98,7 +96,7 @@ fn a_model_goes_on_with_new_texts_and_labels() {
     assert_eq!(manifest(path), before);
     let listed = run(["labels", "list", out, "--counts"]).stdout;
     assert!(listed.contains("kind4\t28\nkind5\t8\n"), "{listed}");
-    let answer = run(["predict", out, "--text", "word6 other1", "--top-k", "1"]).stdout;
+    let answer = run(["predict", out, "--text", "word1 other1", "--top-k", "3"]).stdout;
     assert!(answer.contains("\"kind6\""), "{answer}");
     let ran = run(["update", model, news, "--out", out]);
     assert_eq!(ran.code, Some(1));

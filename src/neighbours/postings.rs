@@ -71,7 +71,8 @@ impl Postings {
         }
     }
 
-    /// The rows of this index, and then those of another over the same words; rounded if these are.
+    /// The rows of this index, and then those of another over the same words, with the weights that they have: rounded ones
+    /// stay as they are, but have no common step any more.
     pub(super) fn followed_by(&self, more: &Postings) -> Self {
         let n_postings = self.by_word.nnz() + more.by_word.nnz();
         let mut by_word = CsrBuilder::with_capacity(self.n_words(), n_postings);
@@ -83,13 +84,9 @@ impl Postings {
             by_word.push_row(rows.zip(weights.iter().chain(of_later).copied()));
         }
         let by_word = by_word.finish(self.n_rows() + more.n_rows());
-        let all = Postings {
+        Postings {
             by_word: by_word.expect("later rows have greater numbers"),
             steps: None,
-        };
-        match self.steps {
-            Some(_) => all.rounded(),
-            None => all,
         }
     }
 

@@ -11,7 +11,7 @@ use crate::neighbours::{NeighbourScratch, Vote};
 #[derive(Default)]
 pub(crate) struct CompletionScratch {
     by_text: TextScratch,
-    /// What the rejected texts are searched with.
+    /// Buffer of the search through rejected texts.
     neighbours: NeighbourScratch,
     votes: Vec<Vote>,
 }

@@ -33,6 +33,8 @@ pub(crate) struct Lessons {
     pub(crate) accepted: CsrMatrix,
     /// Labels that were rejected for each, N×L.
     pub(crate) rejected: Option<CsrMatrix>,
+    /// The factor of each point's losses, more than 0.
+    pub(crate) weights: Vec<f32>,
 }
 
 impl Predictor {
@@ -153,8 +155,16 @@ impl Predictor {
         &self.learned
     }
 
-    /// The points of a data set with the model's labels.
+    /// The points of a data set that have weight, with the model's labels.
     pub(crate) fn lessons_of(&self, data: &Dataset) -> Result<Lessons> {
+        let weights = data
+            .weights()
+            .map_or(vec![1.0; data.n_points()], <[f32]>::to_vec);
+        if weights.contains(&0.0) {
+            let has_weight = |point: &usize| weights[*point] > 0.0;
+            let points: Vec<usize> = (0..data.n_points()).filter(has_weight).collect();
+            return self.lessons_of(&data.select(&points));
+        }
         let n_labels = self.labels().len();
         let mut used: BTreeSet<u32> = data.labels().indices().iter().copied().collect();
         used.extend(data.rejected().into_iter().flat_map(CsrMatrix::indices));
@@ -168,6 +178,7 @@ impl Predictor {
             points: self.points(data)?,
             accepted: renumbered(data.labels())?,
             rejected: data.rejected().map(renumbered).transpose()?,
+            weights,
         })
     }
 
@@ -182,6 +193,7 @@ impl Predictor {
             points: self.featurizer().points_of_texts(&texts)?,
             accepted: self.rows("labels", corrections().map(|of| &of.labels[..]))?,
             rejected: Some(self.rows("not", corrections().map(|of| &of.not[..]))?),
+            weights: vec![1.0; corrections().count()],
         })
     }
 
@@ -240,6 +252,7 @@ impl Predictor {
             points,
             accepted,
             rejected,
+            ..
         } = lessons;
         let Some(neighbours) = &mut self.parts.neighbours else {
             return Err(no_neighbours());

@@ -9,6 +9,7 @@ use crate::candidates::Member;
 use crate::config::{DataCounts, Decided, IndexMode};
 use crate::data::{Dataset, DescribedLabels, LabelSet, SeenTexts, Texts};
 use crate::error::Result;
+use crate::events::Event;
 use crate::ids::LabelId;
 
 impl Predictor {
@@ -62,9 +63,10 @@ impl Predictor {
         self.parts.check()
     }
 
-    /// Counts points among those that it was trained on.
-    pub(crate) fn note_points(&mut self, data: &Dataset) {
+    /// Counts points among those that it was trained on; the event says how.
+    pub(crate) fn note_points(&mut self, data: &Dataset, event: Event) {
         let record = &mut self.parts.record;
+        record.history.push(event);
         record.data = record.data.with(data);
         if let Some((seen, texts)) = self.parts.seen.as_mut().zip(data.texts()) {
             *seen = seen.with(&SeenTexts::of(texts)).into();

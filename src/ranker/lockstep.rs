@@ -21,6 +21,8 @@ pub(super) struct LockstepSolver {
     pub(super) words: Vec<Lanes>,
     /// Of the constant feature.
     pub(super) bias: Lanes,
+    /// The factor of each label's losses.
+    pub(super) shares: Lanes,
     alphas: Vec<Lanes>,
     /// A bit per lane: whether the row is a positive of its label.
     positives: Vec<u16>,
@@ -93,6 +95,7 @@ impl LockstepSolver {
         self.words.clear();
         self.words.resize(n_columns, [0.0; LANES]);
         self.bias = [0.0; LANES];
+        self.shares = [1.0; LANES];
         self.alphas.clear();
         self.alphas.resize(n_rows, [0.0; LANES]);
         self.order.clear();
@@ -136,7 +139,7 @@ impl LockstepSolver {
                 } else {
                     (-1.0, options.cost_negative)
                 };
-                let diagonal = 0.5 / (weight * cost);
+                let diagonal = 0.5 / (weight * self.shares[lane] * cost);
                 let margin = scale * dots[lane] + options.bias * self.bias[lane];
                 let gradient = sign * margin - 1.0 + alpha * diagonal;
                 let is_at_bound = alpha == 0.0;

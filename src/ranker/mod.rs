@@ -14,6 +14,7 @@ mod clusters;
 mod lockstep;
 mod logistic;
 mod options;
+mod problem;
 mod rows;
 mod score;
 mod solver;
@@ -25,8 +26,8 @@ mod weights;
 pub(crate) use candidates::CandidateLists;
 pub(crate) use clusters::{ClusterTree, ClusterTreeParts};
 pub(crate) use options::RankerOptions;
+pub(crate) use problem::RankerProblem;
 pub(crate) use score::{PointView, RankerScratch};
-pub(crate) use train::RankerProblem;
 pub(crate) use training_points::Negatives;
 pub(crate) use weights::{Ranker, RankerParts};
 

@@ -1,5 +1,6 @@
 //! The sparse ranker against optima computed independently in `f64`, by Newton's method.
 
+mod prior;
 mod problem;
 
 use std::ops::{ControlFlow, Range};

@@ -11,7 +11,6 @@ use std::ops::ControlFlow;
 use rayon::prelude::*;
 
 use super::RankerOptions;
-use crate::communicator::Communicator;
 use crate::config::Precision;
 use crate::error::{Error, Result};
 use crate::kernels::LANES;
@@ -21,6 +20,7 @@ use crate::random::Random;
 use super::blocks::Blocks;
 use super::clusters::ClusterTree;
 use super::lockstep::LockstepSolver;
+use super::problem::{Prior, RankerProblem};
 use super::rows::{InverseNorms, LabelProblem, RowScratch};
 use super::solver::Solver;
 use super::training_points::{LabelPoints, Negatives, TrainingPoints};
@@ -30,108 +30,6 @@ use super::weights::{Ranker, RankerParts};
 const UNKNOWN: f32 = -1.0;
 /// The most bytes of copied rows per label; larger labels read the shared matrices.
 const MAX_COPIED_BYTES: usize = 8 << 20;
-
-/// The training data: N points, V words, d embedding dimensions, L labels.
-#[derive(Clone, Copy)]
-pub(crate) struct RankerProblem<'a> {
-    /// Words of the points, N×V; need not be normalised.
-    pub bow: &'a CsrMatrix,
-    /// Embeddings of the points, N×d; need not be normalised.
-    pub dense: Option<&'a Matrix>,
-    /// Y, N×L: every stored entry is relevant.
-    pub labels: &'a CsrMatrix,
-    /// The same, and labels that were rejected, if any were: of their clusters the points are negatives.
-    pub targets: Option<&'a CsrMatrix>,
-    /// The factor of each point's losses, N.
-    pub point_weights: &'a [f32],
-    /// Source of the negatives.
-    pub negatives: Negatives<'a>,
-    /// Weights fitted on other points.
-    pub prior: Option<Prior<'a>>,
-    /// The processes that train together, on the same problem.
-    pub communicator: &'a dyn Communicator,
-}
-
-/// Weights that training starts from and is drawn to in the place of zero, as the penalty is ½‖w − w₀‖²: what they were
-/// fitted on need not be there any more.
-#[derive(Clone, Copy)]
-pub(crate) struct Prior<'a> {
-    /// L×V.
-    pub words: &'a CsrMatrix,
-    /// L×d.
-    pub dense: &'a Matrix,
-    /// L.
-    pub intercepts: &'a [f32],
-}
-
-impl RankerProblem<'_> {
-    /// Calls a function with the place of every word weight that the prior of a label has, and with its value; those
-    /// without a place are returned.
-    fn take_prior(
-        &self,
-        label: u32,
-        position: impl Fn(u32) -> Option<usize>,
-        mut set: impl FnMut(usize, f32),
-    ) -> Vec<(u32, f32)> {
-        let Some(prior) = self.prior else {
-            return Vec::new();
-        };
-        let (columns, values) = prior.words.row(label as usize);
-        let mut others = Vec::new();
-        for (&column, &value) in columns.iter().zip(values) {
-            match position(column) {
-                Some(position) => set(position, value),
-                None => others.push((column, value)),
-            }
-        }
-        others
-    }
-
-    /// The weight of the constant feature in the prior of a label.
-    fn prior_bias(&self, label: u32, bias: f32) -> f32 {
-        self.prior.map_or(0.0, |prior| match bias {
-            0.0 => 0.0,
-            bias => prior.intercepts[label as usize] / bias,
-        })
-    }
-
-    /// d, or 0 without embeddings.
-    pub(super) fn n_dense(&self) -> usize {
-        self.dense.map_or(0, Matrix::n_cols)
-    }
-
-    fn validate(&self) -> Result<()> {
-        let n_points = self.labels.n_rows();
-        let n_lists = match self.negatives {
-            Negatives::Candidates(lists) => lists.len(),
-            Negatives::Clusters(_) => n_points,
-        };
-        let counts = [
-            ("word rows", self.bow.n_rows()),
-            ("weights", self.point_weights.len()),
-            ("candidate lists", n_lists),
-            ("embeddings", self.dense.map_or(n_points, Matrix::n_rows)),
-        ];
-        for (what, count) in counts {
-            if count != n_points {
-                return Err(Error::CannotTrain(format!(
-                    "{count} {what} for {n_points} label rows"
-                )));
-            }
-        }
-        if n_points >= u32::MAX as usize {
-            return Err(Error::CannotTrain(format!(
-                "{n_points} points, the ranker takes fewer than 2^32"
-            )));
-        }
-        let finite = |dense: &Matrix| dense.values().iter().all(|value| value.is_finite());
-        if !self.dense.is_none_or(finite) {
-            let problem = "an embedding has a value that is not finite";
-            return Err(Error::CannotTrain(problem.into()));
-        }
-        Ok(())
-    }
-}
 
 /// The kept weights of one classifier.
 struct TrainedLabel {
@@ -228,6 +126,7 @@ impl Level<'_> {
             let set = |at: usize, value| solver.words[at][lane] = value;
             words.push(self.problem.take_prior(label, position, set));
             solver.bias[lane] = self.problem.prior_bias(label, bias);
+            solver.shares[lane] = self.problem.share(label);
         }
         solver.solve(&problem.rows, self.config, random);
         for (position, weights) in solver.words.iter().enumerate() {
@@ -275,14 +174,15 @@ impl Ranker {
         ranker.transpose()
     }
 
-    /// This ranker after more points, and with more labels after its own: its weights are the prior, and the levels above
-    /// the labels stay as they are.
+    /// This ranker after more points, and with more labels after its own: its weights are the prior, with the share of each
+    /// label, and the levels above the labels stay as they are.
     ///
     /// # Errors
     /// As [`Ranker::train`].
     pub(crate) fn after(
         &self,
         problem: &RankerProblem<'_>,
+        shares: &[f32],
         config: &RankerOptions,
         seed: u64,
         progress: impl FnMut(usize) -> ControlFlow<()>,
@@ -301,6 +201,7 @@ impl Ranker {
                 words: &words,
                 dense: &dense,
                 intercepts: &intercepts,
+                shares,
             }),
             ..*problem
         };
@@ -398,7 +299,13 @@ fn train_label(
             .dense
             .copy_from_slice(prior.dense.row(label as usize));
     }
-    solver.solve(&problem.rows, weights, config, random);
+    let share = ranker.share(label);
+    let shared = RankerOptions {
+        cost_positive: share * config.cost_positive,
+        cost_negative: share * config.cost_negative,
+        ..*config
+    };
+    solver.solve(&problem.rows, weights, &shared, random);
     let intercept = config.bias * weights.bias;
     let trained = problem.weights.words.iter().enumerate();
     let kept = trained.filter(|(_, weight)| config.keeps(**weight));

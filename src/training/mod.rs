@@ -4,6 +4,7 @@
 //! trained. `run` is the training itself, `members` that of one member, `final_fit` what is fitted on held-out points.
 
 mod by_text;
+mod curriculum;
 mod cut;
 mod directories;
 mod final_fit;

@@ -44,13 +44,14 @@ impl RankerFit<'_> {
     }
 
     /// Fits an earlier one to more points, and perhaps to more labels, which are in the clusters of their neighbours.
-    pub(super) fn after(&self, earlier: &Ranker) -> Result<Option<Ranker>> {
+    /// `shares` has the factor of each label's losses.
+    pub(super) fn after(&self, earlier: &Ranker, shares: &[f32]) -> Result<Option<Ranker>> {
         let known = earlier.clusters().map(ClusterTree::cluster_of);
         let clusters = known
             .zip(self.member.cluster_of())
             .map(|(known, siblings)| with_siblings(known, &siblings));
         self.fit(clusters, |problem, options, seed, progress| {
-            earlier.after(problem, options, seed, progress)
+            earlier.after(problem, shares, options, seed, progress)
         })
     }
 

@@ -224,6 +224,11 @@ impl<'a, S: MemberStore> Run<'a, S> {
         };
         let mut label_set = self.data.label_set().clone();
         let mut label_counts = count_labels(self.data.labels(), self.data.n_points());
+        for (point, &weight) in self.data.weights().unwrap_or_default().iter().enumerate() {
+            let labels = self.data.labels().row(point).0.iter();
+            let without_weight = labels.filter(|_| weight == 0.0);
+            without_weight.for_each(|&label| label_counts[label as usize] -= 1);
+        }
         let frequencies = match self.split.refit {
             Refit::Nothing => self.split.folds[0].train.label_counts(),
             _ => label_counts.clone(),

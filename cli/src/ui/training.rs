@@ -337,6 +337,16 @@ pub(crate) fn milestone(event: &Event) -> Option<String> {
                 count(n_points, "point")
             ))
         }
+        Event::Updated {
+            n_points,
+            n_corrections,
+            n_new_labels,
+        } => Some(format!(
+            "updated with {}, {} and {}",
+            count(n_points, "point"),
+            count(n_corrections, "correction"),
+            count(n_new_labels, "new label"),
+        )),
         _ => None,
     }
 }

@@ -25,7 +25,7 @@ pub(crate) struct Update {
     model: PathBuf,
     /// New texts with their labels, or a directory with a train part
     data: PathBuf,
-    /// The data that the model was trained on, without the new texts: rankers are trained on all of it again
+    /// The data that the model was trained on, without the new texts: rankers hold the new ones against all of it
     #[arg(long, value_name = "OLD")]
     train: Option<PathBuf>,
     /// Names, synonyms and descriptions of labels that the model does not know yet

@@ -170,18 +170,39 @@ pub(super) fn inner(a: &[f64], b: &[f64]) -> f64 {
 
 /// ½‖w‖² + Σ C·loss.
 pub(super) fn objective(points: &[TrainingPoint], loss: RankerLoss, weights: &[f64]) -> f64 {
+    objective_from(&vec![0.0; weights.len()], points, loss, weights)
+}
+
+/// ½‖w − w₀‖² + Σ C·loss.
+pub(super) fn objective_from(
+    prior: &[f64],
+    points: &[TrainingPoint],
+    loss: RankerLoss,
+    weights: &[f64],
+) -> f64 {
+    let moved: Vec<f64> = weights.iter().zip(prior).map(|(w, p)| w - p).collect();
     let losses = points
         .iter()
         .map(|point| point.cost * loss_at(loss, point.sign * inner(&point.features, weights))[0]);
-    0.5 * inner(weights, weights) + losses.sum::<f64>()
+    0.5 * inner(&moved, &moved) + losses.sum::<f64>()
 }
 
-/// The minimum of the objective, by Newton's method with step halving.
+/// The minimum of the objective.
 pub(super) fn least_objective(points: &[TrainingPoint], loss: RankerLoss) -> f64 {
-    let n = N_WORDS + N_DENSE + 1;
-    let mut weights = vec![0.0; n];
+    least_objective_from(&[0.0; N_WORDS + N_DENSE + 1], points, loss)
+}
+
+/// The minimum of the objective with a prior, by Newton's method with step halving.
+pub(super) fn least_objective_from(
+    prior: &[f64],
+    points: &[TrainingPoint],
+    loss: RankerLoss,
+) -> f64 {
+    let n = prior.len();
+    let mut weights = prior.to_vec();
     for _ in 0..100 {
-        let mut gradient = weights.clone();
+        let moved = weights.iter().zip(prior);
+        let mut gradient: Vec<f64> = moved.map(|(w, p)| w - p).collect();
         let mut hessian = vec![vec![0.0; n]; n];
         (0..n).for_each(|i| hessian[i][i] = 1.0);
         for TrainingPoint {
@@ -202,20 +223,20 @@ pub(super) fn least_objective(points: &[TrainingPoint], loss: RankerLoss) -> f64
             break;
         }
         let direction = solve_linear(hessian, gradient);
-        let value = objective(points, loss, &weights);
+        let value = objective_from(prior, points, loss, &weights);
         let mut step = 1.0;
         loop {
             let moved: Vec<f64> = std::iter::zip(&weights, &direction)
                 .map(|(w, d)| w - step * d)
                 .collect();
-            if objective(points, loss, &moved) <= value || step < 1e-9 {
+            if objective_from(prior, points, loss, &moved) <= value || step < 1e-9 {
                 weights = moved;
                 break;
             }
             step *= 0.5;
         }
     }
-    objective(points, loss, &weights)
+    objective_from(prior, points, loss, &weights)
 }
 
 /// x with matrix·x = right, for a positive definite matrix, by elimination.

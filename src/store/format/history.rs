@@ -49,6 +49,11 @@ pub(crate) enum WireEvent {
         #[serde(skip_serializing_if = "Option::is_none")]
         cosine: Option<f32>,
     },
+    Updated {
+        n_points: usize,
+        n_corrections: usize,
+        n_new_labels: usize,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -182,6 +187,15 @@ pub(crate) fn wire_history(history: &[Event]) -> Vec<WireEvent> {
             n_points,
             cosine,
         }),
+        Event::Updated {
+            n_points,
+            n_corrections,
+            n_new_labels,
+        } => Some(WireEvent::Updated {
+            n_points,
+            n_corrections,
+            n_new_labels,
+        }),
         Event::PhaseStarted { .. }
         | Event::Step { .. }
         | Event::Recounting { .. }
@@ -252,6 +266,15 @@ impl From<&WireEvent> for Event {
                 n_before,
                 n_points,
                 cosine,
+            },
+            WireEvent::Updated {
+                n_points,
+                n_corrections,
+                n_new_labels,
+            } => Event::Updated {
+                n_points,
+                n_corrections,
+                n_new_labels,
             },
         }
     }

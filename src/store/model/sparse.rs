@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::matrix::{CsrMatrix, columns_of, offsets_of, steps_of};
 use crate::store::format::tensors::{Tensor, TensorFile, Values};
 
-/// What shares a step, if values are multiples of one.
+/// The entries that share a step, if values are multiples of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StepOf {
     Row,
