@@ -43,6 +43,8 @@ pub(crate) struct Unused {
 }
 
 impl Unused {
+    /// The first labels with a factor.
+    ///
     /// # Errors
     /// [`Error::InvalidModel`] if the factor is not finite and above 0.
     pub(crate) fn new(n_labels: usize, odds: f32) -> Result<Self> {

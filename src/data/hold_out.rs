@@ -35,7 +35,7 @@ pub(crate) enum Alone {
     EveryOther,
 }
 
-/// Points that do not train besides those held out, and those that must.
+/// Points that must not train because others are held out, and those that must.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct HoldOutRules {
     /// Cosine from which points are near duplicates; above 1 none are.
