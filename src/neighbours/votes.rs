@@ -133,13 +133,9 @@ impl Neighbours {
     /// All points as one layer.
     pub(crate) fn whole(&self) -> Arc<Layer> {
         let (first, added) = self.layers.split_first().expect("at least one layer");
-        let mut added = added.iter().cloned();
-        let Some(next) = added.next() else {
-            return Arc::clone(first);
-        };
-        // Rounded once at most, so that it does not matter how points were added.
-        let added = added.fold(next, |all, layer| Arc::new(all.followed_by(&layer)));
-        Arc::new(first.followed_by(&added))
+        added.iter().fold(Arc::clone(first), |all, layer| {
+            Arc::new(all.followed_by(layer))
+        })
     }
 
     /// Number of points, N.
