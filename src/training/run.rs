@@ -285,7 +285,8 @@ impl<'a, S> Run<'a, S> {
         let labels = Cow::Borrowed(data.labels());
         let all =
             LabelledPoints::to_learn(features.points, labels, data.weights(), data.rejected());
-        let mut split = TrainingSplit::choose(all, &features.plan);
+        let more = features.forms.as_ref().map(|[_, more]| more.n_labels());
+        let mut split = TrainingSplit::choose(all, more.unwrap_or(0), &features.plan);
         let names = features.label_texts.map(|texts| {
             split.add(&LabelPoints::new(&texts));
             Names::new(texts.features)

@@ -64,8 +64,8 @@ pub(super) struct TrainingSplit<'a> {
 }
 
 impl<'a> TrainingSplit<'a> {
-    /// Divides the points; the same for all members.
-    pub(super) fn choose(all: LabelledPoints<'a>, plan: &Plan) -> Self {
+    /// Divides the points; the same for all members. The vocabulary has `n_unused` labels that no point has.
+    pub(super) fn choose(all: LabelledPoints<'a>, n_unused: usize, plan: &Plan) -> Self {
         let mut split = TrainingSplit {
             folds: Vec::new(),
             all,
@@ -73,19 +73,21 @@ impl<'a> TrainingSplit<'a> {
             decision: None,
         };
         if plan.recipe().final_score.is_fitted() {
-            split.hold_out(plan);
+            split.hold_out(n_unused, plan);
         }
         split
     }
 
     /// Holds points out: a tenth, fewer of their near duplicates set aside if there are too few otherwise, or all of them
     /// in turns.
-    fn hold_out(&mut self, plan: &Plan) {
+    fn hold_out(&mut self, n_unused: usize, plan: &Plan) {
         let (config, cosine) = (plan.config(), plan.recipe().near_duplicates);
         let n_needed = config.hold_out.min_points.max(1);
         let LabelledPoints { points, labels, .. } = &self.all;
-        // Other labels that lose their last point are learned when all points train.
-        let points_per_label = usize::from(plan.refit() == Refit::Nothing);
+        // What an unused label is worth is learned from labels that lose their last point, which are learned themselves
+        // when all points train. Elsewhere the final score is worse for it.
+        let loses_labels = 0 < n_unused && plan.refit() != Refit::Nothing;
+        let points_per_label = usize::from(!loses_labels);
         let choose = |cosine| {
             let rules = HoldOutRules {
                 cosine,
@@ -364,7 +366,7 @@ mod tests {
 
     #[test]
     fn half_of_the_near_duplicates_of_held_out_points_train() {
-        let split = TrainingSplit::choose(data(2000, 2), &plan(2000, "hold_out.folds=5"));
+        let split = TrainingSplit::choose(data(2000, 2), 0, &plan(2000, "hold_out.folds=5"));
         let [fold] = &split.folds[..] else { panic!() };
         assert_eq!(fold.held_out.points().len(), 200);
         // A near duplicate that may train can be held out itself.
@@ -376,7 +378,7 @@ mod tests {
     #[test]
     fn near_duplicates_train_where_too_few_points_could_be_held_out_otherwise() {
         // Groups are larger than all that may be set aside.
-        let split = TrainingSplit::choose(data(2000, 500), &plan(2000, "hold_out.folds=5"));
+        let split = TrainingSplit::choose(data(2000, 500), 0, &plan(2000, "hold_out.folds=5"));
         let [fold] = &split.folds[..] else { panic!() };
         assert_eq!(fold.held_out.points().len(), 200);
         assert_eq!(fold.train.points.len(), 1800);
@@ -390,7 +392,7 @@ mod tests {
 
     #[test]
     fn points_of_small_data_are_held_out_in_turns() {
-        let split = TrainingSplit::choose(data(300, 2), &plan(300, "hold_out.folds=5"));
+        let split = TrainingSplit::choose(data(300, 2), 0, &plan(300, "hold_out.folds=5"));
         assert_eq!(split.folds.len(), 5);
         let sizes = split.folds.iter().map(|fold| fold.held_out.points().len());
         assert_eq!(sizes.collect::<Vec<_>>(), [60; 5]);
@@ -417,7 +419,7 @@ mod tests {
             (300, "hold_out.folds=0", (30, 100)),
         ] {
             let plan = plan(n_points as usize, setting);
-            let split = TrainingSplit::choose(data(n_points, 1), &plan);
+            let split = TrainingSplit::choose(data(n_points, 1), 0, &plan);
             assert_eq!(split.passes().collect::<Vec<_>>(), [Pass::All]);
             let skipped = Event::CalibrationSkipped {
                 n_points: n_could,
@@ -428,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_lose_their_last_point_only_if_they_are_learned_afterwards() {
+    fn labels_lose_their_last_point_only_for_unused_ones_and_if_they_are_learned_afterwards() {
         let (mut words, mut labels) = (CsrBuilder::default(), CsrBuilder::default());
         for point in 0..2000u32 {
             words.push_row([(point, 1.0)]);
@@ -436,16 +438,17 @@ mod tests {
         }
         let points = PointSet::of_features(words.finish(2000).unwrap());
         let all = LabelledPoints::new(points, Cow::Owned(labels.finish(1500).unwrap()));
-        let n_lost = |refit| {
+        let n_lost = |refit, n_unused| {
             let plan = plan(2000, &format!("hold_out.refit=\"{refit}\""));
-            let split = TrainingSplit::choose(all.clone(), &plan);
+            let split = TrainingSplit::choose(all.clone(), n_unused, &plan);
             let [fold] = &split.folds[..] else { panic!() };
             let counts = fold.train.label_counts();
             counts.iter().filter(|&&count| count == 0).count()
         };
-        assert_eq!(n_lost("nothing"), 0);
-        assert!(50 < n_lost("ranker"));
-        assert!(50 < n_lost("everything"));
+        assert_eq!(n_lost("nothing", 1), 0);
+        assert_eq!(n_lost("everything", 0), 0);
+        assert!(50 < n_lost("ranker", 1));
+        assert!(50 < n_lost("everything", 1));
     }
 
     #[test]
@@ -460,7 +463,7 @@ mod tests {
         let labels = labels.finish(2).unwrap();
         let weights = [2.0, 1.0, 0.0];
         let all = LabelledPoints::to_learn(points, Cow::Owned(labels), Some(&weights), None);
-        let split = TrainingSplit::choose(all, &plan(1, "hold_out.folds=5"));
+        let split = TrainingSplit::choose(all, 0, &plan(1, "hold_out.folds=5"));
         assert_eq!(split.all.labels.row(0).0, [0]);
         assert_eq!(split.all.labels.row(1).0, [0u32; 0]);
         assert_eq!(split.all.labels.row(2).0, [0u32; 0]);

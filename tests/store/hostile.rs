@@ -349,7 +349,6 @@ fn ids_out_of_range_and_broken_lists_are_refused() {
     let set = |name: &'static str, value: u32| {
         move |bytes: &mut Vec<u8>| {
             let at = tensor_start(bytes, name);
-            // A short list of bytes at the end has fewer.
             let written = bytes[at..].iter_mut().zip(value.to_le_bytes());
             written.for_each(|(byte, new)| *byte = new);
         }
@@ -379,17 +378,13 @@ fn ids_out_of_range_and_broken_lists_are_refused() {
         ("names", "names"),
     ] {
         let named = |part: &str| -> &'static str { format!("{matrix}.{part}").leak() };
-        // Four numbers of one byte, and one of too many.
         let (large, endless) = (0x7f7f_7f7f, u32::MAX);
+        // The neighbours may be any number, and the terms of clusters have no entries here.
         let [lengths, gaps] = ["lengths", "gaps"].map(named);
         check_replaced(stem, set(lengths, large), "do not fit the lengths");
-        // The neighbours may be any number.
-        let expected = match matrix {
-            "neighbours.labels" => "do not fit the lengths",
-            _ => "not those of its rows",
-        };
+        let is_any = matrix == "neighbours.labels";
+        let expected = ["not those of its rows", "do not fit"][usize::from(is_any)];
         check_replaced(stem, set(lengths, endless), expected);
-        // The terms of clusters have no entries here.
         if matrix != "ranker.clusters" {
             check_replaced(stem, set(gaps, endless), "do not fit the lengths");
         }
