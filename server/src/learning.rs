@@ -1,6 +1,6 @@
 //! The thread that takes corrections into the models.
 //!
-//! What waits for a model when the thread is free is learned together: one sync of the journal and one replacement of the
+//! Corrections that wait for a model when the thread is free are learned together: one sync of the journal and one replacement of the
 //! model. Nothing is delayed to fill a batch, and threads that answer never wait for the disk.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

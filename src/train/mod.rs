@@ -39,11 +39,10 @@ use crate::model::{Model, Numbering, Stage1};
 use crate::random::Random;
 
 use adjacency::{EdgeOptions, InitialAdjacency, initial_adjacency};
-use chosen::Chosen;
 use head::EdgeState;
+use stage::Numbered;
 use stage::Stage;
 pub(crate) use stage::points_per_epoch;
-use state::Optimiser;
 
 /// Points that are predicted every few epochs.
 #[derive(Clone, Copy)]
@@ -146,20 +145,12 @@ fn begin_phase(
         classifiers: random_classifiers(plan, FIRST_START, own),
         numbering,
     };
-    let mut encoder = data.origin.encoder(plan);
-    let mut state = TrainState {
-        optimiser: Optimiser::new(&model, encoder.as_mut(), plan.recipe()),
+    let network = InitialNetwork {
         clustering,
         model,
-        encoder,
-        position: Position::start_of(phase),
-        stage1: Vec::new(),
-        parents: Vec::new(),
-        history: Vec::new(),
-        chosen: Chosen::default(),
+        encoder: data.origin.encoder(plan),
     };
-    state.choose_anew(plan.recipe());
-    Ok(state)
+    Ok(TrainState::start(phase, network, plan.recipe()))
 }
 
 /// Trains from a state to the end; `keep` sees the state at every boundary.
@@ -174,21 +165,12 @@ pub(crate) fn train_from(
     keep: &mut Keep<'_>,
 ) -> Result<Trained> {
     let observer = &data.communicator.observer(observer);
-    let rows = labelled_rows(data.labels);
     if state.position.phase == Phase::WarmUp {
         state = warm_up(state, data, plan, observer, keep)?;
         keep(&mut state, Boundary::PhaseEnd)?;
     }
-    let renumber = |labels| state.model.numbering.renumber(labels);
-    let (labels, targets) = (renumber(data.labels), data.targets.map(renumber));
-    let mut stage = Stage {
-        data,
-        plan,
-        labels: &labels,
-        targets: targets.as_ref().unwrap_or(&labels),
-        rows: &rows,
-        observer,
-    };
+    let numbered = Numbered::new(data, &state.model.numbering);
+    let mut stage = numbered.stage(data, plan, observer);
     let stages = plan.stages();
     if state.position.phase == Phase::Stage1 {
         stage.run(&stages[0], &mut state, keep)?;
@@ -202,8 +184,8 @@ pub(crate) fn train_from(
     Trained::new(state, plan, data.origin)
 }
 
-/// A trained network, to go on with.
-pub(crate) struct TrainedNetwork {
+/// A network to start from, or to go on with.
+pub(crate) struct InitialNetwork {
     /// The stage-1 cluster of every label.
     pub clustering: Clustering,
     /// Index and classifiers.
@@ -212,48 +194,28 @@ pub(crate) struct TrainedNetwork {
     pub encoder: Box<dyn TrainableEncoder>,
 }
 
-impl TrainedNetwork {
+impl InitialNetwork {
     /// Goes on for an epoch as in stage 2; AdamW starts anew.
     ///
     /// # Errors
     /// As [`train_from`].
     pub(crate) fn go_on(
-        mut self,
+        self,
         data: TrainingData<'_>,
         plan: &Plan,
         config: StagePlan,
         observer: &dyn Observer,
     ) -> Result<Self> {
-        let rows = labelled_rows(data.labels);
-        let renumber = |labels| self.model.numbering.renumber(labels);
-        let (labels, targets) = (renumber(data.labels), data.targets.map(renumber));
-        let mut stage = Stage {
-            data,
-            plan,
-            labels: &labels,
-            targets: targets.as_ref().unwrap_or(&labels),
-            rows: &rows,
-            observer,
-        };
-        let mut state = TrainState {
-            optimiser: Optimiser::new(&self.model, self.encoder.as_mut(), plan.recipe()),
-            clustering: self.clustering,
-            model: self.model,
-            encoder: self.encoder,
-            position: Position::start_of(Phase::Stage2),
-            stage1: Vec::new(),
-            parents: Vec::new(),
-            history: Vec::new(),
-            chosen: Chosen::default(),
-        };
-        state.choose_anew(plan.recipe());
+        let numbered = Numbered::new(data, &self.model.numbering);
+        let mut stage = numbered.stage(data, plan, observer);
+        let mut state = TrainState::start(Phase::Stage2, self, plan.recipe());
         // In one epoch, A does not start again: it has been counted on more points than there are now.
         let config = StagePlan {
             epochs: 1,
             ..config
         };
         stage.run(&config, &mut state, &mut |_, _| Ok(()))?;
-        Ok(TrainedNetwork {
+        Ok(InitialNetwork {
             clustering: state.clustering,
             model: state.model,
             encoder: state.encoder,
@@ -269,17 +231,8 @@ fn warm_up(
     observer: &dyn Observer,
     keep: &mut Keep<'_>,
 ) -> Result<TrainState> {
-    let rows = labelled_rows(data.labels);
-    let renumber = |labels| state.model.numbering.renumber(labels);
-    let (labels, targets) = (renumber(data.labels), data.targets.map(renumber));
-    let mut stage = Stage {
-        data,
-        plan,
-        labels: &labels,
-        targets: targets.as_ref().unwrap_or(&labels),
-        rows: &rows,
-        observer,
-    };
+    let numbered = Numbered::new(data, &state.model.numbering);
+    let mut stage = numbered.stage(data, plan, observer);
     let config = StagePlan {
         epochs: plan.recipe().warmup_epochs,
         ..plan.stages()[0]
@@ -350,13 +303,6 @@ fn recount(stage: &Stage<'_>, state: &mut TrainState) -> Result<()> {
     state.optimiser.edges = Some(EdgeState::new(&state.model.adjacency));
     state.forget_best_epoch();
     Ok(())
-}
-
-/// Points with at least one label: the others carry no signal.
-fn labelled_rows(labels: &CsrMatrix) -> Vec<u32> {
-    (0..labels.n_rows() as u32)
-        .filter(|&row| !labels.row(row as usize).0.is_empty())
-        .collect()
 }
 
 fn initial_clusters(

@@ -12,7 +12,7 @@ use crate::events::{Event, Observer, Phase, emit};
 use crate::ids::ClusterId;
 use crate::index::ShortlistOptions;
 use crate::matrix::CsrMatrix;
-use crate::model::Model;
+use crate::model::{Model, Numbering};
 use crate::optim::Schedule;
 use crate::random::Random;
 
@@ -32,6 +32,46 @@ pub(super) struct Stage<'a> {
     /// Points to train on.
     pub(super) rows: &'a [u32],
     pub(super) observer: &'a dyn Observer,
+}
+
+/// The labels and points of a stage, in a model's numbering.
+pub(super) struct Numbered {
+    labels: CsrMatrix,
+    targets: Option<CsrMatrix>,
+    rows: Vec<u32>,
+}
+
+impl Numbered {
+    pub(super) fn new(data: TrainingData<'_>, numbering: &Numbering) -> Self {
+        Numbered {
+            labels: numbering.renumber(data.labels),
+            targets: data.targets.map(|targets| numbering.renumber(targets)),
+            rows: labelled_rows(data.labels),
+        }
+    }
+
+    pub(super) fn stage<'a>(
+        &'a self,
+        data: TrainingData<'a>,
+        plan: &'a Plan,
+        observer: &'a dyn Observer,
+    ) -> Stage<'a> {
+        Stage {
+            data,
+            plan,
+            labels: &self.labels,
+            targets: self.targets.as_ref().unwrap_or(&self.labels),
+            rows: &self.rows,
+            observer,
+        }
+    }
+}
+
+/// Points with at least one label: the others carry no signal.
+fn labelled_rows(labels: &CsrMatrix) -> Vec<u32> {
+    (0..labels.n_rows() as u32)
+        .filter(|&row| !labels.row(row as usize).0.is_empty())
+        .collect()
 }
 
 /// Points that an epoch visits of these numbers of texts and label texts.

@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use super::InitialNetwork;
 use super::chosen::Chosen;
 use super::cluster_order;
 use super::head::{EdgeState, LabelGradients, LabelMoments};
@@ -155,6 +156,28 @@ pub(crate) struct StateParts {
 }
 
 impl TrainState {
+    /// The state before the first step of a phase.
+    pub(super) fn start(phase: Phase, network: InitialNetwork, recipe: &Recipe) -> Self {
+        let InitialNetwork {
+            clustering,
+            model,
+            mut encoder,
+        } = network;
+        let mut state = TrainState {
+            optimiser: Optimiser::new(&model, encoder.as_mut(), recipe),
+            clustering,
+            model,
+            encoder,
+            position: Position::start_of(phase),
+            stage1: Vec::new(),
+            parents: Vec::new(),
+            history: Vec::new(),
+            chosen: Chosen::default(),
+        };
+        state.choose_anew(recipe);
+        state
+    }
+
     /// The state that was stored, of these labels: `fill` fills each of its [`TrainState::arrays`].
     ///
     /// # Errors

@@ -5,8 +5,8 @@
 //! see right answers of all labels. Half of the labels with very few training texts keep their votes: labels that were
 //! added to a model have such.
 //!
-//! That is how likely a label is of which nothing is known but its text. Those that the vocabulary has and no training
-//! text are less likely, how much is measured: labels of held-out points that no other training text has are to a fold
+//! So these are the chances of a label of which nothing is known but its text. Those that the vocabulary has and no
+//! training text are less likely, how much is measured: labels of held-out points that no other training text has are to a fold
 //! as such labels are to texts to come.
 
 use rayon::prelude::*;

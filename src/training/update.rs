@@ -22,7 +22,7 @@ use crate::matrix::top_k;
 use crate::model::{Model, NewLabel, grown};
 use crate::predict::{CHUNK, Predictor};
 use crate::ranker::Ranker;
-use crate::train::{TrainedNetwork, TrainingData};
+use crate::train::{InitialNetwork, TrainingData};
 
 /// The share of stage 2's learning rates.
 const RATE: f32 = 0.5;
@@ -134,7 +134,7 @@ impl GoingOn<'_> {
         let clusters = member.cluster_of();
         let clusters = clusters.unwrap_or_else(|| vec![ClusterId(0); self.plan.counts().n_labels]);
         let n_clusters = clusters.iter().map(|cluster| cluster.idx() + 1).max();
-        let network = TrainedNetwork {
+        let network = InitialNetwork {
             clustering: Clustering::new(clusters, n_clusters.unwrap_or(1))?,
             model: member.model,
             encoder: member.encoder,
@@ -202,7 +202,7 @@ impl GoingOn<'_> {
     }
 
     /// The network after an epoch over all lessons.
-    fn network(&self, network: TrainedNetwork) -> Result<TrainedNetwork> {
+    fn network(&self, network: InitialNetwork) -> Result<InitialNetwork> {
         let (all, plan) = (&self.lessons.network, self.plan);
         let data = TrainingData {
             points: all.points.points(),
